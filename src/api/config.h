@@ -1,0 +1,57 @@
+#ifndef OPDISPATCH_H
+#define OPDISPATCH_H
+
+#if !defined(__cplusplus) && !defined(__TINYC__) && !defined(_MSC_VER)
+#if !defined(__STDC_VERSION__) || __STDC_VERSION__ < 201112L
+#error "C11 needed: opdispatch.h is compiled with -std=c11 or later, or without -std"
+#endif
+#endif
+
+#include <stdint.h>
+#include <stddef.h>
+#include <stdbool.h>
+
+#define OPD_VERSION_MAJOR 0
+#define OPD_VERSION_MINOR 3
+#define OPD_VERSION_PATCH 0
+#define OPD_VERSION "0.3.0"
+
+#if defined(__cplusplus)
+#define OPD_CAST(T, x) static_cast<T>(x)          /* no -Wold-style-cast */
+#else
+#define OPD_CAST(T, x) ((T)(x))
+#endif
+#if defined(__GNUC__)
+#define OPD_PRINTF_LIKE(f, a) __attribute__((format(printf, f, a)))
+#define OPD_UNUSED __attribute__((unused))
+#else
+#define OPD_PRINTF_LIKE(f, a)
+#define OPD_UNUSED
+#endif
+#if defined(_WIN32) || !defined(__GNUC__)
+#define OPD_EXPORT
+#else
+#define OPD_EXPORT __attribute__((visibility("default")))       /* also with -fvisibility=hidden */
+#endif
+#if defined(OPDISPATCH_PLUGIN) && defined(OPDISPATCH_IMPLEMENTATION)
+#error "a plug-in uses the implementation of the program that loads it: take OPDISPATCH_IMPLEMENTATION away"
+#endif
+#if defined(OPD_STATIC) || defined(OPDISPATCH_PLUGIN)
+#define OPD_API static OPD_UNUSED
+#else
+#define OPD_API extern OPD_EXPORT
+#endif
+#if defined(OPDISPATCH_PLUGIN)
+#define OPD_API_OPEN extern      /* with "...": a macro there, see the table of a plug-in */
+#else
+#define OPD_API_OPEN OPD_API
+#endif
+#define OPD_INLINE static inline OPD_UNUSED
+
+#define OPD_MAX_DIMS 64          /* dimensions of a tensor */
+#define OPD_MAX_ARGS 64          /* arguments of an operator */
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+

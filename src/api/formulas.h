@@ -1,0 +1,225 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>api:formulas   the pointwise formulas
+//
+//  One list that the CPU kernels and opdispatch_cuda.cu both expand.  A row is X(name, inputs, kind, formula).  Inputs
+//  are x, y, z; numbers are a, b, c; the type is OPD_T.  Whoever expands defines OPD_T, OPD_FN(f) (the C function f for
+//  OPD_T: expf for float), OPD_H(f) (a helper below) and the arithmetic OPD_ADD, OPD_SUB, OPD_MUL, OPD_NEG, which wrap
+//  for integers.  Kinds, which only say how the CPU runs it: W arithmetic that vectorises, V the same in float only, S
+//  element by element, D the same in double for every type of float, M a function with a vector form in float, N with
+//  one in double, too.
+//----------------------------------------------------------------------------------------------------------------------
+
+/* float, double and int64_t */
+#define OPD_FORMULAS_ALL(X) \
+    X(add, 2, W, OPD_ADD(x, y)) \
+    X(add_scaled, 2, W, OPD_ADD(x, OPD_MUL(a, y))) \
+    X(sub, 2, W, OPD_SUB(x, y)) \
+    X(sub_scaled, 2, W, OPD_SUB(x, OPD_MUL(a, y))) \
+    X(mul, 2, W, OPD_MUL(x, y)) \
+    X(neg, 1, V, OPD_NEG(x)) \
+    X(square, 1, V, OPD_MUL(x, x)) \
+    X(cube, 1, V, OPD_MUL(OPD_MUL(x, x), x)) \
+    X(sign, 1, V, (OPD_T)((x > 0) - (x < 0))) \
+    X(relu, 1, V, x < 0 ? 0 : x) \
+    X(clamp, 1, V, (x < a ? a : x) > b ? b : (x < a ? a : x)) \
+    X(threshold, 2, V, x <= a ? b : y) \
+    X(hardtanh_backward, 2, S, ((y > a) & (y < b)) ? x : 0) \
+    X(maximum, 2, V, ((x > y) | (x != x)) ? x : y) \
+    X(minimum, 2, V, ((x < y) | (x != x)) ? x : y) \
+    X(fmax, 2, S, ((x >= y) | (y != y)) ? x : y) \
+    X(fmin, 2, S, ((x <= y) | (y != y)) ? x : y) \
+    X(where, 3, V, x != 0 ? y : z) \
+    X(addcmul, 3, V, OPD_ADD(x, OPD_MUL(OPD_MUL(a, y), z))) \
+    X(eq, 2, V, (OPD_T)(x == y)) \
+    X(ne, 2, V, (OPD_T)(x != y)) \
+    X(lt, 2, V, (OPD_T)(x < y)) \
+    X(le, 2, V, (OPD_T)(x <= y)) \
+    X(gt, 2, V, (OPD_T)(x > y)) \
+    X(ge, 2, V, (OPD_T)(x >= y)) \
+    X(logical_not, 1, D, (OPD_T)(x == 0)) \
+    X(logical_and, 2, D, (OPD_T)((x != 0) & (y != 0))) \
+    X(logical_or, 2, D, (OPD_T)((x != 0) | (y != 0))) \
+    X(logical_xor, 2, D, (OPD_T)((x != 0) ^ (y != 0))) \
+    X(isnan, 1, D, (OPD_T)(x != x)) \
+    X(heaviside, 2, D, x == 0 ? y : (OPD_T)(x > 0))
+
+/* float and double */
+#define OPD_FORMULAS_FLOAT(X) \
+    X(abs, 1, V, OPD_FN(fabs)(x)) \
+    X(div, 2, V, x / y) \
+    X(div_trunc, 2, S, OPD_FN(trunc)(x / y)) \
+    X(div_floor, 2, S, OPD_H(div_floor)(x, y)) \
+    X(fmod, 2, S, OPD_FN(fmod)(x, y)) \
+    X(remainder, 2, S, OPD_H(remainder)(x, y)) \
+    X(pow, 2, S, OPD_FN(pow)(x, y)) \
+    X(reciprocal, 1, V, 1 / x) \
+    X(exp, 1, N, OPD_FN(exp)(x)) \
+    X(exp2, 1, D, OPD_FN(exp2)(x)) \
+    X(expm1, 1, M, OPD_FN(expm1)(x)) \
+    X(log, 1, N, OPD_FN(log)(x)) \
+    X(log2, 1, D, OPD_FN(log2)(x)) \
+    X(log10, 1, D, OPD_FN(log10)(x)) \
+    X(log1p, 1, M, OPD_FN(log1p)(x)) \
+    X(sqrt, 1, N, OPD_FN(sqrt)(x)) \
+    X(rsqrt, 1, N, 1 / OPD_FN(sqrt)(x)) \
+    X(sin, 1, N, OPD_FN(sin)(x)) \
+    X(cos, 1, N, OPD_FN(cos)(x)) \
+    X(tan, 1, M, OPD_FN(tan)(x)) \
+    X(asin, 1, D, OPD_FN(asin)(x)) \
+    X(acos, 1, D, OPD_FN(acos)(x)) \
+    X(atan, 1, M, OPD_FN(atan)(x)) \
+    X(sinh, 1, D, OPD_FN(sinh)(x)) \
+    X(cosh, 1, D, OPD_FN(cosh)(x)) \
+    X(asinh, 1, D, OPD_FN(asinh)(x)) \
+    X(acosh, 1, D, OPD_FN(acosh)(x)) \
+    X(atanh, 1, D, OPD_FN(atanh)(x)) \
+    X(tanh, 1, N, OPD_FN(tanh)(x)) \
+    X(erf, 1, N, OPD_FN(erf)(x)) \
+    X(erfc, 1, N, OPD_FN(erfc)(x)) \
+    X(sigmoid, 1, N, 1 / (1 + OPD_FN(exp)(-x))) \
+    X(floor, 1, V, OPD_FN(floor)(x)) \
+    X(ceil, 1, V, OPD_FN(ceil)(x)) \
+    X(round, 1, V, OPD_FN(nearbyint)(x)) \
+    X(trunc, 1, V, OPD_FN(trunc)(x)) \
+    X(frac, 1, S, x - OPD_FN(trunc)(x)) \
+    X(round_decimals, 1, S, b != 0 ? OPD_FN(nearbyint)(x / a) * a : OPD_FN(nearbyint)(x * a) / a) \
+    X(isinf, 1, D, (OPD_T)(OPD_FN(fabs)(x) == (OPD_T)INFINITY)) \
+    X(isfinite, 1, D, (OPD_T)(OPD_FN(fabs)(x) < (OPD_T)INFINITY)) \
+    X(isposinf, 1, D, (OPD_T)(x == (OPD_T)INFINITY)) \
+    X(isneginf, 1, D, (OPD_T)(x == -(OPD_T)INFINITY)) \
+    X(signbit, 1, D, (OPD_T)(OPD_FN(copysign)((OPD_T)1, x) < 0)) \
+    X(copysign, 2, D, OPD_FN(copysign)(x, y)) \
+    X(nextafter, 2, S, OPD_FN(nextafter)(x, y)) \
+    X(nextafter_bf16, 2, S, OPD_H(nextafter_bf16)(x, y)) \
+    X(nextafter_f16, 2, S, OPD_H(nextafter_f16)(x, y)) \
+    X(div_trunc_bf16, 2, S, OPD_FN(trunc)(OPD_H(as_bf16)(x / y))) \
+    X(div_trunc_f16, 2, S, OPD_FN(trunc)(OPD_H(as_f16)(x / y))) \
+    X(atan2, 2, D, OPD_FN(atan2)(x, y)) \
+    X(hypot, 2, D, OPD_FN(hypot)(x, y)) \
+    X(xlogy, 2, D, y != y ? y : x == 0 ? 0 : x * OPD_FN(log)(y)) \
+    X(logaddexp, 2, D, OPD_H(logaddexp)(x, y)) \
+    X(logaddexp2, 2, D, OPD_H(logaddexp2)(x, y)) \
+    X(lerp, 3, V, OPD_FN(fabs)(z) < (OPD_T)0.5 ? x + z * (y - x) : y - (y - x) * (1 - z)) \
+    X(lerp_scalar, 2, V, OPD_FN(fabs)(a) < (OPD_T)0.5 ? x + a * (y - x) : y - (y - x) * (1 - a)) \
+    X(addcdiv, 3, V, x + a * y / z) \
+    X(clamp_tensor, 3, S, OPD_H(clamp)(x, y, z)) \
+    X(leaky_relu, 1, V, x > 0 ? x : x * a) \
+    X(leaky_relu_backward, 2, V, x > 0 ? y : y * a) \
+    X(elu, 1, S, x <= 0 ? OPD_FN(expm1)(x * c) * a : x * b) \
+    X(elu_backward, 2, D, y > 0 ? x * b : x * c * a * OPD_FN(exp)(y * c)) \
+    X(elu_backward_result, 2, D, y > 0 ? x * b : x * c * (y + a)) \
+    X(softplus, 1, S, x * a > b ? x : OPD_FN(log1p)(OPD_FN(exp)(x * a)) / a) \
+    X(softplus_backward, 2, D, y * a > b ? x : x * OPD_FN(exp)(y * a) / (OPD_FN(exp)(y * a) + 1)) \
+    X(gelu, 1, D, (OPD_T)0.5 * x * (1 + OPD_FN(erf)(x * (OPD_T)0.70710678118654752440))) \
+    X(gelu_tanh, 1, D, (OPD_T)0.5 * x * (1 + OPD_FN(tanh)(OPD_H(gelu_inner)(x)))) \
+    X(gelu_backward, 2, D, x * OPD_H(gelu_slope)(y)) \
+    X(gelu_tanh_backward, 2, D, x * OPD_H(gelu_tanh_slope)(y)) \
+    X(silu, 1, D, x / (1 + OPD_FN(exp)(-x))) \
+    X(silu_backward, 2, D, x * OPD_H(silu_slope)(y)) \
+    X(mish, 1, D, x * OPD_FN(tanh)(OPD_FN(log1p)(OPD_FN(exp)(x)))) \
+    X(mish_backward, 2, D, x * OPD_H(mish_slope)(y)) \
+    X(hardsigmoid, 1, V, OPD_H(relu6)(x + 3) / 6) \
+    X(hardsigmoid_backward, 2, S, ((y > -3) & (y < 3)) ? x / 6 : 0) \
+    X(hardswish, 1, V, x * OPD_H(relu6)(x + 3) / 6) \
+    X(hardswish_backward, 2, S, y <= -3 ? 0 : y < 3 ? x * (y / 3 + (OPD_T)0.5) : x) \
+    X(tanh_backward, 2, V, x * (1 - y * y)) \
+    X(sigmoid_backward, 2, V, x * (1 - y) * y) \
+    X(log_sigmoid, 1, D, (x < 0 ? x : 0) - OPD_FN(log1p)(OPD_FN(exp)(-OPD_FN(fabs)(x)))) \
+    X(log_sigmoid_backward, 2, D, y < 0 ? x - x * OPD_H(exp_ratio)(y) : x * OPD_H(exp_ratio)(y)) \
+    X(softshrink, 1, S, x > a ? x - a : x < -a ? x + a : x != x ? x : 0) \
+    X(hardshrink, 1, S, ((x >= -a) & (x <= a)) ? 0 : x) \
+    X(shrink_backward, 2, S, ((y > a) | (y < -a)) ? x : 0) \
+    X(logit, 1, D, OPD_H(logit)(x, a, b)) \
+    X(logit_backward, 2, D, ((y < a) | (y > b)) ? c : x / (y * (1 - y))) \
+    X(sinc, 1, D, x == 0 ? 1 : OPD_FN(sin)(x * (OPD_T)3.14159265358979323846) / (x * (OPD_T)3.14159265358979323846)) \
+    X(nan_to_num, 1, S, x != x ? a : x == (OPD_T)INFINITY ? b : x == -(OPD_T)INFINITY ? c : x)
+
+/* int64_t, which narrower integers and bool are computed in: those that floats have, too, and those of their own. */
+#define OPD_FORMULAS_INT(X) OPD_FORMULAS_INT_SHARED(X) OPD_FORMULAS_INT_OWN(X)
+#define OPD_FORMULAS_INT_SHARED(X) \
+    X(abs, 1, S, x < 0 ? OPD_NEG(x) : x) \
+    X(div_trunc, 2, S, OPD_H(div_trunc)(x, y)) \
+    X(div_floor, 2, S, OPD_H(div_floor)(x, y)) \
+    X(fmod, 2, S, OPD_H(fmod)(x, y)) \
+    X(remainder, 2, S, OPD_H(remainder)(x, y)) \
+    X(pow, 2, S, OPD_H(pow)(x, y)) \
+    X(clamp_tensor, 3, S, OPD_H(clamp)(x, y, z)) \
+    X(floor, 1, S, x) \
+    X(signbit, 1, S, (OPD_T)(x < 0))
+#define OPD_FORMULAS_INT_OWN(X) \
+    X(zero, 1, S, 0 * x) \
+    X(one, 1, S, 0 * x + 1) \
+    X(bitwise_and, 2, V, x & y) \
+    X(bitwise_or, 2, V, x | y) \
+    X(bitwise_xor, 2, V, x ^ y) \
+    X(bitwise_not, 1, V, ~x) \
+    X(bitwise_left_shift, 2, S, OPD_H(shift_left)(x, y)) \
+    X(bitwise_right_shift, 2, S, OPD_H(shift_right)(x, y)) \
+    X(gcd, 2, S, OPD_H(gcd)(x, y)) \
+    X(lcm, 2, S, OPD_H(lcm)(x, y))
+
+/* The helpers OPD_H(name) that formulas call are at the end of the declarations: with OPD_FORMULA_HELPERS_FLOAT or
+   OPD_FORMULA_HELPERS_INT defined, this file gives them when it is included again, for the OPD_T of then. */
+
+/* The number of a formula: OPD_FORMULA_add; the same for every type.  OPD_FORMULA_copy is no row: its input, which may
+   be complex, as the result's dtype. */
+typedef enum opd_formula {
+#define OPD_FORMULA_NUMBER(name, inputs, kind, formula) OPD_FORMULA_##name,
+    OPD_FORMULAS_ALL(OPD_FORMULA_NUMBER) OPD_FORMULAS_FLOAT(OPD_FORMULA_NUMBER)
+    OPD_FORMULAS_INT_OWN(OPD_FORMULA_NUMBER)
+#undef OPD_FORMULA_NUMBER
+    OPD_FORMULA_copy, OPD_FORMULA_COUNT
+} opd_formula;
+/* An operand of a formula: memory of the device, or (data NULL) a number, which is converted to `common` already. */
+typedef struct opd_operand {
+    void *data;
+    const int64_t *strides;      /* [ndim], in elements; 0 where it is repeated */
+    opd_scalar_type dtype;
+    double f64[2];               /* the number, as a double (imaginary part for copies only), */
+    int64_t i64;                 /* and as an integer */
+} opd_operand;
+/* What opd_backend_desc.pointwise is to run: operands[0][i] = formula(operands[1][i], ...) for every index.  Inputs are
+   converted to `common`, then to `compute`, in which the formula is; its value is converted to the result's dtype. */
+struct opd_pointwise {
+    opd_formula formula;
+    int32_t noperands;           /* the result and one to three inputs */
+    opd_scalar_type compute;     /* float32, float64 or int64 */
+    opd_scalar_type common;      /* none for copies */
+    int32_t ndim;                /* at least 1; dimensions that can be walked as one are one */
+    bool linear;                 /* every operand in memory is contiguous: ndim is 1 */
+    const int64_t *sizes;        /* [ndim], the innermost first; none is 0 */
+    int64_t numel;
+    opd_operand operands[4];
+    double f64[3];               /* the numbers a, b, c */
+    float f32[3];
+    int64_t i64[3];
+    int32_t *zero;               /* integer division, may be NULL: becomes 1 where something was divided by zero, if it
+                                    is known when the function returns */
+};
+
+/* What opd_backend_desc.draw is to write: numbers in a row, out of 32-bit words of Philox 4x32-10: word w of a key is
+   word w % 4 of its counter w / 4.  Uniform numbers are u = (word >> 8) / 2^24 of word at + i in float32, which shorter
+   floats, integers and bool take, too; float64 takes two words: u = (second << 32 | first) >> 11) / 2^53.
+     uniform      u * (b - a) + a; float16 and bfloat16: floor(u * n) / n * (b - a) + a, n = 2048 and 256
+     exponential  -log1p(-u) / a
+     bernoulli    1 where u < a, else 0
+     normal       two at once, of u and the next, v: a + b * r * cos(2 pi v), a + b * r * sin(2 pi v), where
+                  r = sqrt(-2 log(u + 2^-25)) in float32, sqrt(-2 log(1 - u)) in float64
+     integers     low + x % range, x of two words as above; of range below 2^32 low + (x * range >> 64); of range 0
+                  low + x, cut to 64 bits */
+typedef enum opd_draw_kind {
+    OPD_DRAW_UNIFORM, OPD_DRAW_NORMAL, OPD_DRAW_EXPONENTIAL, OPD_DRAW_BERNOULLI, OPD_DRAW_INTEGERS
+} opd_draw_kind;
+struct opd_draw {
+    opd_draw_kind kind;
+    opd_scalar_type dtype;       /* no complex one */
+    void *data;
+    int64_t numel;
+    uint64_t key, at;            /* at is a multiple of 64 */
+    double a, b;
+    int64_t low;
+    uint64_t range;
+    opd_generator *generator;    /* from 0.2 on: what key, at and these many words were taken from */
+    int64_t words;
+};
+

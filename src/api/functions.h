@@ -1,0 +1,267 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>api:functions  operators made of C functions
+//----------------------------------------------------------------------------------------------------------------------
+
+/* A kernel made of a plain C function, with the function's type in the letters of opd_op_check.  At file scope:
+
+       static double scaled(double x, int64_t n) { return x * (double)n; }
+       OPD_FUNCTION(scaled_op, scaled, double, double, int64_t)          result first; void where there is none
+
+       opd_def_function(lib, "scaled", &scaled_op);                      scaled(float _0, int _1) -> float _0
+       opd_def_function(lib, "scaled(float x, int n=2) -> float", &scaled_op);
+       opd_impl_function(lib, "scaled", "CPU", &scaled_op);
+
+   Types: double, int64_t, bool, const char *, opd_tensor * (NULL for None), opd_device, opd_ints, opd_floats,
+   opd_tensors, opd_value for anything else (Scalar, int?, ...); as a result only the first five, opd_tensors and
+   opd_value; up to 8 arguments.  float, int, long and the others of C are refused where they are registered, with the
+   type to use.  As part of a card: `.function = &scaled_op`. */
+typedef struct opd_function { opd_kernel kernel; const char *signature; } opd_function;
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+/* Defines an operator by a C function, installed at CompositeImplicitAutograd.  By a name alone the schema is the
+   function's own; otherwise the two are compared.  0, or -1 with nothing changed. */
+OPD_API int opd_def_function(opd_library *lib, const char *name_or_schema, const opd_function *function);
+/* Registers one at a key (NULL: the library's).  All C functions of an operator must have one type, that of its
+   schema. */
+OPD_API int opd_impl_function(opd_library *lib, const char *name, const char *key, const opd_function *function);
+#ifdef __cplusplus
+}
+#endif
+
+OPD_INLINE int opd_return_str(opd_call *call, const char *text) { return opd_return_value(call, opd_value_str(text)); }
+OPD_INLINE opd_device opd_device_argument(const opd_call *call, int i) {
+    return opd_arg_device(call, i, opd_device_of(OPD_CPU, -1));
+}
+OPD_INLINE int opd_return_list(opd_call *call, opd_tensors list) { return opd_return_tensors(call, list.data, list.n); }
+#ifdef __cplusplus
+template <class T> struct opd_cxx_type {          /* what no operator takes */
+    static char letter() {
+        static_assert(sizeof(T) == 0, "OPD_FUNCTION: no operator has an argument or a result of this type: take "
+                      "double, int64_t, bool, const char * (for a std::string), opd_tensor *, opd_device, opd_ints, "
+                      "opd_floats or opd_tensors (for a std::vector), or opd_value; and by value, not by reference");
+        return '?';
+    }
+    static T get(const opd_call *, int) { return T(); }
+    static int give(opd_call *, T) { return -1; }
+};
+#define OPD_CXX_REFUSED(T, c) template <> inline char opd_cxx_type<T>::letter() { return c; }
+OPD_CXX_REFUSED(float, 'f') OPD_CXX_REFUSED(int, 'n') OPD_CXX_REFUSED(unsigned, 'u') OPD_CXX_REFUSED(unsigned long, 'u')
+#define OPD_CXX_TYPE(type, c, get_, give_) \
+    template <> struct opd_cxx_type<type> { \
+        static char letter() { return c; } \
+        static type get(const opd_call *call, int i) { return get_(call, i); } \
+        static int give(opd_call *call, type v) { return give_(call, v); } \
+    };
+#define OPD_CXX_ARGUMENT(type, c, get_) \
+    template <> struct opd_cxx_type<type> { \
+        static char letter() { return c; } \
+        static type get(const opd_call *call, int i) { return get_(call, i); } \
+        static int give(opd_call *, type) { return -1; } \
+    };
+OPD_CXX_TYPE(double, 'd', opd_arg_float, opd_return_float)
+OPD_CXX_TYPE(int64_t, 'i', opd_arg_int, opd_return_int)
+OPD_CXX_TYPE(bool, 'b', opd_arg_bool, opd_return_bool)
+OPD_CXX_TYPE(const char *, 's', opd_arg_str, opd_return_str)
+OPD_CXX_TYPE(opd_tensor *, 'T', opd_arg_tensor, opd_return_tensor)
+OPD_CXX_TYPE(opd_tensors, 'L', opd_arg_tensors, opd_return_list)
+OPD_CXX_TYPE(opd_value, 'V', opd_arg_value, opd_return_value)
+OPD_CXX_ARGUMENT(opd_ints, 'I', opd_arg_ints)
+OPD_CXX_ARGUMENT(opd_floats, 'F', opd_arg_floats)
+OPD_CXX_ARGUMENT(opd_device, 'D', opd_device_argument)
+/* The other of long and long long is the wrong one: letter 'l'. */
+template <class T> struct opd_cxx_long { typedef long other; };
+template <> struct opd_cxx_long<long> { typedef long long other; };
+template <> inline char opd_cxx_type<opd_cxx_long<int64_t>::other>::letter() { return 'l'; }
+
+/* A function of one's own for the header to call (kernel, formula, rule, function to trace) that may throw:
+
+       d.cpu = OPD_CATCH(warp_cpu);
+
+   An exception becomes an error with its what().  Without it one would have to pass the dispatcher, which cannot be:
+   the program ends, or the thread is left amid a call, which is an error when it is found.  The same goes for a longjmp
+   out of a kernel (libpng, libjpeg): let the kernel itself setjmp.  OPD_FUNCTION has it inside.  A kernel may run a
+   coroutine that makes calls; the coroutine's stack must not be an array on the thread's own. */
+#define OPD_CATCH(fn) opd_catching<decltype(&fn), &fn>::call
+#if defined(__cpp_exceptions) || defined(__EXCEPTIONS)
+static inline int opd_caught();                   /* the exception at hand */
+#define OPD_CXX_CALL(...) try { __VA_ARGS__ } catch (...) { return opd_caught(); }
+#else
+#define OPD_CXX_CALL(...) __VA_ARGS__
+#endif
+template <class F, F f> struct opd_catching;
+template <class... A, int (*f)(A...)> struct opd_catching<int (*)(A...), f> {
+    static int call(A... a) { OPD_CXX_CALL(return f(a...);) }
+};
+
+template <int... I> struct opd_cxx_indices {};
+template <int N, int... I> struct opd_cxx_count : opd_cxx_count<N - 1, N - 1, I...> {};
+template <int... I> struct opd_cxx_count<0, I...> { typedef opd_cxx_indices<I...> type; };
+template <class R> struct opd_cxx_run {
+    template <class F, class... A> static int run(opd_call *call, F f, A... a) {
+        return opd_cxx_type<R>::give(call, f(a...));
+    }
+    static char letter() { return opd_cxx_type<R>::letter(); }
+};
+template <> struct opd_cxx_run<void> {
+    template <class F, class... A> static int run(opd_call *, F f, A... a) { f(a...); return 0; }
+    static char letter() { return 'v'; }
+};
+template <class R, class... A> struct opd_cxx_function {
+    template <int... I> static int run(opd_call *call, R (*function)(A...), opd_cxx_indices<I...>) {
+        (void)call;
+        return opd_cxx_run<R>::run(call, function, opd_cxx_type<A>::get(call, I)...);
+    }
+    static int call(opd_call *call, R (*function)(A...)) {
+        OPD_CXX_CALL(return run(call, function, typename opd_cxx_count<static_cast<int>(sizeof...(A))>::type());)
+    }
+    static const char *signature() {
+        static const char letters[] = {opd_cxx_run<R>::letter(), opd_cxx_type<A>::letter()..., 0};
+        return letters;
+    }
+};
+#define OPD_FUNCTION(name, fn, ...) \
+    static int name##_call(opd_call *call) { return opd_cxx_function<__VA_ARGS__>::call(call, fn); } \
+    static const opd_function name = {name##_call, opd_cxx_function<__VA_ARGS__>::signature()};
+#else
+OPD_INLINE int opd_c_refused(const opd_call *call, int i) {
+    (void)call;
+    (void)i;
+    return 0;
+}
+OPD_INLINE int opd_c_refused_result(opd_call *call, ...) {
+    (void)call;
+    return -1;
+}
+#define OPD_C_LETTER(type) _Generic((type *)0, double *: 'd', int64_t *: 'i', bool *: 'b', const char **: 's', \
+    opd_tensor **: 'T', opd_tensors *: 'L', opd_ints *: 'I', opd_floats *: 'F', opd_device *: 'D', \
+    opd_value *: 'V', void *: 'v', \
+    default: _Generic((type *)0, float *: 'f', int *: 'n', long *: 'l', long long *: 'l', unsigned *: 'u', \
+                      unsigned long *: 'u', unsigned long long *: 'u', default: '?'))
+#define OPD_C_GET(type, i) _Generic((type *)0, double *: opd_arg_float, int64_t *: opd_arg_int, bool *: opd_arg_bool, \
+    const char **: opd_arg_str, opd_tensor **: opd_arg_tensor, opd_tensors *: opd_arg_tensors, \
+    opd_ints *: opd_arg_ints, opd_floats *: opd_arg_floats, opd_device *: opd_device_argument, \
+    opd_value *: opd_arg_value, default: opd_c_refused)(call, i)
+#define OPD_C_GIVE(type)                                                                                              \
+    _Generic((type *)0, double *: opd_return_float, int64_t *: opd_return_int, bool *: opd_return_bool,               \
+    const char **: opd_return_str, opd_tensor **: opd_return_tensor, opd_tensors *: opd_return_list, \
+    opd_value *: opd_return_value, default: opd_c_refused_result)
+/* A void function has no value to give: OPD_C_IS_void makes the second argument of OPD_C_SECOND another one. */
+#define OPD_C_IS_void ~, OPD_C_RUN_VOID,
+#define OPD_C_SECOND(...) OPD_C_SECOND_(__VA_ARGS__)
+#define OPD_C_SECOND_(a, b, ...) b
+#define OPD_C_RUN_VOID(R, ...) __VA_ARGS__; return 0;
+#define OPD_C_RUN_VALUE(R, ...) return OPD_C_GIVE(R)(call, __VA_ARGS__);
+#define OPD_C_RUN(R, ...) OPD_C_SECOND(OPD_C_IS_##R, OPD_C_RUN_VALUE, ~)(R, __VA_ARGS__)
+#define OPD_C_CALL_1(fn, R) R (*const opd_f)(void) = fn; OPD_C_RUN(R, opd_f())
+#define OPD_C_CALL_2(fn, R, a) R (*const opd_f)(a) = fn; OPD_C_RUN(R, opd_f(OPD_C_GET(a, 0)))
+#define OPD_C_CALL_3(fn, R, a, b) R (*const opd_f)(a, b) = fn; OPD_C_RUN(R, opd_f(OPD_C_GET(a, 0), OPD_C_GET(b, 1)))
+#define OPD_C_CALL_4(fn, R, a, b, c) R (*const opd_f)(a, b, c) = fn; \
+    OPD_C_RUN(R, opd_f(OPD_C_GET(a, 0), OPD_C_GET(b, 1), OPD_C_GET(c, 2)))
+#define OPD_C_CALL_5(fn, R, a, b, c, d) R (*const opd_f)(a, b, c, d) = fn; \
+    OPD_C_RUN(R, opd_f(OPD_C_GET(a, 0), OPD_C_GET(b, 1), OPD_C_GET(c, 2), OPD_C_GET(d, 3)))
+#define OPD_C_CALL_6(fn, R, a, b, c, d, e) R (*const opd_f)(a, b, c, d, e) = fn; \
+    OPD_C_RUN(R, opd_f(OPD_C_GET(a, 0), OPD_C_GET(b, 1), OPD_C_GET(c, 2), OPD_C_GET(d, 3), OPD_C_GET(e, 4)))
+#define OPD_C_CALL_7(fn, R, first, second, c, dim, e, function)                                                       \
+    R (*const opd_f)(first, second, c, dim, e, function) = fn;                                                        \
+    OPD_C_RUN(R, opd_f(OPD_C_GET(first, 0), OPD_C_GET(second, 1), OPD_C_GET(c, 2), OPD_C_GET(dim, 3), OPD_C_GET(e, 4), \
+                   OPD_C_GET(function, 5)))
+#define OPD_C_CALL_8(fn, R, first, second, c, dim, e, function, g)                                                    \
+    R (*const opd_f)(first, second, c, dim, e, function, g) = fn;                                                     \
+    OPD_C_RUN(R, opd_f(OPD_C_GET(first, 0), OPD_C_GET(second, 1), OPD_C_GET(c, 2), OPD_C_GET(dim, 3), OPD_C_GET(e, 4), \
+                   OPD_C_GET(function, 5), OPD_C_GET(g, 6)))
+#define OPD_C_CALL_9(fn, R, first, second, c, dim, e, function, g, handle)                                            \
+    R (*const opd_f)(first, second, c, dim, e, function, g, handle) = fn;                                             \
+    OPD_C_RUN(R, opd_f(OPD_C_GET(first, 0), OPD_C_GET(second, 1), OPD_C_GET(c, 2), OPD_C_GET(dim, 3), OPD_C_GET(e, 4), \
+                   OPD_C_GET(function, 5), OPD_C_GET(g, 6), OPD_C_GET(handle, 7)))
+#define OPD_C_LETTERS_1(a) OPD_C_LETTER(a)
+#define OPD_C_LETTERS_2(a, ...) OPD_C_LETTER(a), OPD_C_LETTERS_1(__VA_ARGS__)
+#define OPD_C_LETTERS_3(a, ...) OPD_C_LETTER(a), OPD_C_LETTERS_2(__VA_ARGS__)
+#define OPD_C_LETTERS_4(a, ...) OPD_C_LETTER(a), OPD_C_LETTERS_3(__VA_ARGS__)
+#define OPD_C_LETTERS_5(a, ...) OPD_C_LETTER(a), OPD_C_LETTERS_4(__VA_ARGS__)
+#define OPD_C_LETTERS_6(a, ...) OPD_C_LETTER(a), OPD_C_LETTERS_5(__VA_ARGS__)
+#define OPD_C_LETTERS_7(a, ...) OPD_C_LETTER(a), OPD_C_LETTERS_6(__VA_ARGS__)
+#define OPD_C_LETTERS_8(a, ...) OPD_C_LETTER(a), OPD_C_LETTERS_7(__VA_ARGS__)
+#define OPD_C_LETTERS_9(a, ...) OPD_C_LETTER(a), OPD_C_LETTERS_8(__VA_ARGS__)
+#define OPD_FUNCTION(name, fn, ...) \
+    static int name##_call(opd_call *call) { \
+        (void)call; \
+        OPD_CAT(OPD_C_CALL_, OPD_COUNT(__VA_ARGS__))(fn, __VA_ARGS__) \
+    } \
+    static const char name##_letters[] = {OPD_CAT(OPD_C_LETTERS_, OPD_COUNT(__VA_ARGS__))(__VA_ARGS__), 0}; \
+    static const opd_function name = {name##_call, name##_letters};
+#endif
+
+/* Blocks with something at their end, which happens however they are left: by return and goto and, in C++, break,
+   continue and exceptions (without the cleanup attribute, as in tcc: by their end alone).  In C break and continue stop
+   at the block, as it is a loop in hiding: a break is then an error, continue ends the block.  Where the body of a
+   loop is to be a scope and may be left by break, begin it with OPD_SCOPED; which is right everywhere.  In C++ put
+   braces round a block under a bare `if`. */
+#if defined(__cplusplus)
+template <class T, void (*end)(T *)> struct opd_guard {
+    T at;
+    explicit opd_guard(T t) : at(t) {}
+    ~opd_guard() { end(&at); }
+    opd_guard(const opd_guard &) = delete;
+    opd_guard &operator=(const opd_guard &) = delete;
+    explicit operator bool() const { return false; }
+};
+#if defined(__clang__)                             /* which cannot know that the block is run */
+#define OPD_QUIET_BEGIN _Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wdangling-else\"") \
+    _Pragma("clang diagnostic ignored \"-Wsometimes-uninitialized\"")
+#define OPD_QUIET_END _Pragma("clang diagnostic pop")
+#else
+#define OPD_QUIET_BEGIN
+#define OPD_QUIET_END
+#endif
+#define OPD_GUARDED(type, g, begin, end, is_open) \
+    OPD_QUIET_BEGIN if (const opd_guard<type, end> &g = opd_guard<type, end>(begin)) {} \
+    else if (!is_open(g.at)) {} else OPD_QUIET_END
+#define OPD_SCOPED opd_guard<opd_scope, opd_scope_close> OPD_GUARD_NAME(scoped)(opd_scope_open_at(OPD_HERE))
+#else
+#if defined(__GNUC__) && !defined(__TINYC__)
+#define OPD_AT_END(fn) __attribute__((cleanup(fn), unused))
+#else
+#define OPD_AT_END(fn)
+#endif
+OPD_INLINE bool opd_guard_broken(const char *file, int line) {
+    return opd_fail(OPD_ERROR_USER, "%s:%d: a break left this block (OPD_SCOPE, OPD_NO_GRAD, ...) and not a loop: "
+                    "begin the body of the loop with OPD_SCOPED; or break outside of the block", file, line) == 0;
+}
+#define OPD_GUARDED(type, g, begin, end, is_open) OPD_GUARDED_(type, g, OPD_CAT(g, _on), begin, end, is_open)
+#define OPD_GUARDED_(type, g, on, begin, end, is_open) \
+    for (int on = 1; on; on = on && opd_guard_broken(__FILE__, __LINE__)) \
+        for (OPD_AT_END(end) type g = begin; is_open(g) || (on = 0); end(&g))
+#define OPD_SCOPED OPD_AT_END(opd_scope_close) opd_scope OPD_GUARD_NAME(scoped) = opd_scope_open_at(OPD_HERE)
+#endif
+#define OPD_HERE __FILE__ ":" OPD_HERE_(__LINE__)
+#define OPD_HERE_(line) OPD_HERE_2(line)
+#define OPD_HERE_2(line) #line
+#define OPD_GUARD_NAME(kind) OPD_GUARD_NAME_(kind, __LINE__)
+#define OPD_GUARD_NAME_(kind, line) OPD_GUARD_NAME_2(kind, line)
+#define OPD_GUARD_NAME_2(kind, line) opd_##kind##_##line
+#define OPD_IS_OPEN(block) ((block).open)
+#define OPD_IS_TRUE(open) (open)
+#define OPD_IS_LEVEL(level) ((level) >= 0)
+
+/* A scope: OPD_SCOPE { ... } is a block of its own, OPD_SCOPED; makes the rest of the enclosing block one. */
+#define OPD_SCOPE \
+    OPD_GUARDED(opd_scope, OPD_GUARD_NAME(scope), opd_scope_open_at(OPD_HERE), opd_scope_close, OPD_IS_OPEN)
+/* A block with that grad mode; behind it the mode is what it was before. */
+#define OPD_GRAD_MODE(on) \
+    OPD_GUARDED(opd_grad_block, OPD_GUARD_NAME(grad), opd_grad_begin(on), opd_grad_end, OPD_IS_OPEN)
+#define OPD_NO_GRAD OPD_GRAD_MODE(false)
+#define OPD_ENABLE_GRAD OPD_GRAD_MODE(true)
+#define OPD_INFERENCE_MODE(on) \
+    OPD_GUARDED(opd_inference_block, OPD_GUARD_NAME(inference), opd_inference_begin(on), opd_inference_end, OPD_IS_OPEN)
+/* A level of forward mode; left out when none can be entered. */
+#define OPD_DUAL_LEVEL OPD_GUARDED(int, OPD_GUARD_NAME(dual), opd_dual_level_begin(), opd_dual_end, OPD_IS_LEVEL)
+#define OPD_ALLOW_MUTATION \
+    OPD_GUARDED(int, OPD_GUARD_NAME(mutation), opd_allow_mutation_open(), opd_allow_mutation_close, OPD_IS_TRUE)
+#define OPD_FAKE_MODE OPD_GUARDED(opd_fake_block, OPD_GUARD_NAME(fake), opd_fake_begin(), opd_fake_end, OPD_IS_OPEN)
+#define OPD_AUTOCAST_AS(device, dtype, enabled, cache) \
+    OPD_GUARDED(opd_autocast_region, OPD_GUARD_NAME(autocast), opd_autocast_begin(device, dtype, enabled, cache), \
+                opd_autocast_end, OPD_IS_OPEN)
+#define OPD_AUTOCAST(device) OPD_AUTOCAST_AS(device, OPD_DTYPE_NONE, true, -1)
+

@@ -1,0 +1,229 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>api:load       plug-ins, and compiling at run time
+//----------------------------------------------------------------------------------------------------------------------
+
+/* A loaded library of operators. */
+typedef struct opd_plugin opd_plugin;
+/* Loads a library of operators (torch.ops.load_library) and runs its OPD_LIBRARY blocks:
+       cc -shared -fPIC -DOPDISPATCH_PLUGIN ops.c -o ops.so
+   With the define it calls the program through a table, whatever the program exports; without it the program must
+   export its symbols (-rdynamic).  path is a file, never searched for.  Loading it again does nothing and gives the
+   same handle.  NULL with an error, and nothing registered, when it is not for this machine, of a newer minor or
+   another major version, has an implementation of its own, lacks a symbol, or a block fails.  Symbols stay local to the
+   library (PyTorch: global).  Any thread; not from a constructor. */
+OPD_API opd_plugin *opd_library_load(const char *path);
+/* Undoes everything the library registered, at once.  Its code stays mapped while a tape node, a deleter, a tensor over
+   its data, an observer or a device of its own needs it, or a call is running that began before; the last of these, or
+   the next load or unload, unmaps it.  0; -1 with an error when it is not loaded.  Works while an error is pending. */
+OPD_API int opd_library_unload(opd_plugin *plugin);
+/* The loaded ones: NULL begins.  The path is as it was given, and lives as long as the plug-in is loaded. */
+OPD_API opd_plugin *opd_plugin_next(const opd_plugin *plugin);
+OPD_API const char *opd_plugin_path(const opd_plugin *plugin);
+/* Compiles C files (.cpp, .cc, .cxx: C++) with $CC ($CXX) or cc (c++) into a plug-in and loads it (torch.utils.
+   cpp_extension.load).  files ends with NULL; flags, or NULL, are words apart by blanks, for compiler and linker.  No
+   shell.  The result is kept in $XDG_CACHE_HOME/opdispatch (or ~/.cache/opdispatch), which only the user may write,
+   and used again while flags, compiler, version, the files and what they include stay the same.  name, of letters,
+   digits and _.+-, names files in it.  A result that a crash or a full disk damaged is made again.  opdispatch.h is
+   looked for in $OPD_INCLUDE, else where this program was compiled from (by a relative path: from the program's folder
+   or one above, never the current one) if others cannot write there, else by the flags (-I) and in the system's
+   folders.  A failure gives the compiler's own message; with $OPD_VERBOSE commands go to the log. */
+OPD_API opd_plugin *opd_load(const char *name, const char *const *files, const char *flags);
+/* opd_load for source text.  C++ when the name ends in .cpp. */
+OPD_API opd_plugin *opd_load_inline(const char *name, const char *source, const char *flags);
+
+#ifdef __cplusplus
+}
+#endif
+
+/* OPD_LIBRARY(ns, lib) { opd_def(lib, ...); ... } runs its body once, before the first use of the dispatcher, as
+   TORCH_LIBRARY does.  OPD_LIBRARY_FRAGMENT(ns, lib) and OPD_LIBRARY_IMPL(ns, KEY, lib) may stand any number of times.
+   Where constructors do not run (tcc), or where a static archive or --as-needed would drop the file, call
+   OPD_USE_LIBRARY(ns) inside that file, below its blocks, from a function that the program calls (OPD_EXPORT in a
+   library with hidden symbols): it stands for OPD_LIBRARY(ns, ...) and fragments of ns; OPD_USE_LIBRARY(ns_KEY) for all
+   OPD_LIBRARY_IMPL(ns, KEY, ...). */
+#if defined(__COUNTER__)
+#define OPD_BLOCK_NUMBER __COUNTER__
+#else
+#define OPD_BLOCK_NUMBER __LINE__
+#endif
+#if defined(__cplusplus)
+#define OPD_AT_LOAD(n, id) \
+    namespace { struct opd_block_at_load_##n { opd_block_at_load_##n() { opd_block_use_##n(); } } \
+        opd_block_object_##n; }
+#define OPD_USE_BLOCKS(id) (void)0
+#elif defined(__GNUC__) && !defined(__TINYC__)
+#define OPD_AT_LOAD(n, id) \
+    __attribute__((constructor)) static void opd_block_at_load_##n(void) { opd_block_use_##n(); }
+#define OPD_USE_BLOCKS(id) (void)0
+#else
+/* No constructors: the n-th block of a file fills its slot n, and OPD_USE_LIBRARY looks through them. */
+typedef struct opd_block_slot { const char *id; void (*use)(void); } opd_block_slot;
+#define OPD_BLOCK_SLOTS(X) \
+    X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) \
+    X(13) X(14) X(15) X(16) X(17) X(18) X(19) X(20) X(21) X(22) X(23) X(24) X(25) \
+    X(26) X(27) X(28) X(29) X(30) X(31) X(32) X(33) X(34) X(35) X(36) X(37) X(38) \
+    X(39) X(40) X(41) X(42) X(43) X(44) X(45) X(46) X(47) X(48) X(49) X(50) X(51) \
+    X(52) X(53) X(54) X(55) X(56) X(57) X(58) X(59) X(60) X(61) X(62) X(63)
+#define OPD_BLOCK_SLOT(n) static opd_block_slot opd_block_slot_##n;
+OPD_BLOCK_SLOTS(OPD_BLOCK_SLOT)
+#undef OPD_BLOCK_SLOT
+OPD_INLINE void opd_block_use_all(const char *id) {
+#define OPD_BLOCK_SLOT(n) &opd_block_slot_##n,
+    const opd_block_slot *slots[] = {OPD_BLOCK_SLOTS(OPD_BLOCK_SLOT) NULL};
+#undef OPD_BLOCK_SLOT
+    for (int i = 0; slots[i]; i++) {
+        const char *at = slots[i]->id, *of = id;
+        while (at && *at && *at == *of) { at++, of++; }
+        if (at && *at == *of) { slots[i]->use(); }
+    }
+}
+#define OPD_AT_LOAD(n, id) \
+    typedef char opd_block_too_many_##n[(n) < 64 ? 1 : -1];                                              \
+    static opd_block_slot opd_block_slot_##n = {id, opd_block_use_##n};
+#define OPD_USE_BLOCKS(id) opd_block_use_all(id)
+#endif
+#define OPD_BLOCK(n, id, kind_, ns_, key_, lib) OPD_BLOCK_(n, id, kind_, ns_, key_, lib)
+#define OPD_BLOCK_(n, id, kind_, ns_, key_, lib)                                                         \
+    static void opd_block_run_##n(opd_library *lib);                                                     \
+    OPD_INLINE void opd_block_use_##n(void) {                                                            \
+        static opd_block b;                                                                              \
+        b.run = opd_block_run_##n; b.kind = kind_; b.ns = ns_; b.key = key_; b.file = __FILE__;          \
+        b.line = __LINE__; opd_block_link(&b);                                                           \
+    }                                                                                                    \
+    OPD_AT_LOAD(n, id)                                                                                   \
+    static void opd_block_run_##n(opd_library *lib)
+/* The type is what OPD_USE_LIBRARY needs of a block above it, so that a wrong name is an error. */
+#define OPD_LIBRARY(ns, lib) \
+    typedef int opd_block_of_##ns; OPD_BLOCK(OPD_BLOCK_NUMBER, #ns, OPD_DEF, #ns, NULL, lib)
+#define OPD_LIBRARY_IMPL(ns, key, lib) \
+    typedef int opd_block_of_##ns##_##key; OPD_BLOCK(OPD_BLOCK_NUMBER, #ns "_" #key, OPD_IMPL, #ns, #key, lib)
+#define OPD_LIBRARY_FRAGMENT(ns, lib) \
+    typedef int opd_block_of_##ns; OPD_BLOCK(OPD_BLOCK_NUMBER, #ns, OPD_FRAGMENT, #ns, NULL, lib)
+#define OPD_USE_LIBRARY(id) ((void)sizeof(opd_block_of_##id), OPD_USE_BLOCKS(#id))
+
+/* OPD_CALL(op, a, b, 3) wraps C values and yields the first result; OPD_CALL_N(op, rets, a, b) fills an array and
+   yields 0 or -1.  Up to 16 arguments.  None is NULL in C and nullptr in C++, where NULL is the number 0. */
+#define OPD_CAT(a, b) OPD_CAT_(a, b)
+#define OPD_CAT_(a, b) a##b
+#define OPD_COUNT(...) OPD_COUNT_(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
+#define OPD_COUNT_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, count, ...) count
+#ifdef __cplusplus
+#include <new>
+inline opd_value opd_v(bool b) { return opd_value_bool(b); }
+inline opd_value opd_v(int i) { return opd_value_int(i); }
+inline opd_value opd_v(long i) { return opd_value_int(i); }
+inline opd_value opd_v(long long i) { return opd_value_int(i); }
+inline opd_value opd_v(unsigned i) { return opd_value_int(static_cast<int64_t>(i)); }
+inline opd_value opd_v(unsigned long i) { return opd_value_int(static_cast<int64_t>(i)); }
+inline opd_value opd_v(unsigned long long i) { return opd_value_int(static_cast<int64_t>(i)); }
+inline opd_value opd_v(float d) { return opd_value_float(static_cast<double>(d)); }
+inline opd_value opd_v(double d) { return opd_value_float(d); }
+inline opd_value opd_v(opd_tensor *tensor) { return opd_value_tensor(tensor); }
+inline opd_value opd_v(const char *text) { return opd_value_str(text); }
+inline opd_value opd_v(opd_device device) { return opd_value_device(device); }
+inline opd_value opd_v(opd_ints list) { return opd_value_of_ints(list); }
+inline opd_value opd_v(opd_floats floats) { return opd_value_of_floats(floats); }
+inline opd_value opd_v(opd_tensors list) { return opd_value_of_tensors(list); }
+inline opd_value opd_v(opd_generator *generator) { return opd_value_generator(generator); }
+inline opd_value opd_v(opd_value value) { return value; }
+inline opd_value opd_v(decltype(nullptr)) { return opd_value_none(); }
+opd_value opd_v(const volatile void *) = delete;    /* no tensor, and not true */
+template <class R, class... A> opd_value opd_v(R (*)(A...)) = delete;          /* nor is a function */
+template <class T, class C> opd_value opd_v(T C::*) = delete;
+opd_value opd_v(...) = delete;                      /* nothing that an operator takes */
+template <class... A> inline opd_tensor *opd_call_cpp(opd_op *op, A... a) {
+    const opd_value values[] = {opd_v(a)..., opd_value_none()};
+    return opd_call_op(op, values, static_cast<int>(sizeof...(A)));
+}
+template <class... A> inline int opd_call_cpp_n(opd_op *op, opd_value *rets, A... a) {
+    const opd_value values[] = {opd_v(a)..., opd_value_none()};
+    return opd_call_all(op, rets, values, static_cast<int>(sizeof...(A)));
+}
+/* A list in braces, with its elements inside: `auto s = OPD_INTS(2, 3);` is a list for as long as s is there.  Kept as
+   an opd_ints, or put into a struct or a vector, or returned, it would look at what is gone at the end of the
+   statement: keep the auto.  clang warns of a variable, of one that initialises a member, and of a return. */
+#if defined(__has_cpp_attribute)
+#if __has_cpp_attribute(clang::lifetimebound)
+#define OPD_LIFETIMEBOUND [[clang::lifetimebound]]
+#endif
+#endif
+#if !defined(OPD_LIFETIMEBOUND)
+#define OPD_LIFETIMEBOUND
+#endif
+template <class L, class T, size_t N> struct opd_list {
+    T v[N];
+    operator L() const OPD_LIFETIMEBOUND { L l; l.data = v; l.n = static_cast<int64_t>(N); return l; }
+};
+struct opd_no_list {};
+template <class L, class T> struct opd_lists {
+    template <size_t N> static opd_list<L, T, N> of(const T (&a)[N]) {
+        opd_list<L, T, N> l;
+        for (size_t i = 0; i < N; i++) { l.v[i] = a[i]; }
+        return l;
+    }
+    static L of(opd_no_list) {                          /* an empty list: a NULL pointer would be None */
+        static const T nothing[1] = {T()};
+        L l; l.data = nothing; l.n = 0;
+        return l;
+    }
+};
+#define OPD_V(x) opd_v(x)
+template <class... A> inline opd_tensor *opd_apply_cpp(const opd_autograd_function *fn, A... a) {
+    const opd_value values[] = {opd_v(a)..., opd_value_none()};
+    return opd_autograd_call(fn, values, static_cast<int>(sizeof...(A)));
+}
+#define OPD_APPLY(...) opd_apply_cpp(__VA_ARGS__)
+#define OPD_CALL(...) opd_call_cpp(__VA_ARGS__)
+#define OPD_CALL_N(...) opd_call_cpp_n(__VA_ARGS__)
+#define OPD_INTS(...) opd_lists<opd_ints, int64_t>::of({__VA_ARGS__})
+#define OPD_FLOATS(...) opd_lists<opd_floats, double>::of({__VA_ARGS__})
+#define OPD_TENSORS(...) opd_lists<opd_tensors, opd_tensor *>::of({__VA_ARGS__})
+#else
+#define OPD_V(x) _Generic((x), \
+    bool: opd_value_bool, char: opd_value_int, signed char: opd_value_int, unsigned char: opd_value_int, \
+    short: opd_value_int, unsigned short: opd_value_int, int: opd_value_int, unsigned: opd_value_uint, \
+    long: opd_value_int, unsigned long: opd_value_uint, long long: opd_value_int, unsigned long long: opd_value_uint, \
+    float: opd_value_float, double: opd_value_float, opd_tensor *: opd_value_tensor, char *: opd_value_str, \
+    const char *: opd_value_str, opd_device: opd_value_device, opd_ints: opd_value_of_ints, \
+    opd_floats: opd_value_of_floats, opd_tensors: opd_value_of_tensors, opd_generator *: opd_value_generator, \
+    opd_value: opd_value_same, void *: opd_value_null)(x)
+#define OPD_MAP_1(a) OPD_V(a)
+#define OPD_MAP_2(a, ...) OPD_V(a), OPD_MAP_1(__VA_ARGS__)
+#define OPD_MAP_3(a, ...) OPD_V(a), OPD_MAP_2(__VA_ARGS__)
+#define OPD_MAP_4(a, ...) OPD_V(a), OPD_MAP_3(__VA_ARGS__)
+#define OPD_MAP_5(a, ...) OPD_V(a), OPD_MAP_4(__VA_ARGS__)
+#define OPD_MAP_6(a, ...) OPD_V(a), OPD_MAP_5(__VA_ARGS__)
+#define OPD_MAP_7(a, ...) OPD_V(a), OPD_MAP_6(__VA_ARGS__)
+#define OPD_MAP_8(a, ...) OPD_V(a), OPD_MAP_7(__VA_ARGS__)
+#define OPD_MAP_9(a, ...) OPD_V(a), OPD_MAP_8(__VA_ARGS__)
+#define OPD_MAP_10(a, ...) OPD_V(a), OPD_MAP_9(__VA_ARGS__)
+#define OPD_MAP_11(a, ...) OPD_V(a), OPD_MAP_10(__VA_ARGS__)
+#define OPD_MAP_12(a, ...) OPD_V(a), OPD_MAP_11(__VA_ARGS__)
+#define OPD_MAP_13(a, ...) OPD_V(a), OPD_MAP_12(__VA_ARGS__)
+#define OPD_MAP_14(a, ...) OPD_V(a), OPD_MAP_13(__VA_ARGS__)
+#define OPD_MAP_15(a, ...) OPD_V(a), OPD_MAP_14(__VA_ARGS__)
+#define OPD_MAP_16(a, ...) OPD_V(a), OPD_MAP_15(__VA_ARGS__)
+#define OPD_ARGS(...)                                                                                       \
+    (const opd_value[OPD_COUNT(__VA_ARGS__)]){OPD_CAT(OPD_MAP_, OPD_COUNT(__VA_ARGS__))(__VA_ARGS__)},      \
+        OPD_COUNT(__VA_ARGS__)
+/* What stands in front of the arguments, and how many of these there are: NONE, SOME, or too MANY. */
+#define OPD_HOW_MANY(...) OPD_HOW_MANY_(__VA_ARGS__, MANY, MANY, MANY, MANY, MANY, MANY, MANY, MANY, SOME, SOME, SOME, \
+    SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, NONE, 0)
+#define OPD_HOW_MANY_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, which, ...) which
+#define OPD_WITH_NONE(first) first, (const opd_value *)0, 0
+#define OPD_WITH_SOME(first, ...) first, OPD_ARGS(__VA_ARGS__)
+#define OPD_WITH_MANY(first, ...) first, (const opd_value *)0, \
+    (int)sizeof(struct { _Static_assert(0, "up to 16 arguments here; more go through opd_call_all"); int n; })
+#define OPD_WITH(...) OPD_CAT(OPD_WITH_, OPD_HOW_MANY(__VA_ARGS__))(__VA_ARGS__)
+#define OPD_APPLY(...) opd_autograd_call(OPD_WITH(__VA_ARGS__))
+#define OPD_CALL(...) opd_call_op(OPD_WITH(__VA_ARGS__))
+#define OPD_CALL_N(op, ...) opd_call_all(op, OPD_WITH(__VA_ARGS__))
+#define OPD_INTS(...) \
+    opd_ints_of((const int64_t[]){__VA_ARGS__}, (int64_t)(sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t)))
+#define OPD_FLOATS(...) \
+    opd_floats_of((const double[]){__VA_ARGS__}, (int64_t)(sizeof((const double[]){__VA_ARGS__}) / sizeof(double)))
+#define OPD_TENSORS(...) \
+    opd_tensors_of((opd_tensor *const[]){__VA_ARGS__}, \
+                   (int64_t)(sizeof((opd_tensor *const[]){__VA_ARGS__}) / sizeof(opd_tensor *)))
+#endif
+

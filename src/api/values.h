@@ -1,0 +1,220 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>api:values     dtypes, devices, the 16-byte tagged value
+//----------------------------------------------------------------------------------------------------------------------
+
+/* ATen's ScalarType numbers, which is what schemas print. */
+typedef enum opd_scalar_type {
+    OPD_UINT8 = 0, OPD_INT8 = 1, OPD_INT16 = 2, OPD_INT32 = 3, OPD_INT64 = 4, OPD_FLOAT16 = 5, OPD_FLOAT32 = 6,
+    OPD_FLOAT64 = 7, OPD_COMPLEX64 = 9, OPD_COMPLEX128 = 10, OPD_BOOL = 11, OPD_BFLOAT16 = 15,
+    /* Stored: made, moved, cast, viewed, compared, printed, read from files and written to them; few operators compute
+       with them, the others fail with PyTorch's "not implemented for 'Float8_e4m3fn'". */
+    OPD_COMPLEX32 = 8, OPD_FLOAT8_E5M2 = 23, OPD_FLOAT8_E4M3FN = 24, OPD_FLOAT8_E5M2FNUZ = 25,
+    OPD_FLOAT8_E4M3FNUZ = 26, OPD_UINT16 = 27, OPD_UINT32 = 28, OPD_UINT64 = 29, OPD_FLOAT8_E8M0FNU = 44,
+    OPD_DTYPE_NONE = -1
+} opd_scalar_type;
+OPD_API const char *opd_dtype_name(opd_scalar_type dtype);        /* "float32"; "?" for a number that is no dtype */
+OPD_API const char *opd_dtype_cname(opd_scalar_type dtype);       /* ATen's: "Float" */
+OPD_API size_t opd_dtype_size(opd_scalar_type dtype);             /* bytes per element; 0 for no dtype */
+OPD_API bool opd_dtype_is_floating(opd_scalar_type dtype);        /* the real ones, from float8 to float64 */
+OPD_API bool opd_dtype_is_complex(opd_scalar_type dtype);
+OPD_API bool opd_dtype_is_integral(opd_scalar_type dtype, bool include_bool);
+/* torch.promote_types */
+OPD_API opd_scalar_type opd_promote_types(opd_scalar_type dtype, opd_scalar_type type);
+/* torch.can_cast(from, to) */
+OPD_API bool opd_can_cast(opd_scalar_type from, opd_scalar_type to);
+
+/* Backends in the order of their bits; a device type is a backend. */
+typedef enum opd_backend {
+    OPD_CPU = 0, OPD_CUDA, OPD_HIP, OPD_XLA, OPD_MPS, OPD_IPU, OPD_XPU, OPD_HPU, OPD_VE, OPD_LAZY, OPD_MTIA,
+    OPD_PRIVATEUSE1, OPD_PRIVATEUSE2, OPD_PRIVATEUSE3, OPD_META, OPD_BACKEND_COUNT
+} opd_backend;
+typedef struct opd_device { int32_t type; int32_t index; } opd_device;      /* index -1: the current one */
+OPD_INLINE opd_device opd_device_of(opd_backend type, int index) {
+    opd_device device;
+    device.type = OPD_CAST(int32_t, type);
+    device.index = index;
+    return device;
+}
+/* "cpu", "cuda:1", "meta": 0, or -1 with an error. */
+OPD_API int opd_device_parse(const char *text, opd_device *out);
+/* Writes "cuda:1" into buf (cut to cap bytes with its zero), returns buf. */
+OPD_API const char *opd_device_print(opd_device device, char *buf, size_t cap);
+
+typedef enum opd_tag {
+    OPD_TAG_NONE = 0, OPD_TAG_TENSOR, OPD_TAG_INT, OPD_TAG_FLOAT, OPD_TAG_BOOL, OPD_TAG_COMPLEX, OPD_TAG_STR,
+    OPD_TAG_DEVICE, OPD_TAG_OBJECT, OPD_TAG_INTS, OPD_TAG_FLOATS, OPD_TAG_BOOLS, OPD_TAG_TENSORS, OPD_TAG_LIST,
+    OPD_TAG_DEFAULT,             /* in an argument list: use the schema's default */
+    OPD_TAG_CELL,                /* a string, list, dict, tuple or object of graphs and scripts: see >>api:cells */
+    OPD_TAG_COUNT
+} opd_tag;
+
+/* One argument or result.  Values borrow: what a pointer points to belongs to the caller for the length of the
+   call.  ScalarType, Layout and MemoryFormat travel as INT; Generator as OBJECT. */
+typedef struct opd_value {
+    int32_t tag;                                  /* opd_tag */
+    int32_t n;                                    /* length of a list or string */
+    union {
+        int64_t i;                                /* INT, BOOL (0 or 1) */
+        double d;                                 /* FLOAT */
+        const double *c;                          /* COMPLEX: two doubles */
+        const char *s;                            /* STR, zero-terminated */
+        opd_tensor *t;                            /* TENSOR, never NULL */
+        opd_device device;
+        void *object;
+        const int64_t *ints;                      /* INTS */
+        const double *floats;                     /* FLOATS */
+        const bool *bools;                        /* BOOLS */
+        opd_tensor *const *tensors;               /* TENSORS; an element may be NULL where the schema says Tensor? */
+        const struct opd_value *list;             /* LIST: anything else */
+    } u;
+} opd_value;
+
+OPD_INLINE opd_value opd_value_none(void) {
+    opd_value value;
+    value.tag = OPD_TAG_NONE;
+    value.n = 0;
+    value.u.i = 0;
+    return value;
+}
+OPD_INLINE opd_value opd_value_default(void) {
+    opd_value value = opd_value_none();
+    value.tag = OPD_TAG_DEFAULT;
+    return value;
+}
+OPD_INLINE opd_value opd_value_int(int64_t i) {
+    opd_value value;
+    value.tag = OPD_TAG_INT;
+    value.n = 0;
+    value.u.i = i;
+    return value;
+}
+OPD_INLINE opd_value opd_value_float(double d) {
+    opd_value value;
+    value.tag = OPD_TAG_FLOAT;
+    value.n = 0;
+    value.u.d = d;
+    return value;
+}
+OPD_INLINE opd_value opd_value_bool(bool b) {
+    opd_value value;
+    value.tag = OPD_TAG_BOOL;
+    value.n = 0;
+    value.u.i = b;
+    return value;
+}
+OPD_INLINE opd_value opd_value_complex(const double *re_im) {
+    opd_value value;
+    value.tag = OPD_TAG_COMPLEX;
+    value.n = 0;
+    value.u.c = re_im;
+    return value;
+}
+/* NULL is None, here and in the next two. */
+OPD_INLINE opd_value opd_value_tensor(opd_tensor *tensor) {
+    opd_value value;
+    value.tag = tensor ? OPD_TAG_TENSOR : OPD_TAG_NONE;
+    value.n = 0;
+    value.u.t = tensor;
+    return value;
+}
+OPD_INLINE opd_value opd_value_str(const char *text) {
+    opd_value value;
+    value.tag = text ? OPD_TAG_STR : OPD_TAG_NONE;
+    value.n = 0;
+    value.u.s = text;
+    return value;
+}
+OPD_INLINE opd_value opd_value_object(void *memory) {
+    opd_value value;
+    value.tag = memory ? OPD_TAG_OBJECT : OPD_TAG_NONE;
+    value.n = 0;
+    value.u.object = memory;
+    return value;
+}
+OPD_INLINE opd_value opd_value_generator(opd_generator *generator) { return opd_value_object(generator); }
+OPD_INLINE opd_value opd_value_device(opd_device device) {
+    opd_value value;
+    value.tag = OPD_TAG_DEVICE;
+    value.n = 0;
+    value.u.device = device;
+    return value;
+}
+OPD_INLINE opd_value opd_value_ints(const int64_t *at, int64_t count) {
+    opd_value value;
+    value.tag = OPD_TAG_INTS;
+    value.n = OPD_CAST(int32_t, count);
+    value.u.ints = at;
+    return value;
+}
+OPD_INLINE opd_value opd_value_floats(const double *at, int64_t count) {
+    opd_value value;
+    value.tag = OPD_TAG_FLOATS;
+    value.n = OPD_CAST(int32_t, count);
+    value.u.floats = at;
+    return value;
+}
+OPD_INLINE opd_value opd_value_bools(const bool *p, int64_t count) {
+    opd_value value;
+    value.tag = OPD_TAG_BOOLS;
+    value.n = OPD_CAST(int32_t, count);
+    value.u.bools = p;
+    return value;
+}
+OPD_INLINE opd_value opd_value_tensors(opd_tensor *const *params, int64_t count) {
+    opd_value value;
+    value.tag = OPD_TAG_TENSORS;
+    value.n = OPD_CAST(int32_t, count);
+    value.u.tensors = params;
+    return value;
+}
+OPD_INLINE opd_value opd_value_list(const opd_value *place, int64_t count) {
+    opd_value value;
+    value.tag = OPD_TAG_LIST;
+    value.n = OPD_CAST(int32_t, count);
+    value.u.list = place;
+    return value;
+}
+OPD_INLINE opd_value opd_value_same(opd_value value) { return value; }
+OPD_INLINE opd_value opd_value_null(const void *memory) {
+    (void)memory;
+    return opd_value_none();
+}
+
+/* A borrowed list of integers, doubles or tensors: OPD_INTS(3, 4), OPD_TENSORS(a, b), opd_ints_of(p, n).  One in braces
+   is there till the end of the block in C, of the statement in C++ (and in a variable: `auto s = OPD_INTS(3, 4);`). */
+typedef struct opd_ints { const int64_t *data; int64_t n; } opd_ints;
+typedef struct opd_floats { const double *data; int64_t n; } opd_floats;
+typedef struct opd_tensors { opd_tensor *const *data; int64_t n; } opd_tensors;
+OPD_INLINE opd_ints opd_ints_of(const int64_t *at, int64_t count) {
+    opd_ints list;
+    list.data = at;
+    list.n = count;
+    return list;
+}
+OPD_INLINE opd_floats opd_floats_of(const double *at, int64_t count) {
+    opd_floats floats;
+    floats.data = at;
+    floats.n = count;
+    return floats;
+}
+OPD_INLINE opd_tensors opd_tensors_of(opd_tensor *const *params, int64_t count) {
+    opd_tensors list;
+    list.data = params;
+    list.n = count;
+    return list;
+}
+OPD_INLINE opd_value opd_value_of_ints(opd_ints list) { return opd_value_ints(list.data, list.n); }
+OPD_INLINE opd_value opd_value_of_floats(opd_floats floats) { return opd_value_floats(floats.data, floats.n); }
+OPD_INLINE opd_value opd_value_of_tensors(opd_tensors list) { return opd_value_tensors(list.data, list.n); }
+/* A list of ints or, where it is {NULL, 0}, None. */
+OPD_INLINE opd_value opd_value_optional_ints(opd_ints list) {
+    return list.data || list.n ? opd_value_ints(list.data, list.n) : opd_value_none();
+}
+/* A dtype as an argument; OPD_DTYPE_NONE is None. */
+OPD_INLINE opd_value opd_value_dtype(opd_scalar_type dtype) {
+    return dtype == OPD_DTYPE_NONE ? opd_value_none() : opd_value_int(dtype);
+}
+OPD_INLINE opd_value opd_value_uint(uint64_t i) { return opd_value_int(OPD_CAST(int64_t, i)); }
+#define OPD_NONE opd_value_none()
+#define OPD_DEFAULT opd_value_default()
+

@@ -1,0 +1,415 @@
+//== checkpoints =======================================================================================================
+//
+//  The segment is recorded as usual, but what its nodes save is packed as a number.  When backward asks for the first
+//  of them the segment runs again, from the same inputs and random numbers, and what it saves then is taken by number.
+//  That belongs to one backward; each is dropped as soon as its node has run, the rest at that backward's end.
+
+typedef struct opdi_recompute {
+    struct opdi_recompute *next;
+    int64_t id;                                   /* of the backward, -1: none */
+    int64_t count, cap;
+    opd_tensor **saved;
+    bool stopped;                                 /* all there before the function's end */
+} opdi_recompute;
+
+/* A generator (NULL: the default one) and its state at some time. */
+typedef struct opdi_random_state { opd_generator *generator; uint64_t at[2]; } opdi_random_state;
+
+typedef struct opdi_checkpoint {
+    int32_t refs;
+    opd_checkpoint_fn fn;                         /* this, */
+    opd_transform_fn function;                    /* or this one */
+    void *user;
+    opd_destroy destroy;
+    opd_plugin *plugin;
+    opdi_state state;
+    opdi_random_state *random;                    /* nrandom */
+    int nrandom;
+    bool stops;                                   /* early */
+    bool ran;                                     /* the first run is over: nsaved is final */
+    opd_value *inputs;                            /* ninputs, kept as a node keeps them */
+    bool *wants;                                  /* ninputs: require grad */
+    int ninputs, noutputs;
+    int64_t nsaved, cap;
+    uint64_t *shapes;                             /* nsaved: what each looked like */
+    opdi_recompute *runs;
+} opdi_checkpoint;
+
+static opdi_mutex opdi_checkpoint_lock = OPDI_MUTEX_INIT;
+/* Swaps the states of count generators with the noted ones. */
+static void opdi_random_swap(opdi_random_state *state, int count) {
+    for (int i = 0; i < count; i++) {
+        uint64_t now[2];
+        opdi_random_get(state[i].generator, now);
+        opdi_random_set(state[i].generator, state[i].at);
+        memcpy(state[i].at, now, sizeof now);
+    }
+}
+
+static void opdi_recompute_free(opdi_recompute *recompute) {
+    for (int64_t i = 0; i < recompute->count; i++) {
+        if (recompute->saved[i]) { opdi_drop(recompute->saved[i]); }
+    }
+    if (recompute->saved) { opdi_free(recompute->saved, (size_t)recompute->cap * sizeof *recompute->saved); }
+    opdi_free(recompute, sizeof *recompute);
+}
+
+/* Drops one reference to the checkpoint `user`, and frees it with all that it holds at the last. */
+static void opdi_checkpoint_release(void *user) {
+    opdi_checkpoint *checkpoint = (opdi_checkpoint *)user;
+    if (OPDI_SUB(&checkpoint->refs, 1) > 0) { return; }
+    while (checkpoint->runs) {
+        opdi_recompute *recompute = checkpoint->runs;
+        checkpoint->runs = recompute->next;
+        opdi_recompute_free(recompute);
+    }
+    for (int i = 0; checkpoint->inputs && i < checkpoint->ninputs; i++) {
+        opdi_kept_drop(NULL, &checkpoint->inputs[i]);
+    }
+    if (checkpoint->inputs) {
+        opdi_free(checkpoint->inputs, (size_t)OPDI_MAX(checkpoint->ninputs, 1) * sizeof *checkpoint->inputs);
+    }
+    if (checkpoint->wants) {
+        opdi_free(checkpoint->wants, (size_t)OPDI_MAX(checkpoint->ninputs, 1) * sizeof *checkpoint->wants);
+    }
+    if (checkpoint->shapes) { opdi_free(checkpoint->shapes, (size_t)checkpoint->cap * sizeof *checkpoint->shapes); }
+    if (checkpoint->random) { opdi_free(checkpoint->random, (size_t)checkpoint->nrandom * sizeof *checkpoint->random); }
+    if (checkpoint->destroy) { checkpoint->destroy(checkpoint->user); }
+    if (checkpoint->plugin) { opdi_plugin_let_go(checkpoint->plugin); }
+    opdi_free(checkpoint, sizeof *checkpoint);
+}
+
+/* Returns a hash of dtype, place and sizes. */
+static uint64_t opdi_shape_hash(const opd_tensor *tensor) {
+    uint64_t ndim = (uint64_t)(uint8_t)tensor->dtype << 32 | (uint64_t)opdi_place_of(tensor) << 8 | tensor->ndim;
+    for (int i = 0; i < tensor->ndim; i++) {
+        ndim = (ndim ^ (uint64_t)tensor->dims[i]) * 0x9E3779B97F4A7C15u;
+        ndim ^= ndim >> 29;
+    }
+    return ndim;
+}
+
+/* Makes room for one more element of `size` bytes in a block that doubles; 0, or -1 without memory. */
+static int opdi_grow(void **block, int64_t count, int64_t *cap, size_t size) {
+    int64_t more = *cap ? 2 * *cap : 16;
+    if (count < *cap) { return 0; }
+    void *memory = opdi_alloc((size_t)more * size);
+    if (!memory) { return -1; }
+    if (*block) {
+        memcpy(memory, *block, (size_t)count * size);
+        opdi_free(*block, (size_t)*cap * size);
+    }
+    *block = memory;
+    *cap = more;
+    return 0;
+}
+
+/* Packs a saved tensor of the first run as a number, from 1 on. */
+static void *opdi_checkpoint_count(opd_tensor *tensor, void *user) {
+    opdi_checkpoint *checkpoint = (opdi_checkpoint *)user;
+    void *shapes = checkpoint->shapes;
+    if (opdi_grow(&shapes, checkpoint->nsaved, &checkpoint->cap, sizeof *checkpoint->shapes)) { return NULL; }
+    checkpoint->shapes = (uint64_t *)shapes;
+    checkpoint->shapes[checkpoint->nsaved] = opdi_shape_hash(tensor);
+    return (void *)(intptr_t)++checkpoint->nsaved;
+}
+
+/* A checkpoint and the run in which it is being recomputed. */
+typedef struct opdi_recomputing { opdi_checkpoint *checkpoint; opdi_recompute *run; } opdi_recomputing;
+/* Keeps tensor as the next saved one of the run `user` (an opdi_recomputing) and returns its number from 1 as a
+   pointer; NULL with an error, also to stop when the last one that was wanted is there. */
+static void *opdi_checkpoint_collect(opd_tensor *tensor, void *user) {
+    opdi_recomputing *at = (opdi_recomputing *)user;
+    opdi_recompute *recompute = at->run;
+    void *saved = recompute->saved;
+    if (recompute->count < at->checkpoint->nsaved &&
+        at->checkpoint->shapes[recompute->count] != opdi_shape_hash(tensor)) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "opd_checkpoint: Recomputed values for the following tensors have different "
+                       "metadata than during the forward pass. (saved tensor %lld)", (long long)recompute->count);
+        return NULL;
+    }
+    if (opdi_grow(&saved, recompute->count, &recompute->cap, sizeof *recompute->saved)) { return NULL; }
+    recompute->saved = (opd_tensor **)saved;
+    recompute->saved[recompute->count++] = opd_keep(tensor);
+    if (at->checkpoint->stops && recompute->count >= at->checkpoint->nsaved) {
+        recompute->stopped = true;
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "opd_checkpoint: all that the recomputation is for is there");
+        return NULL;
+    }
+    return (void *)(intptr_t)recompute->count;
+}
+static opd_tensor *opdi_checkpoint_collected(void *packed, void *user) {
+    const opdi_recompute *recompute = ((opdi_recomputing *)user)->run;
+    int64_t i = (int64_t)(intptr_t)packed - 1;
+    return i < recompute->count ? recompute->saved[i] : NULL;
+}
+
+/* Calls the segment; its results go to the caller's scope unless `outputs` is NULL.  Returns how many, or -1 with an
+   error. */
+static int opdi_checkpoint_call(const opdi_checkpoint *checkpoint, opd_tensor *const *inputs, opd_tensor **outputs) {
+    opd_tensor *few[16], **out = few;
+    if (checkpoint->noutputs > 16 &&
+        !(out = (opd_tensor **)opdi_scope_alloc((size_t)checkpoint->noutputs * sizeof *out))) {
+        return -1;
+    }
+    memset(out, 0, (size_t)checkpoint->noutputs * sizeof *out);
+    const int count = checkpoint->function
+        ? checkpoint->function(checkpoint->user, inputs, checkpoint->ninputs, out)
+        : checkpoint->fn(inputs, checkpoint->ninputs, out, checkpoint->noutputs, checkpoint->user) ? -1
+        : checkpoint->noutputs;
+    if (count < 0 && opd_ok()) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "opd_checkpoint: the function failed without saying why");
+    }
+    if (count > checkpoint->noutputs && opd_ok()) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_checkpoint: the function gives %d outputs, at most %d are allowed",
+                       count, checkpoint->noutputs);
+    }
+    for (int i = 0; i < count && outputs && opd_ok(); i++) { outputs[i] = out[i] ? opd_scope_return(out[i]) : NULL; }
+    return opd_ok() ? count : -1;
+}
+
+/* Runs the segment again and collects what it saves in recompute; 0, or -1 with an error. */
+static int opdi_checkpoint_again(opdi_checkpoint *checkpoint, opdi_recompute *recompute) {
+    opdi_thread *thread = opdi_self();
+    opdi_packer *outer = thread->innermost.packer;
+    opdi_recomputing at;
+    opd_saved_hooks hooks;
+    opdi_frame frame;
+    const char *off = thread->innermost.packers_off;
+    int rc = 0;
+    at.checkpoint = checkpoint;
+    at.run = recompute;
+    memset(&hooks, 0, sizeof hooks);
+    hooks.pack = opdi_checkpoint_collect;
+    hooks.unpack = opdi_checkpoint_collected;
+    hooks.user = &at;
+    opdi_frame_enter(thread, &frame);
+    opd_tensor **inputs = (opd_tensor **)opdi_scope_alloc((size_t)OPDI_MAX(checkpoint->ninputs, 1) * sizeof *inputs);
+    for (int i = 0; inputs && i < checkpoint->ninputs && opd_ok(); i++) {
+        const opd_value *value = &checkpoint->inputs[i];
+        opd_tensor *tensor = value->tag == OPDI_TAG_PACKED ? opdi_parcel_tensor((opdi_parcel *)value->u.object, false)
+            : opdi_unpack(NULL, value, (uint32_t)value->n);
+        inputs[i] = tensor ? opdi_own(opdi_shallow_copy(tensor)) : NULL;
+        if (inputs[i] && checkpoint->wants[i]) { inputs[i]->flags |= OPDI_REQUIRES_GRAD; }
+    }
+    opdi_random_state *random = (opdi_random_state *)opdi_scope_alloc((size_t)OPDI_MAX(checkpoint->nrandom,
+        1) * sizeof *random);
+    thread->state = checkpoint->state;
+    thread->innermost.packers_off = NULL;
+    if (!inputs || !random || !opd_ok() || opd_saved_hooks_begin(&hooks)) { rc = -1; }
+    if (rc == 0) {
+        for (int i = 0; i < checkpoint->nrandom; i++) { random[i] = checkpoint->random[i]; }
+        opdi_random_swap(random, checkpoint->nrandom);
+        int mark = opd_error_mark();
+        rc = opdi_checkpoint_call(checkpoint, inputs, NULL) < 0 ? -1 : 0;
+        if (recompute->stopped) {
+            (void)opd_error_rewind(mark);
+            rc = 0;
+        }
+        opdi_random_swap(random, checkpoint->nrandom);
+        while (thread->innermost.packer && thread->innermost.packer != outer) { opd_saved_hooks_end(); }
+    }
+    thread->innermost.packer = outer;
+    thread->innermost.packers_off = off;
+    opdi_frame_leave(thread, &frame);
+    /* the end of its region */
+    if (checkpoint->state.autocast && !thread->state.autocast) { opd_autocast_cache_clear(); }
+    /* a backward inside the first run asks for a run that goes on to behind it */
+    if (rc == 0 && recompute->count != checkpoint->nsaved &&
+        (checkpoint->ran || recompute->count < checkpoint->nsaved)) {
+        rc = opd_fail(OPD_ERROR_AUTOGRAD, "opd_checkpoint: A different number of tensors was saved during the original "
+                      "forward and recomputation.\nNumber of tensors saved during forward: %lld\nNumber of tensors "
+                      "saved during recomputation: %lld", (long long)checkpoint->nsaved, (long long)recompute->count);
+    }
+    return rc;
+}
+
+/* Takes the run of one backward out of the list and returns it, or NULL. */
+static opdi_recompute *opdi_recompute_take(opdi_checkpoint *checkpoint, int64_t id) {
+    opdi_recompute **at;
+    opdi_lock(&opdi_checkpoint_lock);
+    for (at = &checkpoint->runs; *at && (*at)->id != id; at = &(*at)->next) { }
+    opdi_recompute *recompute = *at;
+    if (recompute) { *at = recompute->next; }
+    opdi_unlock(&opdi_checkpoint_lock);
+    return recompute;
+}
+static void opdi_recompute_put(opdi_checkpoint *checkpoint, opdi_recompute *recompute) {
+    opdi_lock(&opdi_checkpoint_lock);
+    recompute->next = checkpoint->runs;
+    checkpoint->runs = recompute;
+    opdi_unlock(&opdi_checkpoint_lock);
+}
+
+/* Frees the run of a backward that has ended; returns 0. */
+static int opdi_checkpoint_over(void *user) {
+    opdi_recompute *recompute = opdi_recompute_take((opdi_checkpoint *)user, opd_backward_id());
+    if (recompute) { opdi_recompute_free(recompute); }
+    return 0;
+}
+static void opdi_checkpoint_over_destroy(void *user) {
+    (void)opdi_checkpoint_over(user);             /* also after an error */
+    opdi_checkpoint_release(user);
+}
+
+/* Returns saved tensor number `packed`, after recomputing the segment if this backward has not; NULL with an error. */
+static opd_tensor *opdi_checkpoint_unpack(void *packed, void *user) {
+    opdi_checkpoint *checkpoint = (opdi_checkpoint *)user;
+    const int64_t id = opd_backward_id(), i = (int64_t)(intptr_t)packed - 1;
+    opdi_recompute *recompute = opdi_recompute_take(checkpoint, id);
+    opd_tensor *tensor = NULL;
+    int rc = 0;
+    if (recompute && !recompute->saved[i]) {
+        opdi_recompute_free(recompute);
+        recompute = NULL;
+    }
+    if (!recompute) {
+        recompute = (opdi_recompute *)opdi_alloc(sizeof *recompute);
+        if (!recompute) { return NULL; }
+        memset(recompute, 0, sizeof *recompute);
+        recompute->id = id;
+        rc = opdi_checkpoint_again(checkpoint, recompute);
+        if (rc == 0 && id >= 0) {
+            (void)OPDI_ADD(&checkpoint->refs, 1);
+            rc = opd_backward_callback(opdi_checkpoint_over, checkpoint, opdi_checkpoint_over_destroy);
+            if (rc) { opdi_checkpoint_release(checkpoint); }
+        }
+    }
+    if (rc == 0) { tensor = opdi_own(opd_keep(recompute->saved[i])); }
+    if (rc || id < 0) { opdi_recompute_free(recompute); } else { opdi_recompute_put(checkpoint, recompute); }
+    return tensor;
+}
+
+/* Drops a recomputed tensor whose node has run and does not need it any more. */
+static void opdi_checkpoint_drop(void *packed, void *user) {
+    opdi_checkpoint *checkpoint = (opdi_checkpoint *)user;
+    opdi_recompute *recompute = opdi_recompute_take(checkpoint, opd_backward_id());
+    const int64_t i = (int64_t)(intptr_t)packed - 1;
+    if (!recompute) { return; }
+    if (recompute->saved[i]) {
+        opdi_drop(recompute->saved[i]);
+        recompute->saved[i] = NULL;
+    }
+    opdi_recompute_put(checkpoint, recompute);
+}
+
+/* Keeps an input as a node would: hooks of an outer segment may pack it.  It is kept without its history, also one that
+   it gets later, which could lead to what the segment saves.  0, or -1 with an error. */
+static int opdi_checkpoint_keep(opdi_checkpoint *checkpoint, int i, opd_tensor *tensor) {
+    opdi_packer *packer = opdi_self()->innermost.packer;
+    if (tensor && opdi_refresh(tensor)) { return -1; }
+    checkpoint->wants[i] = tensor && opdi_requires_grad(tensor);
+    if (tensor && !(tensor = opdi_own(opdi_shallow_copy(tensor)))) { return -1; }
+    opd_value value = tensor ? opd_value_tensor(tensor) : opd_value_none();
+    if (opdi_keep_value(&checkpoint->inputs[i], &value, true)) { return -1; }
+    return tensor && packer ? opdi_pack_value(packer, NULL, &checkpoint->inputs[i], -1) : 0;
+}
+
+/* Notes the states of the generators that the segment may use; 0, or -1 without memory. */
+static int opdi_checkpoint_random(opdi_checkpoint *checkpoint, const opd_checkpoint_options *options) {
+    const int own = !options || !options->no_preserve_rng_state, more = options ? options->ngenerators : 0;
+    if (own + more == 0) { return 0; }
+    if (!(checkpoint->random = (opdi_random_state *)opdi_alloc((size_t)(own + more) * sizeof *checkpoint->random))) {
+        return -1;
+    }
+    checkpoint->nrandom = own + more;
+    for (int i = 0; i < checkpoint->nrandom; i++) {
+        checkpoint->random[i].generator = i < own ? NULL : options->generators[i - own];
+        opdi_random_get(checkpoint->random[i].generator, checkpoint->random[i].at);
+    }
+    return 0;
+}
+
+/* Makes a checkpoint, which keeps inputs and state; NULL with an error, and the user pointer stays the caller's. */
+static opdi_checkpoint *opdi_checkpoint_make(opd_checkpoint_fn fn, opd_transform_fn function, void *user,
+                                             opd_destroy destroy, opd_tensor *const *inputs, int ninputs, int noutputs,
+                                             const opd_checkpoint_options *options) {
+    opdi_checkpoint *checkpoint = (opdi_checkpoint *)opdi_alloc(sizeof *checkpoint);
+    if (!checkpoint) { return NULL; }
+    memset(checkpoint, 0, sizeof *checkpoint);
+    checkpoint->refs = 1;
+    checkpoint->fn = fn;
+    checkpoint->function = function;
+    checkpoint->user = user;
+    checkpoint->plugin = opdi_plugin_hold(fn ? (uintptr_t)fn : (uintptr_t)function);
+    checkpoint->state = opdi_self()->state;
+    checkpoint->noutputs = noutputs;
+    checkpoint->inputs = (opd_value *)opdi_alloc((size_t)OPDI_MAX(ninputs, 1) * sizeof *checkpoint->inputs);
+    checkpoint->wants = checkpoint->inputs
+        ? (bool *)opdi_alloc((size_t)OPDI_MAX(ninputs, 1) * sizeof *checkpoint->wants) : NULL;
+    if (!checkpoint->wants && checkpoint->inputs) {
+        opdi_free(checkpoint->inputs, (size_t)OPDI_MAX(ninputs, 1) * sizeof *checkpoint->inputs);
+    }
+    if (!checkpoint->wants) { checkpoint->inputs = NULL; }
+    checkpoint->ninputs = checkpoint->wants ? ninputs : 0;
+    for (int i = 0; i < checkpoint->ninputs; i++) { checkpoint->inputs[i] = opd_value_none(); }
+    for (int i = 0; i < checkpoint->ninputs && !checkpoint->state.inference && opd_ok(); i++) {
+        (void)opdi_checkpoint_keep(checkpoint, i, inputs[i]);
+    }
+    if (!opd_ok() || opdi_checkpoint_random(checkpoint, options)) {
+        opdi_checkpoint_release(checkpoint);
+        return NULL;
+    }
+    checkpoint->destroy = destroy;
+    checkpoint->stops = !options || !options->no_early_stop;
+    return checkpoint;
+}
+
+/* Runs a checkpointed segment, one of both functions, with hooks that count what it saves.  Returns how many outputs
+   there are, or -1 with an error and, where their number is known, the outputs NULL. */
+static int opdi_checkpoint_begin(opd_checkpoint_fn fn, opd_transform_fn function, void *user, opd_destroy destroy,
+                                 opd_tensor *const *inputs, int ninputs, opd_tensor **outputs, int noutputs,
+                                 const opd_checkpoint_options *options) {
+    const int known = function ? 0 : noutputs;
+    opdi_packer *outer = opdi_self()->innermost.packer;
+    opd_saved_hooks hooks;
+    if (!opd_ok()) { return opdi_no_tensors(outputs, known); }
+    if ((!fn && !function) || ninputs < 0 || noutputs < 1 || (ninputs && !inputs) || !outputs) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_checkpoint: a function, inputs and room for outputs are needed");
+        return opdi_no_tensors(outputs, known);
+    }
+    if (options && (options->ngenerators < 0 || (options->ngenerators && !options->generators))) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_checkpoint: the generators are NULL");
+        return opdi_no_tensors(outputs, known);
+    }
+    if (opdi_any_dead(inputs, ninputs, "opd_checkpoint")) { return opdi_no_tensors(outputs, known); }
+    opdi_checkpoint *checkpoint = opdi_checkpoint_make(fn, function, user, destroy, inputs, ninputs, noutputs,
+                                                       options);
+    (void)opdi_no_tensors(outputs, known);
+    if (!checkpoint) { return -1; }
+    memset(&hooks, 0, sizeof hooks);
+    hooks.pack = opdi_checkpoint_count;
+    hooks.unpack = opdi_checkpoint_unpack;
+    hooks.drop = opdi_checkpoint_drop;
+    hooks.destroy = opdi_checkpoint_release;
+    hooks.user = checkpoint;
+    opd_scope scope = opd_scope_open();
+    int rc = checkpoint->state.inference ? 0 : opd_saved_hooks_begin(&hooks);
+    if (rc) { checkpoint->destroy = NULL; }
+    else {
+        if (!checkpoint->state.inference) { (void)OPDI_ADD(&checkpoint->refs, 1); }
+        rc = opdi_checkpoint_call(checkpoint, inputs, outputs);
+        checkpoint->ran = true;
+        while (opdi_self()->innermost.packer && opdi_self()->innermost.packer != outer) { opd_saved_hooks_end(); }
+    }
+    opd_scope_close(&scope);
+    opdi_checkpoint_release(checkpoint);
+    return rc < 0 ? opdi_no_tensors(outputs, known) : rc;
+}
+int opd_checkpoint_call(opd_transform_fn fn, void *user, opd_destroy destroy, opd_tensor *const *inputs, int ninputs,
+                        const opd_checkpoint_options *options, opd_tensor **outputs) {
+    if (!fn) {
+        return !opd_ok() ? -1 : opd_fail(OPD_ERROR_ARGUMENT, "opd_checkpoint_call: a function is needed");
+    }
+    return opdi_checkpoint_begin(NULL, fn, user, destroy, inputs, ninputs, outputs, OPD_TRANSFORM_OUTPUTS, options);
+}
+int opd_checkpoint_with(opd_checkpoint_fn fn, void *user, opd_destroy destroy, opd_tensor *const *inputs, int ninputs,
+                        opd_tensor **outputs, int noutputs, const opd_checkpoint_options *options) {
+    const int rc = opdi_checkpoint_begin(fn, NULL, user, destroy, inputs, ninputs, outputs, noutputs, options);
+    return rc < 0 ? -1 : 0;
+}
+int opd_checkpoint(opd_checkpoint_fn fn, void *user, opd_destroy destroy, opd_tensor *const *inputs, int ninputs,
+                   opd_tensor **outputs, int noutputs) {
+    return opd_checkpoint_with(fn, user, destroy, inputs, ninputs, outputs, noutputs, NULL);
+}
+

@@ -1,0 +1,1111 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>engine       the walk from the last node to the first, and the hooks on its way
+//
+//  Counts what each node waits for, runs the nodes that wait for nothing, adds gradients up and writes them to leaves.
+//  What few nodes and leaves have stands in an opdi_extra, which a leaf finds through its opdi_meta, and a node through
+//  its pointer to the formula: a flag says that the formula is the first member of one.  So a graph without hooks pays
+//  for nothing here.
+//----------------------------------------------------------------------------------------------------------------------
+
+//== the engine ========================================================================================================
+//
+//  Finds everything reachable (a task for each node and leaf, made in a depth-first search with its own stack), counts
+//  for each task the edges that lead to it, then runs nodes whose count is down to zero, the youngest first.  A task
+//  holds the gradients that have arrived.  The first engine at work in the process marks nodes and leaves with their
+//  tasks; any other (a nested backward, another thread) finds them through a hash table, so they never meet.
+//  What one node gives is checked as a whole before any of it is sent on or added to a leaf.
+//
+//    opd_backward_with, opdi_autograd_grad   check; opdi_captures_make notes what is asked for
+//      opdi_engine_run                         options; too many backwards inside each other > opdi_engine_elsewhere
+//        opdi_engine_here                        this thread's state, and in it:
+//          opdi_engine_start                       opdi_discover makes tasks, opdi_root_grad, opdi_count_deps
+//          opdi_run_task, until none is ready      opdi_hooks_before, opdi_task_capture, opdi_hooks_after
+//            opdi_run_formula                        > opdi_call_formula > opdi_run_fn > the formula; opdi_validate_all
+//            opdi_send                               opdi_task_add; when all have arrived > opdi_task_done:
+//                                                    nodes become ready, leaves > opdi_accumulate
+//          opdi_finals_run, opdi_engine_end        callbacks; what was made is freed
+//      opdi_captures_end                       hands out what was asked for
+
+#if defined(OPDI_CORE)
+
+typedef struct opdi_task {
+    uintptr_t vertex;
+    struct opdi_task *next, *up;                  /* all tasks; the parent in the search */
+    int32_t deps, cursor;
+    uint16_t ngrads;
+    bool seen, needed, captured, counted;
+    bool leads;                                   /* to another one that is needed */
+    opd_tensor *grads[1];                         /* ngrads of them, references */
+} opdi_task;
+
+/* Memory of tasks, in the order of the search, which is often that of the run. */
+typedef struct opdi_task_block { struct opdi_task_block *next; size_t bytes; } opdi_task_block;
+
+/* A gradient that the caller asked for.  Captures are sorted by vertex, so that a task finds its own. */
+typedef struct opdi_capture { uintptr_t vertex; uint32_t nr; int index; opd_tensor *grad; } opdi_capture;
+
+typedef struct opdi_engine {
+    opdi_task_block *blocks;                      /* newest first; the free part of that */
+    char *at, *end;
+    opdi_task *tasks, **heap, **hash;
+    opdi_task *ready;                             /* beside the heap, which most chains never use */
+    int64_t nheap, heap_cap, ntasks, hash_cap;
+    opdi_capture *captures;
+    int ncaptures;
+    bool first, retain, create, once, accumulate, restricted;
+    uint32_t serial;                              /* of the layer whose derivative it is, or 0 */
+    int64_t id;                                   /* counted in the process */
+    struct opdi_final *finals, **finals_end;      /* callbacks for the end; where the next goes when there are some */
+    struct opdi_gathering *gatherings;            /* of hooks that wait for several gradients */
+} opdi_engine;
+
+static int opdi_engines;                          /* how many are at work */
+
+static opd_edge opdi_edge_of(opd_tensor *tensor);
+static opd_tensor **opdi_grad_slot(opdi_meta *meta);
+static bool opdi_leaf_hooked(const opd_tensor *tensor) {
+    return OPDI_UNLIKELY(OPDI_ACQUIRE(&tensor->meta->extra) != NULL);
+}
+static int opdi_hooks_before(opdi_engine *engine, opdi_task *task);
+static int opdi_hooks_after(opdi_engine *engine, opdi_task *task, opd_tensor **out);
+static int opdi_leaf_hooks(opdi_engine *engine, opdi_task *task);
+static int opdi_finals_run(opdi_engine *engine);
+static void opdi_finals_drop(opdi_engine *engine);
+static void opdi_gatherings_drop(opdi_engine *engine);
+static int opdi_anomaly_check(const opd_node *node, opd_tensor *const *out);
+static void opdi_anomaly_report(const opd_node *node);
+
+/* Returns where the first engine notes the task of a node or leaf. */
+static struct opdi_task **opdi_task_home(uintptr_t vertex) {
+    if (!(vertex & OPDI_LEAF)) { return &opdi_edge_node(vertex)->task; }
+    return &opdi_edge_leaf(vertex)->meta->task;
+}
+
+/* Returns the slot of a vertex in the engine's hash table: where it is, or where it would go. */
+static int64_t opdi_hash_slot(const opdi_engine *engine, uintptr_t vertex) {
+    uint64_t hash = (uint64_t)vertex * 0x9E3779B97F4A7C15u;
+    int64_t i = (int64_t)(hash >> 20) & (engine->hash_cap - 1);
+    while (engine->hash[i] && engine->hash[i]->vertex != vertex) { i = (i + 1) & (engine->hash_cap - 1); }
+    return i;
+}
+
+/* Doubles the engine's hash table; 0, or -1 without memory. */
+static int opdi_hash_grow(opdi_engine *engine) {
+    opdi_task **old = engine->hash;
+    int64_t old_cap = engine->hash_cap;
+    engine->hash_cap = old_cap ? old_cap * 2 : 64;
+    engine->hash = (opdi_task **)opdi_alloc((size_t)engine->hash_cap * sizeof *engine->hash);
+    if (!engine->hash) {
+        engine->hash = old;
+        engine->hash_cap = old_cap;
+        return -1;
+    }
+    memset(engine->hash, 0, (size_t)engine->hash_cap * sizeof *engine->hash);
+    for (opdi_task *task = engine->tasks; task; task = task->next) {
+        engine->hash[opdi_hash_slot(engine, task->vertex)] = task;
+    }
+    opdi_free(old, (size_t)old_cap * sizeof *old);
+    return 0;
+}
+
+/* Returns the task of a node or leaf, or NULL if the engine has none. */
+static opdi_task *opdi_task_find(const opdi_engine *engine, uintptr_t vertex) {
+    if (!engine->first) { return engine->hash_cap ? engine->hash[opdi_hash_slot(engine, vertex)] : NULL; }
+    if ((vertex & OPDI_LEAF) && !OPDI_ACQUIRE(&opdi_edge_leaf(vertex)->meta)) { return NULL; }
+    return *opdi_task_home(vertex);
+}
+
+/* Makes a block with room for a task; each is twice as large as the one before, up to a limit.  0, or
+   -1 without memory. */
+OPDI_NOINLINE static int opdi_task_room(opdi_engine *engine, size_t bytes) {
+    size_t size = engine->blocks ? OPDI_MIN(2 * engine->blocks->bytes, (size_t)1 << 18) : 1024;
+    opdi_task_block *block;
+    size = OPDI_MAX(size, sizeof *block + bytes);
+    if (!(block = (opdi_task_block *)opdi_alloc(size))) { return -1; }
+    block->next = engine->blocks;
+    block->bytes = size;
+    engine->blocks = block;
+    engine->at = (char *)(block + 1);
+    engine->end = (char *)block + size;
+    return 0;
+}
+/* Makes the task of a node or leaf and enters it; NULL without memory. */
+static opdi_task *opdi_task_make(opdi_engine *engine, uintptr_t vertex) {
+    int count = vertex & OPDI_LEAF ? 1 : opdi_edge_node(vertex)->noutputs;
+    size_t bytes = sizeof(opdi_task) + (size_t)OPDI_MAX(count - 1, 0) * sizeof(opd_tensor *);
+    if ((vertex & OPDI_LEAF) && !opdi_meta_of(opdi_edge_leaf(vertex))) { return NULL; }
+    if (!engine->first && 2 * (engine->ntasks + 1) > engine->hash_cap && opdi_hash_grow(engine)) { return NULL; }
+    if (OPDI_UNLIKELY((size_t)(engine->end - engine->at) < bytes) && opdi_task_room(engine, bytes)) { return NULL; }
+    opdi_task *task = (opdi_task *)(void *)engine->at;
+    engine->at += bytes;
+    memset(task, 0, sizeof *task);
+    if (OPDI_UNLIKELY(count > 1)) { memset(task->grads, 0, (size_t)count * sizeof(opd_tensor *)); }
+    task->vertex = vertex;
+    task->ngrads = (uint16_t)count;
+    task->leads = task->needed = !engine->restricted;
+    if (engine->first) { *opdi_task_home(vertex) = task; } else { engine->hash[opdi_hash_slot(engine, vertex)] = task; }
+    task->next = engine->tasks;
+    engine->tasks = task;
+    engine->ntasks++;
+    return task;
+}
+
+static inline opdi_task *opdi_task_at(opdi_engine *engine, uintptr_t vertex) {
+    opdi_task *task = opdi_task_find(engine, vertex);
+    return task ? task : opdi_task_make(engine, vertex);
+}
+
+/* Makes the tasks of all that can be reached from a root, depth-first.  With inputs given, a task is needed when it is
+   captured or leads to one that is; otherwise all are needed, and their edges are counted on the way.  0, or -1. */
+static int opdi_discover(opdi_engine *engine, uintptr_t root) {
+    opdi_task *task = opdi_task_at(engine, root);
+    if (!task) { return -1; }
+    if (task->seen) { return 0; }
+    task->seen = true;
+    while (task) {
+        opd_node *node = task->vertex & OPDI_LEAF ? NULL : opdi_edge_node(task->vertex);
+        if (node && task->cursor < node->nedges) {
+            uintptr_t vertex = opdi_edges(node)[task->cursor++].vertex;
+            opdi_task *child = vertex ? opdi_task_at(engine, vertex) : NULL;
+            if (!vertex) { continue; }
+            if (!child) { return -1; }
+            child->deps += !engine->restricted;
+            if (child->seen) {
+                task->leads |= child->needed;
+                continue;
+            }
+            child->seen = true;
+            child->up = task;
+            task = child;
+            continue;
+        }
+        if (engine->restricted) {
+            task->needed = task->leads | task->captured;
+            if (task->up) { task->up->leads |= task->needed; }
+        }
+        task = task->up;
+    }
+    return 0;
+}
+
+/* Counts for each needed task the edges of needed tasks that lead to it. */
+static void opdi_count_deps(opdi_engine *engine) {
+    for (opdi_task *task = engine->tasks; task; task = task->next) {
+        const opd_node *node = task->vertex & OPDI_LEAF ? NULL : opdi_edge_node(task->vertex);
+        for (int i = 0; node && task->needed && i < node->nedges; i++) {
+            opdi_task *child = opdi_edges(node)[i].vertex ? opdi_task_find(engine, opdi_edges(node)[i].vertex) : NULL;
+            if (child && child->needed) { child->deps++; }
+        }
+    }
+}
+
+/* Returns the order in which tasks run: leaves first, then nodes, the youngest first. */
+static uint64_t opdi_task_order(const opdi_task *task) {
+    return task->vertex & OPDI_LEAF ? UINT64_MAX : opdi_node_sequence(opdi_edge_node(task->vertex));
+}
+
+static int opdi_heap_push(opdi_engine *engine, opdi_task *task) {
+    int64_t i;
+    if (engine->nheap == engine->heap_cap) {
+        int64_t cap = engine->heap_cap ? engine->heap_cap * 2 : 32;
+        opdi_task **tasks = (opdi_task **)opdi_alloc((size_t)cap * sizeof *tasks);
+        if (!tasks) { return -1; }
+        if (engine->nheap) { memcpy(tasks, engine->heap, (size_t)engine->nheap * sizeof *tasks); }
+        opdi_free(engine->heap, (size_t)engine->heap_cap * sizeof *tasks);
+        engine->heap = tasks;
+        engine->heap_cap = cap;
+    }
+    for (i = engine->nheap++; i > 0 && opdi_task_order(engine->heap[(i - 1) / 2]) < opdi_task_order(task);
+         i = (i - 1) / 2) {
+        engine->heap[i] = engine->heap[(i - 1) / 2];
+    }
+    engine->heap[i] = task;
+    return 0;
+}
+
+static opdi_task *opdi_heap_pop(opdi_engine *engine) {
+    opdi_task *top = engine->heap[0], *last = engine->heap[--engine->nheap];
+    int64_t i = 0, c;
+    while ((c = 2 * i + 1) < engine->nheap) {
+        if (c + 1 < engine->nheap && opdi_task_order(engine->heap[c + 1]) > opdi_task_order(engine->heap[c])) { c++; }
+        if (opdi_task_order(engine->heap[c]) <= opdi_task_order(last)) { break; }
+        engine->heap[i] = engine->heap[c];
+        i = c;
+    }
+    engine->heap[i] = last;
+    return top;
+}
+
+/* Adds a task to those that are ready: beside the heap if nothing is there, which most chains never leave.  0 or -1. */
+static inline int opdi_ready_push(opdi_engine *engine, opdi_task *task) {
+    if (engine->ready) { return opdi_heap_push(engine, task); }
+    engine->ready = task;
+    return 0;
+}
+static inline opdi_task *opdi_ready_pop(opdi_engine *engine) {
+    opdi_task *task = engine->ready;
+    if (engine->nheap && (!task || opdi_task_order(engine->heap[0]) > opdi_task_order(task))) {
+        return opdi_heap_pop(engine);
+    }
+    engine->ready = NULL;
+    return task;
+}
+
+/* True if nobody but count holders can see tensor: whoever let go of it before, on any thread, is through with it. */
+static bool opdi_held_by(const opd_tensor *tensor, int count) {
+    return OPDI_ACQUIRE(&tensor->refs) == count && OPDI_ACQUIRE(&tensor->storage->refs) == 1 &&
+        tensor->storage->block_bytes != OPDI_AGAIN;
+}
+
+/* Returns a + second, computed in place when nobody else can see a; NULL with an error. */
+static opd_tensor *opdi_grad_sum(opdi_engine *engine, opd_tensor *first, opd_tensor *second) {
+    static opd_op *add, *add_inplace;
+    opd_value values[3];
+    bool own = !engine->create && opdi_held_by(first, 1) && first->dtype == second->dtype &&
+        !((first->flags | second->flags) & OPDI_BATCHED) && opdi_has_sizes(first, second->dims, second->ndim) &&
+        !opdi_overlaps_itself(first);
+    values[0] = opd_value_tensor(first);
+    values[1] = opd_value_tensor(second);
+    values[2] = opd_value_int(1);
+    return own ? opd_call_op(OPD_OP(&add_inplace, "aten::add_.Tensor"), values, 3)
+        : opd_call_op(OPD_OP(&add, "aten::add.Tensor"), values, 3);
+}
+
+/* Adds a gradient that has arrived to input nr of a task; takes the reference.  0, or -1 with an error. */
+static int opdi_task_add(opdi_engine *engine, opdi_task *task, uint32_t nr, opd_tensor *grad) {
+    if (!task->grads[nr]) {
+        task->grads[nr] = grad;
+        return 0;
+    }
+    opd_tensor *sum = opdi_grad_sum(engine, task->grads[nr], grad);
+    if (sum && sum != task->grads[nr]) {
+        opdi_retain(sum);
+        opdi_drop(task->grads[nr]);
+        task->grads[nr] = sum;
+    }
+    opdi_drop(grad);
+    return sum ? 0 : -1;
+}
+
+/* Returns a broadcast gradient summed down to these sizes, as aten::sum_to_size does; NULL with an error. */
+static opd_tensor *opdi_sum_to(opd_tensor *grad, const int64_t *sizes, int ndim) {
+    static opd_op *sum, *view;
+    int64_t dims[OPD_MAX_DIMS];
+    opd_value values[4];
+    int count = 0, lead = grad->ndim - ndim;
+    for (int i = 0; i < lead; i++) { dims[count++] = i; }
+    for (int i = lead; i < grad->ndim; i++) {
+        if (sizes[i - lead] == 1 && grad->dims[i] != 1) { dims[count++] = i; }
+    }
+    if (count) {
+        values[0] = opd_value_tensor(grad);
+        values[1] = opd_value_ints(dims, count);
+        values[2] = opd_value_bool(true);
+        values[3] = opd_value_none();
+        grad = opd_call_op(OPD_OP(&sum, "aten::sum.dim_IntList"), values, 4);
+    }
+    if (!grad || lead == 0) { return grad; }
+    values[0] = opd_value_tensor(grad);
+    values[1] = opd_value_ints(sizes, ndim);
+    return opd_call_op(OPD_OP(&view, "aten::reshape"), values, 2);
+}
+
+static bool opdi_expands(const int64_t *from, int nfrom, const int64_t *to, int nto) {
+    for (int i = 0; i < nfrom; i++) {
+        if (nto - nfrom + i < 0 || (from[i] != 1 && from[i] != to[nto - nfrom + i])) { return false; }
+    }
+    return true;
+}
+
+/* Returns a copy of a gradient that is conjugated or negated when it is read, recorded as any operator; NULL with an
+   error. */
+OPDI_NOINLINE static opd_tensor *opdi_clone_lazy(opd_tensor *grad) {
+    static opd_op *clone;
+    opd_value self[2];
+    self[0] = opd_value_tensor(grad);
+    self[1] = opd_value_none();
+    return opd_call_op(OPD_OP(&clone, "aten::clone"), self, 2);
+}
+
+/* Makes gradient i of a formula fit its edge: sizes, dtype, device.  Returns a borrowed tensor, or NULL
+   with an error. */
+static opd_tensor *opdi_validate(const opd_node *node, int i, opd_tensor *grad) {
+    static opd_op *to;
+    const int64_t *sizes;
+    opd_scalar_type dtype;
+    int ndim, place;
+    char first[256], second[256];
+    if (OPDI_UNLIKELY(grad->functionality & OPDI_LAZY_KEYS) && !(grad = opdi_clone_lazy(grad))) { return NULL; }
+    if (!opdi_edge_meta(&opdi_edges(node)[i], &sizes, &ndim, &dtype, &place)) { return grad; }
+    if (!opdi_has_sizes(grad, sizes, ndim)) {
+        if (!opdi_expands(sizes, ndim, grad->dims, grad->ndim)) {
+            (void)opd_fail(OPD_ERROR_AUTOGRAD, "Function %s returned an invalid gradient at index %d - got %s "
+                           "but expected shape compatible with %s", node->formula->name, i,
+                           opdi_sizes_text(grad->dims, grad->ndim, first, sizeof first),
+                           opdi_sizes_text(sizes, ndim, second, sizeof second));
+            return NULL;
+        }
+        grad = opdi_sum_to(grad, sizes, ndim);
+        if (!grad) { return NULL; }
+    }
+    if (opdi_place_of(grad) != place && grad->ndim == 0) {  /* a number beside tensors of another device */
+        grad = opd_to_copy_full(grad, OPD_NONE, OPD_NONE, opd_value_device(opdi_place_device(place)), OPD_NONE, false,
+                                OPD_NONE);
+        if (!grad) { return NULL; }
+    }
+    if (opdi_place_of(grad) != place && !(grad->backend == OPD_META && opdi_self()->innermost.fake)) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD,
+                       "Function %s returned an invalid gradient at index %d - expected device %s but got %s",
+                       node->formula->name, i, opd_device_print(opdi_place_device(place), first, sizeof first),
+                       opd_device_print(opd_tensor_device(grad), second, sizeof second));
+        return NULL;
+    }
+    if (grad->dtype != (int8_t)dtype) {
+        opd_value values[7];
+        if (!opd_dtype_is_floating(dtype) && !opd_dtype_is_complex(dtype)) { return grad; }
+        for (int k = 2; k < 7; k++) { values[k] = opd_value_none(); }
+        values[0] = opd_value_tensor(grad);
+        values[1] = opd_value_int(dtype);
+        values[5] = opd_value_bool(false);
+        grad = opd_call_op(OPD_OP(&to, "aten::_to_copy"), values, 7);
+    }
+    return grad;
+}
+
+/* True if grad has examples of a vmap layer of which `whole` has none. */
+static bool opdi_more_examples(const opd_tensor *grad, const opd_tensor *whole) {
+    for (; grad->flags & OPDI_BATCHED; grad = opdi_batched_of(grad)->value) {
+        const opd_tensor *wrapped = whole;
+        while ((wrapped->flags & OPDI_BATCHED) && opdi_batched_of(wrapped)->level != opdi_batched_of(grad)->level) {
+            wrapped = opdi_batched_of(wrapped)->value;
+        }
+        if (!(wrapped->flags & OPDI_BATCHED)) { return true; }
+    }
+    return false;
+}
+/* Returns a copy of `whole` with these strides for each example that it or grad has; NULL with an error. */
+static opd_tensor *opdi_with_examples(opd_tensor *whole, opd_tensor *grad, opd_ints strides) {
+    const opd_ints none = opd_ints_of(NULL, 0);
+    opd_tensor *like = opd_add(opd_new_zeros(grad, none), opd_new_zeros(whole, none));
+    opd_tensor *zeros = like ? opd_new_empty_strided(like, opd_ints_of(whole->dims, whole->ndim), strides) : NULL;
+    return zeros ? opd_copy_(zeros, whole) : NULL;
+}
+
+/* Runs CopySlices: the gradient of the base is the incoming one, with the part of the view replaced by what the inner
+   formula gives for the view before the write.  0, or -1 with an error. */
+static int opdi_slices_run(opd_backward_call *bw, opd_tensor **out) {
+    opd_node *node = opdi_slices_inner(bw->node);
+    const int64_t *meta = opdi_node_meta(bw->node, 0), *at = opdi_kept(bw->node)[1].u.ints;
+    const int ndim = (int)(*meta >> 24), edge = (int)opdi_edges(bw->node)[0].spare;
+    opd_tensor *grads = opd_bw_grad(bw, 0), *grad;
+    opd_backward_call in;
+    opd_tensor *whole = opd_new_empty_strided(grads, opd_ints_of(meta + 1, ndim),
+                                              opd_ints_of(at + 3 + 2 * at[0], ndim));
+    opd_tensor *part = opd_copy_(whole, grads) ? opdi_slice_of(whole, at) : NULL;
+    if (!(grad = opd_clone(part))) { return -1; }
+    in.node = node;
+    in.base = bw->node;
+    in.grads = &grad;
+    in.out = out;
+    in.plain = false;
+    if (opdi_run_fn(&in)) {
+        return opd_ok() ? opd_fail(OPD_ERROR_AUTOGRAD, "the formula of %s failed without saying why",
+                                   node->formula->name) : opdi_fail_more(" [in %s]", node->formula->name);
+    }
+    if (opd_bw_needs(bw, 0)) {
+        grads = out[edge] ? opdi_validate(node, edge, out[edge]) : NULL;
+        if (grads && OPDI_UNLIKELY(grads->flags & OPDI_BATCHED) && opdi_more_examples(grads, whole)) {
+            whole = opdi_with_examples(whole, grads, opd_ints_of(at + 3 + 2 * at[0], ndim));
+            part = whole ? opdi_slice_of(whole, at) : NULL;
+        }
+        if (!opd_ok() || !(grads ? opd_copy_(part, grads) : opd_zero_(part)) || opd_bw_return(bw, 0, whole)) {
+            return -1;
+        }
+    }
+    for (int i = 1; i < node->nedges; i++) {
+        grads = out[i == edge ? 0 : i];
+        if (opd_bw_return(bw, i, grads)) { return -1; }
+    }
+    return 0;
+}
+static int opdi_slices_bw(opd_backward_call *bw) {
+    const int nedges = opdi_slices_inner(bw->node)->nedges;
+    opd_tensor **out = (opd_tensor **)opdi_alloc((size_t)nedges * sizeof *out);
+    if (!out) { return -1; }
+    memset(out, 0, (size_t)nedges * sizeof *out);
+    int rc = opdi_slices_run(bw, out);
+    for (int i = 0; i < nedges; i++) {
+        if (out[i]) { opdi_drop(out[i]); }
+    }
+    opdi_free(out, (size_t)nedges * sizeof *out);
+    return rc;
+}
+
+static void opdi_set_grad(opdi_meta *meta, opd_tensor *grad) {
+    opd_tensor *old = meta->grad;
+    meta->grad = grad;
+    if (old) { opdi_drop(old); }
+}
+
+/* Returns a copy of grad with the layout of tensor, without history; a reference, or NULL with an error. */
+static opd_tensor *opdi_grad_clone(const opd_tensor *tensor, const opd_tensor *grad) {
+    if (grad->flags & (OPDI_BATCHED | OPDI_TRACED)) { return opdi_bare_copy(grad); }
+    opd_tensor *copy = opdi_tensor_make(tensor->dims, opdi_overlaps_itself(tensor) ? NULL : tensor->dims + tensor->ndim,
+                                        tensor->ndim, (opd_scalar_type)tensor->dtype, opdi_place_of(tensor));
+    if (copy && opdi_copy(copy, grad)) {
+        opdi_drop(copy);
+        return NULL;
+    }
+    return copy;
+}
+
+static bool opdi_same_layout(const opd_tensor *first, const opd_tensor *second) {
+    return first->dtype == second->dtype && first->ndim == second->ndim &&
+        ((first->flags & second->flags & OPDI_CONTIGUOUS) ||
+         memcmp(first->dims + first->ndim, second->dims + second->ndim, (size_t)first->ndim * sizeof *first->dims) ==
+         0);
+}
+
+/* Returns a copy of grad with its history, in the layout of tensor; a reference, or NULL with an error. */
+static opd_tensor *opdi_grad_clone_recorded(const opd_tensor *tensor, opd_tensor *grad) {
+    static opd_op *clone, *copy;
+    opd_value values[3];
+    values[0] = opd_value_tensor(grad);
+    values[1] = opd_value_none();
+    opd_tensor *c = opd_call_op(OPD_OP(&clone, "aten::clone"), values, 2);
+    if (!c || opdi_same_layout(tensor, c)) { return opd_keep(c); }
+    c = opdi_own(opdi_tensor_make(tensor->dims, opdi_overlaps_itself(tensor) ? NULL : tensor->dims + tensor->ndim,
+                                  tensor->ndim, (opd_scalar_type)tensor->dtype, opdi_place_of(tensor)));
+    values[0] = opd_value_tensor(c);
+    values[1] = opd_value_tensor(grad);
+    values[2] = opd_value_bool(false);
+    return c ? opd_keep(opd_call_op(OPD_OP(&copy, "aten::copy_"), values, 3)) : NULL;
+}
+
+OPDI_NOINLINE static int opdi_fake_gradient(void) {
+    return opd_fail(OPD_ERROR_AUTOGRAD, "the gradient of a real tensor would be a fake: take it as a fake first "
+                    "(opd_fake_tensor)");
+}
+/* Accumulates grad into the gradient of leaf tensor: takes it over, copies or adds it.  Takes a reference of grad,
+   which `held` others have too, who only look at it.  0, or -1 with an error. */
+static int opdi_accumulate_here(opdi_engine *engine, opd_tensor *tensor, opd_tensor *grad, int held) {
+    opdi_meta *meta = tensor->meta;
+    opd_tensor *sum;
+    if (OPDI_UNLIKELY(grad->backend != tensor->backend)) {
+        opdi_drop(grad);
+        return opdi_fake_gradient();
+    }
+    if (!meta->grad) {
+        if (opdi_held_by(grad, 1 + held) && opdi_same_layout(tensor, grad)) {
+            meta->grad = grad;
+            return 0;
+        }
+        sum = engine->create ? opdi_grad_clone_recorded(tensor, grad) : opdi_grad_clone(tensor, grad);
+        opdi_drop(grad);
+        meta->grad = sum;
+        return sum ? 0 : -1;
+    }
+    if (!engine->create) {
+        static opd_op *add_inplace;
+        opd_value values[3];
+        values[0] = opd_value_tensor(meta->grad);
+        values[1] = opd_value_tensor(grad);
+        values[2] = opd_value_int(1);
+        sum = opd_call_op(OPD_OP(&add_inplace, "aten::add_.Tensor"), values, 3);
+    } else {
+        sum = opdi_grad_sum(engine, meta->grad, grad);
+        if (sum && sum != meta->grad) {
+            opdi_retain(sum);
+            opdi_set_grad(meta, sum);
+        }
+    }
+    opdi_drop(grad);
+    return sum ? 0 : -1;
+}
+/* The lock of accumulation, as several threads may have the same leaf.  The thread that holds it may enter again: an
+   addition can lead back here. */
+static opdi_mutex opdi_accumulate_lock = OPDI_MUTEX_INIT;
+static opdi_thread *opdi_accumulate_holder;
+static bool opdi_accumulate_enter(opdi_thread *thread) {
+    if (OPDI_LOAD(&opdi_accumulate_holder) == thread) { return false; }
+    opdi_lock(&opdi_accumulate_lock);
+    OPDI_STORE(&opdi_accumulate_holder, thread);
+    return true;
+}
+static void opdi_accumulate_leave(bool entered) {
+    if (!entered) { return; }
+    OPDI_STORE(&opdi_accumulate_holder, (opdi_thread *)NULL);
+    opdi_unlock(&opdi_accumulate_lock);
+}
+/* Waits for work that gives grad, or what it is to be added to, without the lock: who is waited for may need that. */
+OPDI_COLD OPDI_NOINLINE static int opdi_accumulate_await(const opd_tensor *tensor, opd_tensor *grad, int held) {
+    bool entered = opdi_accumulate_enter(opdi_self());
+    opd_tensor *const before = tensor->meta->grad;
+    const bool taken = !before && opdi_held_by(grad, 1 + held) && opdi_same_layout(tensor, grad);
+    if (before) { opdi_retain(before); }
+    opdi_accumulate_leave(entered);
+    const int rc = !taken && (opdi_wait_for(grad) || (before && opdi_wait_for(before))) ? -1 : 0;
+    if (before) { opdi_drop(before); }
+    return rc;
+}
+static int opdi_accumulate(opdi_engine *engine, opd_tensor *tensor, opd_tensor *grad, int held) {
+    if (OPDI_UNLIKELY(OPDI_LOAD(&opdi_works_running) != 0) && opdi_accumulate_await(tensor, grad, held)) {
+        opdi_drop(grad);
+        return -1;
+    }
+    bool entered = opdi_accumulate_enter(opdi_self());
+    int rc = opdi_accumulate_here(engine, tensor, grad, held);
+    opdi_accumulate_leave(entered);
+    return rc;
+}
+
+OPDI_COLD_BEGIN
+/* Accumulates like opdi_accumulate, and tells observers of it under the name that PyTorch's node has. */
+OPDI_NOINLINE static int opdi_accumulate_observed(opdi_engine *engine, opd_tensor *tensor, opd_tensor *grad, int held) {
+    const opd_value grads = opd_value_tensors(&grad, 1);
+    opdi_thread *thread = opdi_self();
+    opdi_observing observing;
+    if (!opdi_observe_on(thread)) { return opdi_accumulate(engine, tensor, grad, held); }
+    observing.event.op = NULL;
+    observing.event.args = &grads;
+    observing.event.nargs = 1;
+    observing.event.forward_thread = 0;
+    opdi_observe_begin(thread, &observing, OPD_OBSERVE_BACKWARD, "torch::autograd::AccumulateGrad", -1);
+    observing.event.args = NULL;                  /* the gradient is given away */
+    observing.event.nargs = 0;
+    int rc = opdi_accumulate(engine, tensor, grad, held);
+    opdi_observe_end(thread, &observing, NULL, 0);
+    return rc;
+}
+OPDI_COLD_END
+static int opdi_accumulate_any(opdi_engine *engine, opd_tensor *tensor, opd_tensor *grad, int held) {
+    if (OPDI_UNLIKELY(OPDI_LOAD(&opdi_self()->observed) != 0)) {
+        return opdi_accumulate_observed(engine, tensor, grad, held);
+    }
+    return opdi_accumulate(engine, tensor, grad, held);
+}
+
+static int opdi_compare_captures(const void *first, const void *second) {
+    const opdi_capture *capture = (const opdi_capture *)first, *other = (const opdi_capture *)second;
+    if (capture->vertex != other->vertex) { return capture->vertex < other->vertex ? -1 : 1; }
+    return capture->index < other->index ? -1 : capture->index > other->index;
+}
+/* Keeps those gradients of a task that the caller asked for. */
+static void opdi_task_capture(opdi_engine *engine, opdi_task *task) {
+    int low = 0, high = engine->ncaptures;
+    while (low < high) {
+        int middle = low + (high - low) / 2;
+        if (engine->captures[middle].vertex < task->vertex) { low = middle + 1; } else { high = middle; }
+    }
+    for (; low < engine->ncaptures && engine->captures[low].vertex == task->vertex; low++) {
+        opdi_capture *capture = &engine->captures[low];
+        opd_tensor *grad = (int32_t)capture->nr < task->ngrads ? task->grads[capture->nr] : NULL;
+        if (!grad || capture->grad) { continue; }
+        opdi_retain(grad);
+        capture->grad = grad;
+    }
+}
+
+/* Handles a task whose gradients have all arrived: leaves accumulate at once, nodes become ready.  0, or -1
+   with an error. */
+static int opdi_task_done(opdi_engine *engine, opdi_task *task) {
+    opd_tensor *grad = task->grads[0];
+    if (!(task->vertex & OPDI_LEAF)) { return opdi_ready_push(engine, task); }
+    if (opdi_leaf_hooked(opdi_edge_leaf(task->vertex))) { return opdi_leaf_hooks(engine, task); }
+    if (!grad) { return 0; }
+    if (!engine->accumulate) {
+        opdi_task_capture(engine, task);
+        return 0;
+    }
+    if (!(opdi_edge_leaf(task->vertex)->flags & OPDI_REQUIRES_GRAD)) { return 0; }    /* not any more */
+    task->grads[0] = NULL;
+    return opdi_accumulate_any(engine, opdi_edge_leaf(task->vertex), grad, 0);
+}
+
+/* Makes all gradients of a formula fit their edges; the references in `out` are replaced.  0, or -1 with an error. */
+static int opdi_validate_all(const opd_node *node, opd_tensor **out) {
+    for (int i = 0; i < node->nedges; i++) {
+        opd_tensor *grad = out[i] ? opdi_validate(node, i, out[i]) : NULL;
+        if (grad == out[i]) { continue; }
+        if (!grad) { return -1; }
+        opdi_retain(grad);
+        opdi_drop(out[i]);
+        out[i] = grad;
+    }
+    return 0;
+}
+
+/* Sends gradients along the edges of node to its tasks; takes those that somebody wants out of `out`.  0 or -1. */
+static int opdi_send(opdi_engine *engine, const opd_node *node, opd_tensor **out) {
+    int rc = 0;
+    for (int i = 0; i < node->nedges && rc == 0; i++) {
+        const opdi_edge *edge = &opdi_edges(node)[i];
+        opdi_task *child = edge->vertex ? opdi_task_find(engine, edge->vertex) : NULL;
+        opd_tensor *grad = out[i];
+        if (!child || !child->needed) { continue; }
+        out[i] = NULL;
+        if (grad) { rc = opdi_task_add(engine, child, edge->nr, grad); }
+        if (rc == 0 && --child->deps == 0) { rc = opdi_task_done(engine, child); }
+    }
+    return rc;
+}
+
+static int opdi_call_formula(opd_backward_call *bw) {
+    int rc = opdi_run_fn(bw);
+    if (rc && opd_ok()) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "the formula of %s failed without saying why", bw->node->formula->name);
+    }
+    return opd_ok() ? 0 : -1;
+}
+
+OPDI_COLD_BEGIN
+/* Runs the formula of a node and tells observers of it. */
+OPDI_NOINLINE static int opdi_formula_observed(opd_backward_call *bw) {
+    const opd_value grads = opd_value_tensors(bw->grads, bw->node->noutputs);
+    const opd_value out = opd_value_tensors(bw->out, bw->node->nedges);
+    opdi_thread *thread = opdi_self();
+    opdi_observing observing;
+    if (!opdi_observe_on(thread)) { return opdi_call_formula(bw); }
+    observing.event.op = NULL;
+    observing.event.args = &grads;
+    observing.event.nargs = 1;
+    observing.event.forward_thread = (uint32_t)(bw->node->sequence >> OPDI_SEQUENCE_BITS);
+    opdi_observe_begin(thread, &observing, OPD_OBSERVE_BACKWARD, bw->node->formula->name,
+                       (int64_t)opdi_node_sequence(bw->node));
+    int rc = opdi_call_formula(bw);
+    opdi_observe_end(thread, &observing, &out, 1);
+    return rc;
+}
+OPDI_COLD_END
+
+/* Runs the formula of a node, whose saved values stay meanwhile, and makes the gradients fit; they are freed afterwards
+   unless the graph is retained.  0, or -1 with an error. */
+static int opdi_run_formula(opdi_engine *engine, opd_node *node, opd_tensor **grads, opd_tensor **out) {
+    const bool saved = OPDI_LOAD(&node->saved) != OPDI_NOTHING_SAVED;
+    opd_backward_call bw;
+    if (saved && !opdi_saved_enter(node)) { return opdi_fail_freed(node); }
+    bw.node = node;
+    bw.base = NULL;
+    bw.grads = grads;
+    bw.out = out;
+    bw.plain = false;
+    int rc = OPDI_LOAD(&opdi_self()->observed) ? opdi_formula_observed(&bw) : opdi_call_formula(&bw);
+    if (rc == 0) { rc = opdi_validate_all(node, out); }
+    if (rc == 0 && OPDI_UNLIKELY(OPDI_LOAD(&opdi_anomaly) & OPD_ANOMALY_NAN)) { rc = opdi_anomaly_check(node, out); }
+    if (saved) { opdi_saved_leave(node, rc == 0 && !engine->retain); }
+    return rc;
+}
+
+OPDI_COLD_BEGIN
+/* Adds to the pending error in which node it occurred, and in anomaly mode reports where that was
+   recorded; returns -1. */
+OPDI_NOINLINE static int opdi_node_failed(const opd_node *node) {
+    const opdi_card *card = opdi_node_card(node);
+    (void)opdi_fail_more(card ? " [in %s of %s]" : " [in %s]", node->formula->name, card ? card->op->name : "");
+    if (OPDI_LOAD(&opdi_anomaly)) { opdi_anomaly_report(node); }
+    return -1;
+}
+OPDI_COLD_END
+
+#define OPDI_INLINE_EDGES 16
+/* Runs one task: hooks, captures and the formula of its node in a scope of its own, then sends what it gave.
+   0 or -1. */
+static int opdi_run_task(opdi_engine *engine, opdi_task *task) {
+    opdi_thread *thread = opdi_self();
+    opd_node *node = opdi_edge_node(task->vertex);
+    const bool hooked = OPDI_UNLIKELY(OPDI_ACQUIRE(&node->flags) & OPDI_NODE_EXTRA);
+    opd_tensor *few[OPDI_INLINE_EDGES], **out = few;
+    opdi_frame frame;
+    int rc = 0;
+    bool any = false;
+    for (int i = 0; i < OPDI_MIN(node->nedges, 2); i++) {        /* what is likely to run next */
+        const char *next = (const char *)opdi_edges(node)[i].vertex;
+        if (next) {
+            OPDI_PREFETCH(next);
+            OPDI_PREFETCH(next + 64);
+            OPDI_PREFETCH(next + 128);
+        }
+    }
+    opdi_frame_enter(thread, &frame);
+    thread->innermost.node = node;
+    thread->state.no_grad = !engine->create;
+    if (hooked) { rc = opdi_hooks_before(engine, task); }
+    if (rc == 0 && task->captured && !engine->accumulate) { opdi_task_capture(engine, task); }
+    if (rc == 0 && task->leads) {                 /* else wanted for its gradient alone */
+        for (int i = 0; i < task->ngrads; i++) { any = any || task->grads[i]; }
+        if (node->nedges > OPDI_INLINE_EDGES) { out = (opd_tensor **)opdi_alloc((size_t)node->nedges * sizeof *out); }
+        rc = out ? 0 : -1;
+        if (out) { memset(out, 0, (size_t)node->nedges * sizeof *out); }
+        if (rc == 0 && (any || node->formula->context)) { rc = opdi_run_formula(engine, node, task->grads, out); }
+        else if (rc == 0 && !engine->retain && OPDI_LOAD(&node->saved) && opdi_saved_enter(node)) {
+            opdi_saved_leave(node, true);
+        }
+        thread->state = frame.state;
+        thread->state.no_grad = !engine->create;
+        if (rc == 0 && hooked) { rc = opdi_hooks_after(engine, task, out); }
+        for (int i = 0; i < task->ngrads; i++) {  /* who else holds what is sent can be seen now */
+            if (task->grads[i]) {
+                opdi_drop(task->grads[i]);
+                task->grads[i] = NULL;
+            }
+        }
+        if (thread->top != frame.mark) { opdi_scope_unwind(thread, frame.mark); }
+        if (rc == 0) { rc = opdi_send(engine, node, out); }
+        for (int i = 0; out && i < node->nedges; i++) {
+            if (out[i]) { opdi_drop(out[i]); }
+        }
+        if (out && out != few) { opdi_free(out, (size_t)node->nedges * sizeof *out); }
+    }
+    if (OPDI_UNLIKELY(rc)) { rc = opdi_node_failed(node); }
+    for (int i = 0; i < task->ngrads; i++) {
+        if (task->grads[i]) {
+            opdi_drop(task->grads[i]);
+            task->grads[i] = NULL;
+        }
+    }
+    opdi_frame_leave(thread, &frame);
+    return rc;
+}
+
+/* Frees what an engine has made: marks, gradients, tasks, tables, and callbacks that have not run. */
+static void opdi_engine_end(opdi_engine *engine) {
+    for (opdi_task *task = engine->tasks; task; task = task->next) {
+        if (task->next) { OPDI_PREFETCH(task->next->vertex & ~OPDI_LEAF); }
+        if (engine->first) { *opdi_task_home(task->vertex) = NULL; }
+        for (int i = 0; i < task->ngrads; i++) {
+            if (task->grads[i]) { opdi_drop(task->grads[i]); }
+        }
+    }
+    while (engine->blocks) {
+        opdi_task_block *block = engine->blocks;
+        engine->blocks = block->next;
+        opdi_free(block, block->bytes);
+    }
+    opdi_free(engine->heap, (size_t)engine->heap_cap * sizeof *engine->heap);
+    opdi_free(engine->hash, (size_t)engine->hash_cap * sizeof *engine->hash);
+    (void)OPDI_SUB(&opdi_engines, 1);
+    if (engine->finals) { opdi_finals_drop(engine); }
+    if (engine->gatherings) { opdi_gatherings_drop(engine); }
+}
+
+OPDI_COLD_BEGIN
+/* Returns the gradient of root i, a reference: the one given, checked, or a one for a single element.  NULL
+   with an error. */
+static opd_tensor *opdi_root_grad(const opd_tensor *tensor, opd_tensor *given, int i) {
+    if (given) {
+        char first[256], second[256];
+        if (!opdi_has_sizes(given, tensor->dims, tensor->ndim)) {
+            (void)opd_fail(OPD_ERROR_AUTOGRAD,
+                           "Mismatch in shape: grad_output[%d] has a shape of %s and output[%d] has a shape of %s.", i,
+                           opdi_sizes_text(given->dims, given->ndim, first, sizeof first), i,
+                           opdi_sizes_text(tensor->dims, tensor->ndim, second, sizeof second));
+            return NULL;
+        }
+        if (opd_dtype_is_complex((opd_scalar_type)given->dtype) !=
+            opd_dtype_is_complex((opd_scalar_type)tensor->dtype)) {
+            (void)opd_fail(OPD_ERROR_AUTOGRAD, "For complex Tensors, both grad_output and output are required to have "
+                           "the same dtype. Mismatch in dtype: grad_output[%d] has a dtype of %s and output[%d] has a "
+                           "dtype of %s.", i, opd_dtype_name((opd_scalar_type)given->dtype), i,
+                           opd_dtype_name((opd_scalar_type)tensor->dtype));
+            return NULL;
+        }
+        if (opdi_place_of(given) != opdi_place_of(tensor) && !opdi_self()->innermost.fake) {
+            (void)opd_fail(OPD_ERROR_AUTOGRAD, "grad_output[%d] is of an invalid kind - expected device %s but got %s",
+                           i, opd_device_print(opd_tensor_device(tensor), first, sizeof first),
+                           opd_device_print(opd_tensor_device(given), second, sizeof second));
+            return NULL;
+        }
+        opdi_retain(given);
+        return given;
+    }
+    if (tensor->numel != 1) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "grad can be implicitly created only for scalar outputs");
+        return NULL;
+    }
+    if (opd_dtype_is_complex((opd_scalar_type)tensor->dtype)) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "grad can be implicitly created only for real scalar outputs but got %s",
+                       opd_dtype_name((opd_scalar_type)tensor->dtype));
+        return NULL;
+    }
+    opd_tensor *grad = opdi_tensor_make(tensor->dims, NULL, tensor->ndim, (opd_scalar_type)tensor->dtype,
+                                        opdi_place_of(tensor));
+    opd_tensor *one = grad ? opd_tensor_wrapped_number(opd_value_int(1)) : NULL;
+    if (!one || opdi_copy(grad, one)) {
+        opd_release(grad);
+        return NULL;
+    }
+    return grad;
+}
+OPDI_COLD_END
+
+static uintptr_t opdi_root_vertex(const opd_tensor *tensor) {
+    return tensor->grad_fn ? (uintptr_t)tensor->grad_fn : (uintptr_t)tensor | OPDI_LEAF;
+}
+/* Finds all tasks from the roots, puts the roots' gradients in place, and makes ready what can begin.  0 or -1. */
+static int opdi_engine_start(opdi_engine *engine, opd_tensor *const *outputs, int count, opd_tensor *const *grads) {
+    for (int i = 0; i < count; i++) {
+        opd_tensor *out = outputs[i];
+        if (out && opdi_refresh(out)) { return -1; }
+        if (!out || !(out->flags & OPDI_REQUIRES_GRAD)) {
+            return opd_fail(OPD_ERROR_AUTOGRAD,
+                            "element %d of tensors does not require grad and does not have a grad_fn", i);
+        }
+        if (opdi_discover(engine, opdi_root_vertex(out))) { return -1; }
+    }
+    for (int i = 0; i < count; i++) {
+        opd_tensor *out = outputs[i], *grad = opdi_root_grad(out, grads ? grads[i] : NULL, i);
+        opdi_task *task = opdi_task_find(engine, opdi_root_vertex(out));
+        if (!grad || opdi_task_add(engine, task, out->grad_fn ? out->output_nr : 0, grad)) { return -1; }
+    }
+    if (engine->restricted) { opdi_count_deps(engine); }
+    for (int i = 0; i < count; i++) {             /* no edge leads to what can begin: it is among the roots */
+        opdi_task *task = opdi_task_find(engine, opdi_root_vertex(outputs[i]));
+        task->counted = task->deps == 0;
+    }
+    for (int i = count; i-- > 0;) {
+        opdi_task *task = opdi_task_find(engine, opdi_root_vertex(outputs[i]));
+        if (!task->counted || !task->needed) { continue; }
+        task->counted = false;
+        if (opdi_task_done(engine, task)) { return -1; }
+    }
+    return 0;
+}
+
+OPDI_COLD_BEGIN
+/* Notes which gradients the caller asks for, by tensors or by edges; 0, or -1 with an error. */
+static int opdi_captures_make(opdi_engine *engine, opd_tensor *const *inputs, const opd_edge *edges, int count) {
+    engine->restricted = true;
+    engine->captures = (opdi_capture *)opdi_alloc((size_t)count * sizeof *engine->captures);
+    if (!engine->captures) { return -1; }
+    memset(engine->captures, 0, (size_t)count * sizeof *engine->captures);
+    engine->ncaptures = count;
+    for (int i = 0; i < count; i++) {
+        opd_tensor *tensor = edges ? NULL : inputs[i];
+        opd_edge edge = edges ? edges[i] : opdi_edge_of(tensor);
+        if (!edge.node && opd_ok() && opdi_requires_grad(tensor)) {  /* its base does: nothing leads to it */
+            edge.node = (opd_node *)((uintptr_t)tensor | OPDI_LEAF);
+        }
+        if (!edge.node || (int64_t)edge.nr >= opd_node_inputs(edge.node)) {
+            return opd_fail(OPD_ERROR_AUTOGRAD, "One of the differentiated Tensors does not require grad");
+        }
+        if (engine->accumulate && tensor && opd_tensor_retain_grad(tensor)) { return -1; }
+        engine->captures[i].vertex = (uintptr_t)edge.node;
+        engine->captures[i].nr = edge.nr;
+        engine->captures[i].index = i;
+    }
+    qsort(engine->captures, (size_t)count, sizeof *engine->captures, opdi_compare_captures);
+    return 0;
+}
+
+/* Gives the captured gradients to the innermost scope through grads, or drops them if not ok; returns 0 if
+   they were given. */
+static int opdi_captures_end(opdi_engine *engine, opd_tensor **grads, bool ok) {
+    for (int i = 0; i < engine->ncaptures; i++) {
+        opdi_capture *capture = &engine->captures[i];
+        if (capture->grad && grads && ok) {
+            grads[capture->index] = opdi_own(capture->grad);
+            ok = grads[capture->index] != NULL;
+        }
+        else if (capture->grad) { opdi_drop(capture->grad); }
+    }
+    opdi_free(engine->captures, (size_t)engine->ncaptures * sizeof *engine->captures);
+    return ok ? 0 : -1;
+}
+OPDI_COLD_END
+
+/* Runs an engine on this thread from the roots to the end; 0, or -1 with an error. */
+static int opdi_engine_here(opdi_engine *engine, opd_tensor *const *outputs, int count, opd_tensor *const *grads) {
+    opdi_thread *thread = opdi_self();
+    struct opdi_engine *outer = thread->innermost.engine;
+    opdi_frame frame;
+    opdi_task *task;
+    int rc = 0;
+    /* an addition that orders memory: the last engine's marks are gone */
+    engine->first = OPDI_SUB(&opdi_engines, -1) == 1;
+    thread->innermost.engine = engine;
+    thread->depth++;
+    opdi_frame_enter(thread, &frame);
+    thread->state.no_grad = !engine->create;
+    for (int i = 0; i < engine->ncaptures && rc == 0; i++) {
+        task = opdi_task_at(engine, engine->captures[i].vertex);
+        if (task) { task->captured = true; } else { rc = -1; }
+    }
+    if (rc == 0) { rc = opdi_engine_start(engine, outputs, count, grads); }
+    while (rc == 0 && (task = opdi_ready_pop(engine)) != NULL) { rc = opdi_run_task(engine, task); }
+    if (rc == 0 && engine->finals) { rc = opdi_finals_run(engine); }
+    opdi_frame_leave(thread, &frame);
+    thread->depth--;
+    opdi_engine_end(engine);
+    thread->innermost.engine = outer;
+    return rc;
+}
+
+/* Nested backwards are calls inside each other: after so many they go on on another thread's stack. */
+#define OPDI_NESTED_HERE 60
+#if defined(OPD_NO_THREADS)
+static int opdi_engine_elsewhere(opdi_engine *engine, opd_tensor *const *outputs, int count, opd_tensor *const *grads) {
+    (void)engine;
+    (void)outputs;
+    (void)count;
+    (void)grads;
+    return opd_fail(OPD_ERROR_AUTOGRAD, "more than %d backwards inside each other need threads, which this build does "
+                    "not have", OPDI_NESTED_HERE);
+}
+#else
+OPDI_COLD_BEGIN
+typedef struct opdi_elsewhere {
+    opdi_engine *engine;
+    opdi_thread *from;
+    opd_tensor *const *outputs, *const *grads;
+    int count, rc;
+} opdi_elsewhere;
+
+/* Runs an engine on a helper thread with the state of the thread that waits for it, and hands the error back. */
+static void *opdi_engine_thread(void *arg) {
+    opdi_elsewhere *elsewhere = (opdi_elsewhere *)arg;
+    opdi_thread *thread = opdi_self(), *from = elsewhere->from;
+    if (thread->error == OPD_OK) {                /* else: no memory for the thread */
+        thread->state = from->state;
+        thread->innermost = from->innermost;
+        elsewhere->rc = opdi_engine_here(elsewhere->engine, elsewhere->outputs, elsewhere->count, elsewhere->grads);
+        memset(&thread->innermost, 0, sizeof thread->innermost);
+    }
+    if (thread->error != OPD_OK) {
+        from->error = thread->error;
+        memcpy(from->message, thread->message, sizeof from->message);
+        thread->error = OPD_OK;
+        elsewhere->rc = -1;
+    }
+    return NULL;
+}
+
+static int opdi_engine_elsewhere(opdi_engine *engine, opd_tensor *const *outputs, int count, opd_tensor *const *grads) {
+    opdi_elsewhere elsewhere;
+    pthread_t thread;
+    elsewhere.engine = engine;
+    elsewhere.from = opdi_self();
+    elsewhere.outputs = outputs;
+    elsewhere.grads = grads;
+    elsewhere.count = count;
+    elsewhere.rc = -1;
+    if (pthread_create(&thread, NULL, opdi_engine_thread, &elsewhere)) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "%d backwards are inside each other, and no thread can be started for more",
+                        OPDI_NESTED_HERE);
+    }
+    (void)pthread_join(thread, NULL);
+    return elsewhere.rc;
+}
+OPDI_COLD_END
+#endif
+
+static int opdi_engine_run(opdi_engine *engine, opd_tensor *const *outputs, int count,
+                           const opd_backward_options *options) {
+    static int64_t engines;
+    opd_tensor *const *grads = options ? options->grad_outputs : NULL;
+    engine->create = options && options->create_graph;
+    engine->retain = options && (options->retain_graph || (options->create_graph && !engine->once));
+    engine->id = OPDI_ADD(&engines, 1) - 1;
+    return OPDI_LIKELY(opdi_self()->depth < OPDI_NESTED_HERE) ? opdi_engine_here(engine, outputs, count, grads)
+        : opdi_engine_elsewhere(engine, outputs, count, grads);
+}
+#endif
+
+OPDI_COLD_BEGIN
+#if defined(OPDI_CORE)
+
+/* Runs the engine from the outputs and accumulates into leaves, or only into options->inputs; 0, or -1
+   with an error. */
+int opd_backward_with(opd_tensor *const *outputs, int count, const opd_backward_options *options) {
+    opdi_engine engine;
+    int rc = 0;
+    if (!opd_ok()) { return -1; }
+    memset(&engine, 0, sizeof engine);
+    engine.accumulate = true;
+    if (count < 1 || !outputs) { return opd_fail(OPD_ERROR_AUTOGRAD, "backward needs at least one tensor"); }
+    if (opdi_any_dead(outputs, count, "opd_backward")) { return -1; }
+    if (opdi_inside_transform("backward() called inside a functorch transform. This is not supported, please use "
+                              "functorch.grad or functorch.vjp instead or call backward() outside of functorch "
+                              "transforms.")) { return -1; }
+    if (options && options->is_grads_batched) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "is_grads_batched: opd_autograd_grad takes it, backward does not");
+    }
+    if (options && options->create_graph) {
+        static int warned;
+        if (OPDI_ADD(&warned, 1) == 1) {
+            opd_warn("Using backward() with create_graph=True will create a reference cycle between the parameter and "
+                     "its gradient which can cause a memory leak. We recommend using autograd.grad when creating the "
+                     "graph to avoid this. If you have to use this function, make sure to reset the .grad fields of "
+                     "your parameters to None after use to break the cycle and avoid the leak.");
+        } else { OPDI_STORE(&warned, 1); }
+    }
+    if (options && (options->inputs || options->input_edges)) {
+        if (options->ninputs < 1) {
+            return opd_fail(OPD_ERROR_AUTOGRAD, "'inputs' argument to backward cannot be empty.");
+        }
+        rc = opdi_captures_make(&engine, options->inputs, options->input_edges, options->ninputs);
+    }
+    if (rc == 0) { rc = opdi_engine_run(&engine, outputs, count, options); }
+    (void)opdi_captures_end(&engine, NULL, false);
+    return rc;
+}
+
+int opd_backward(opd_tensor *tensor) {
+    if (!opd_ok()) { return -1; }
+    if (!tensor) { return opd_fail(OPD_ERROR_AUTOGRAD, "backward of a NULL tensor"); }
+    return opd_backward_with(&tensor, 1, NULL);
+}
+
+/* Returns zeros for a capture that no gradient came to, or NULL. */
+static opd_tensor *opdi_capture_zeros(const opdi_capture *capture) {
+    const int64_t *sizes;
+    opd_scalar_type dtype;
+    opdi_edge edge;
+    int ndim, place;
+    edge.vertex = capture->vertex;
+    edge.nr = capture->nr;
+    if (!opdi_edge_meta(&edge, &sizes, &ndim, &dtype, &place)) { return NULL; }
+    return opd_zeros_like(opdi_own(opdi_tensor_make(sizes, NULL, ndim, dtype, place)));
+}
+
+/* Computes the gradients of inputs (or options->input_edges) into grads. once: create_graph records what the formulas
+   do, but this graph is not retained.  serial: the layer whose derivative it is.  0, or -1 with an error. */
+static int opdi_autograd_grad(opd_tensor *const *outputs, int count, opd_tensor *const *inputs, int ninputs,
+                              const opd_backward_options *options, bool once, uint32_t serial, opd_tensor **grads) {
+    const opd_edge *edges = options ? options->input_edges : NULL;
+    const bool zeros = options && options->materialize_grads;
+    opdi_engine engine;
+    if (!opd_ok()) { return -1; }
+    memset(&engine, 0, sizeof engine);
+    engine.once = once;
+    engine.serial = serial;
+    if (ninputs < 1) { return opd_fail(OPD_ERROR_AUTOGRAD, "grad requires non-empty inputs."); }
+    if (count < 1 || !outputs) { return opd_fail(OPD_ERROR_AUTOGRAD, "grad needs at least one output"); }
+    if ((!inputs && !edges) || !grads) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_autograd_grad: an array is NULL");
+    }
+    for (int i = 0; i < ninputs; i++) { grads[i] = NULL; }
+    int rc = opdi_captures_make(&engine, inputs, edges, ninputs);
+    if (rc == 0) { rc = opdi_engine_run(&engine, outputs, count, options); }
+    for (int i = 0; i < ninputs && rc == 0; i++) {
+        opdi_capture *capture = &engine.captures[i];
+        if (capture->grad || (!zeros && options && options->allow_unused)) { continue; }
+        if (zeros) { capture->grad = opd_keep(opdi_capture_zeros(capture)); }
+        else {
+            (void)opd_fail(OPD_ERROR_AUTOGRAD, "One of the differentiated Tensors appears to not have been used in the "
+                           "graph. Set allow_unused if this is the desired behavior.");
+        }
+        rc = opd_ok() ? 0 : -1;
+    }
+    return opdi_captures_end(&engine, grads, rc == 0);
+}
+static int opdi_grad_batched(opd_tensor *const *outputs, int count, opd_tensor *const *inputs, int ninputs,
+                             const opd_backward_options *options, opd_tensor **grads);
+int opd_autograd_grad(opd_tensor *const *outputs, int count, opd_tensor *const *inputs, int ninputs,
+                      const opd_backward_options *options, opd_tensor **grads) {
+    const char *const who = "opd_autograd_grad";
+    const int rc = opdi_any_dead(outputs, count, who) || opdi_any_dead(inputs, ninputs, who) ? -1
+        : options && options->is_grads_batched ? opdi_grad_batched(outputs, count, inputs, ninputs, options, grads)
+        : opdi_autograd_grad(outputs, count, inputs, ninputs, options, false, opdi_serial_of(NULL), grads);
+    return rc ? opdi_no_tensors(grads, ninputs) : 0;
+}
+

@@ -1,0 +1,434 @@
+//== formulas ==========================================================================================================
+
+#if defined(OPDI_CORE)
+
+static bool opdi_wants_any(const opd_node *node);
+static int opdi_fetch_saved(opd_backward_call *bw);
+static inline int opdi_bw_edge(const opd_backward_call *bw, int i, int element);
+#define OPDI_TOO_FEW "returned an incorrect number of gradients"
+static opd_tensor opdi_no_gradient;               /* stands in `out` where the formula says that there is none */
+
+OPDI_COLD_BEGIN
+/* Fails because a formula gave no gradient for edge `edge`, which wants one; returns -1. */
+OPDI_NOINLINE static int opdi_formula_short(const opd_backward_call *bw, int edge) {
+    const opd_node *node = bw->node;
+    const opdi_card *card = node->formula->card;
+    const opd_context *ctx = card ? NULL : opd_bw_context(bw);
+    const opd_op *op = card ? card->op : NULL;
+    const int nargs = card ? card->nargs : ctx ? ctx->ninputs : node->nedges;
+    int wanted = 0, given = 0, arg = 0, element = 0;
+    char which[100], at[40];
+    for (int i = 0; i < node->nedges; i++) {
+        wanted += opdi_edges(node)[i].vertex != 0;
+        given += opdi_edges(node)[i].vertex && bw->out[i];
+    }
+    for (int found = -1; arg < nargs && found != edge; arg += found != edge) {
+        for (element = 0; (found = opdi_bw_edge(bw, arg, element)) >= 0 && found != edge; element++) { }
+    }
+    if (op && op->definition && arg < op->nargs) {
+        snprintf(which, sizeof which, "argument '%.60s'", op->schema->args[arg].name);
+    } else { snprintf(which, sizeof which, "%s %d", card ? "argument" : "input", arg); }
+    snprintf(at, sizeof at, element ? "_at(bw, %d, %d, " : "(bw, %d, ", arg, element);
+    return opd_fail(OPD_ERROR_AUTOGRAD, "the backward formula of %s " OPDI_TOO_FEW " "
+                    "(expected %d, got %d): none for %s, which requires grad; give it by opd_bw_return%sgrad), or call "
+                    "opd_bw_return%sNULL) to say that there is none", card ? card->op->name : node->formula->name,
+                    wanted, given, which, at, at);
+}
+OPDI_COLD_END
+
+/* Runs the formula of a node.  Each gradient that is wanted has to be given, or said to be none, but where the formula
+   saw that the gradient of a result is NULL.  0, or -1 with an error. */
+static int opdi_call_fn(opd_backward_call *bw) {
+    const opdi_edge *edge = opdi_edges(bw->node);
+    const int count = bw->node->nedges;
+    int i = 0;
+    bw->undefined = false;
+    int rc = bw->node->formula->fn(bw);
+    if (OPDI_LIKELY(rc == 0 && !bw->undefined && opd_ok())) {
+        while (i < count && (bw->out[i] || !edge[i].vertex)) { i++; }
+        if (OPDI_UNLIKELY(i < count)) { rc = opdi_formula_short(bw, i); }
+    }
+    for (i = 0; i < count; i++) {
+        if (OPDI_UNLIKELY(bw->out[i] == &opdi_no_gradient)) { bw->out[i] = NULL; }
+    }
+    return rc;
+}
+
+/* Runs the formula of a node after fetching what it saved; does nothing if none of its gradients is wanted.  The
+   formula of a custom function always runs, and fetches what it saved itself.  0, or -1 with an error. */
+static inline int opdi_run_fn(opd_backward_call *bw) {
+    const opdi_derivative *formula = bw->node->formula;
+    bw->fetched = NULL;
+    if (!formula->context && !opdi_wants_any(bw->node)) { return 0; }
+    if (opdi_fetch_saved(bw)) { return -1; }
+    if (formula->real && !bw->plain && OPDI_UNLIKELY(opdi_wants_conjugates(bw))) { return opdi_call_conjugated(bw); }
+    return OPDI_UNLIKELY(formula->once) ? opdi_call_once(bw) : opdi_call_fn(bw);
+}
+
+opd_context *opd_bw_context(const opd_backward_call *bw) {
+    const opd_node *node = bw->node;
+    return node->formula->context && node->nkept ? (opd_context *)opdi_kept(node)[node->nkept - 1].u.object : NULL;
+}
+
+static int opdi_warn_formula(opd_backward_call *bw) {
+    bw->undefined = true;                         /* it has none to give */
+    opdi_warn_missing(bw->node->formula->card->op, "we are trying to backprop through it");
+    return 0;
+}
+static int opdi_missing_formula(opd_backward_call *bw) {
+    return opd_fail(OPD_ERROR_AUTOGRAD, "derivative for %s is not implemented; give it a formula (.backward), "
+                    "a composite kernel, or OPD_NOT_DIFFERENTIABLE", bw->node->formula->card->op->name);
+}
+
+/* Writes dtype and sizes of tensor, "[Float [2, 3]]", for messages; returns buf. */
+static const char *opdi_tensor_kind(const opd_tensor *tensor, char *buf, size_t cap) {
+    char sizes[200];
+    snprintf(buf, cap, "[%s %s]", opd_dtype_cname((opd_scalar_type)tensor->dtype),
+             opdi_sizes_text(tensor->dims, tensor->ndim, sizes, sizeof sizes));
+    return buf;
+}
+
+OPDI_COLD_BEGIN
+/* Fails because a saved tensor was written to since it was saved; returns NULL. */
+OPDI_NOINLINE static opd_tensor *opdi_fail_written(const opd_tensor *tensor, uint32_t now, uint32_t version) {
+    char kind[256], of[160] = "";
+    if (tensor->grad_fn) {
+        snprintf(of, sizeof of, ", which is output %u of %.99s,", (unsigned)tensor->output_nr,
+                 tensor->grad_fn->formula->name);
+    }
+    (void)opd_fail(OPD_ERROR_AUTOGRAD, "one of the variables needed for gradient computation has been modified by an "
+                   "inplace operation: %s%s is at version %u; expected version %u instead. Hint: %s",
+                   opdi_tensor_kind(tensor, kind, sizeof kind), of, (unsigned)now, (unsigned)version,
+                   OPDI_LOAD(&opdi_anomaly) ? "the log shows the operation that failed to compute its gradient. The "
+                   "variable in question was changed in there or anywhere later." : "enable anomaly detection to find "
+                   "the operation that failed to compute its gradient, with opd_anomaly_set(true, true).");
+    return NULL;
+}
+OPDI_COLD_END
+
+/* Returns the tensor of a saved value; NULL with an error if it was written to since, NULL if none was saved. */
+static opd_tensor *opdi_unpack(const opd_node *node, const opd_value *value, uint32_t version) {
+    if (value->tag == OPDI_TAG_PACKED) {
+        return opdi_parcel_tensor((const struct opdi_parcel *)value->u.object, !opdi_self()->state.no_grad);
+    }
+    if (value->tag != OPD_TAG_TENSOR) {
+        if (value->n == OPDI_WRITTEN_SINCE) {
+            (void)opd_fail(OPD_ERROR_AUTOGRAD, "one of the variables needed for gradient computation has been "
+                           "modified by an inplace operation: a tensor that %s saved was written to after it was saved",
+                           node->formula->name);
+        }
+        return NULL;
+    }
+    uint32_t now = OPDI_LOAD(&value->u.t->storage->version);
+    return OPDI_LIKELY(now == version) ? value->u.t : opdi_fail_written(value->u.t, now, version);
+}
+
+/* Returns where argument i of a node recorded by hand is kept, or NULL. */
+OPDI_NOINLINE static const opd_value *opdi_bw_kept_by_hand(const opd_backward_call *bw, int i) {
+    const bool context = bw->node->formula->context;          /* the last; saved twice is its first place */
+    const opd_value *value = i >= 0 && i < bw->node->nkept - context ? &opdi_kept(bw->node)[i] : NULL;
+    return value && context && value->tag == OPD_TAG_INT ? &opdi_kept(bw->node)[value->u.i] : value;
+}
+static inline const opd_value *opdi_bw_kept(const opd_backward_call *bw, int i) {
+    const opdi_card *card = bw->node->formula->card;
+    if (OPDI_UNLIKELY(!card)) { return opdi_bw_kept_by_hand(bw, i); }
+    return i < 0 || i >= OPD_MAX_ARGS || card->kept_at[i] < 0 ? NULL : &opdi_kept(bw->node)[card->kept_at[i]];
+}
+
+/* Returns the edge of element element of argument i, or -1. */
+OPDI_NOINLINE static int opdi_bw_edge_of(const opd_backward_call *bw, int i, int element) {
+    const opdi_card *card = bw->node->formula->card;
+    if (!card && bw->node->formula->context) { return opdi_context_edge(opd_bw_context(bw), i, element); }
+    if (!card) { return i >= 0 && i < bw->node->nedges && element == 0 ? i : -1; }
+    if (i < 0 || i >= card->nargs || element < 0) { return -1; }
+    uint64_t below = ((uint64_t)1 << i) - 1;
+    int edge = opdi_popcount(card->tensor_args & below);
+    for (uint64_t mask = card->list_args & (below << 1 | 1); mask; mask &= mask - 1) {
+        const int at = opdi_low_bit(mask);
+        const opd_value *value = opdi_bw_kept(bw, at);
+        const int count = value && value->tag == OPD_TAG_TENSORS ? value->n : 0;
+        if (at == i) { return element < count ? edge + element : -1; }
+        edge += count;
+    }
+    return element == 0 && (card->tensor_args >> i & 1) ? edge : -1;
+}
+static inline int opdi_bw_edge(const opd_backward_call *bw, int i, int element) {
+    const opdi_card *card = bw->node->formula->card;
+    if (OPDI_UNLIKELY(!card || i < 0 || i >= OPD_MAX_ARGS) || card->edge_at[i] == OPDI_EDGE_COUNTED) {
+        return opdi_bw_edge_of(bw, i, element);
+    }
+    return element == 0 ? card->edge_at[i] : -1;
+}
+
+opd_tensor *opd_bw_grad(opd_backward_call *bw, int i) {
+    if (i < 0 || i >= bw->node->noutputs) { return NULL; }
+    if (OPDI_UNLIKELY(bw->node->formula->context) && !bw->grads[i] && opd_bw_context(bw)->materialize) {
+        bw->grads[i] = opdi_zeros_of(opdi_node_meta(bw->node, (uint32_t)i));
+    }
+    if (OPDI_UNLIKELY(!bw->grads[i])) { bw->undefined = true; }
+    return bw->grads[i];
+}
+
+/* Returns the fetched form of the kept value value, or value itself if it is as it was kept. */
+static inline const opd_value *opdi_fetched(const opd_backward_call *bw, const opd_value *value) {
+    return OPDI_LIKELY(!bw->fetched) || !value ? value : &bw->fetched[value - opdi_kept(bw->node)];
+}
+
+/* Fails because the formula of a program's operator asks for argument i, which its card does not save. (Built-in
+   formulas may ask: rows of pointwise operators share one that reads all.) */
+OPDI_NOINLINE static void opdi_bw_unsaved(const opd_backward_call *bw, int i) {
+    const opdi_card *card = bw->node->formula->card;
+    if (!card || strncmp(card->op->name, "aten::", 6) == 0) { return; }
+    (void)opd_fail(OPD_ERROR_AUTOGRAD, i >= 0 && i < card->nargs
+                   ? "the formula reads tensor argument %d of %s, which its `save` does not name"
+                   : "the formula reads argument %d of %s, and there is none (opd_bw_result reads saved results)", i,
+                   card->op->name);
+}
+/* Fails because a formula of a program reads kept value i with `reader`, which is for another type; returns NULL. */
+OPDI_NOINLINE static opd_tensor *opdi_bw_other_type(const opd_backward_call *bw, int i, const opd_value *value,
+                                                    const char *reader) {
+    const opdi_card *card = bw->node->formula->card;
+    const char *name = card && card->op->definition && i < card->op->nargs ? card->op->schema->args[i].name : "";
+    if (card && strncmp(card->op->name, "aten::", 6) == 0) { return NULL; }
+    (void)opd_fail(OPD_ERROR_AUTOGRAD, "the formula of %s reads %s %d%s%s%s with %s, and it is a value of type "
+                   "%s: %s reads it (and opd_bw_result reads saved results)", card ? card->op->name
+                   : bw->node->formula->name, card ? "argument" : "saved value", i, *name ? " ('" : "", name,
+                   *name ? "')" : "", reader, opdi_value_kind(value), value->tag == OPD_TAG_TENSOR ? "opd_bw_tensor"
+                   : value->tag == OPD_TAG_TENSORS ? "opd_bw_tensors" : "opd_bw_value");
+    return NULL;
+}
+
+opd_tensor *opd_bw_tensor(opd_backward_call *bw, int i) {
+    const opd_value *value = opdi_fetched(bw, opdi_bw_kept(bw, i));
+    if (OPDI_LIKELY(value && value->tag == OPD_TAG_TENSOR) && !bw->node->formula->context) { return value->u.t; }
+    if (!value) {
+        opdi_bw_unsaved(bw, i);
+        return NULL;
+    }
+    if (value->tag != OPD_TAG_TENSOR && value->tag != OPD_TAG_NONE && value->tag != OPDI_TAG_PACKED) {
+        return opdi_bw_other_type(bw, i, value, "opd_bw_tensor");
+    }
+    return opdi_unpack(bw->node, value, (uint32_t)value->n);
+}
+
+opd_tensors opd_bw_tensors(opd_backward_call *bw, int i) {
+    const opd_value *value = opdi_fetched(bw, opdi_bw_kept(bw, i));
+    if (OPDI_UNLIKELY(value && value->tag != OPD_TAG_TENSORS && value->tag != OPD_TAG_NONE)) {
+        (void)opdi_bw_other_type(bw, i, value, "opd_bw_tensors");
+        return opd_tensors_of(NULL, 0);
+    }
+    return value && value->tag == OPD_TAG_TENSORS && value->u.tensors ? opd_tensors_of(value->u.tensors, value->n)
+        : opd_tensors_of(NULL, 0);
+}
+
+opd_value opd_bw_value(opd_backward_call *bw, int i) {
+    const opd_value *value = opdi_bw_kept(bw, i);
+    return value ? *value : opd_value_none();
+}
+
+/* Returns the saved result tensor of a write into a view with its history as a view of the base after the write; NULL
+   with an error. */
+static opd_tensor *opdi_slices_result(opd_backward_call *bw, opd_tensor *tensor) {
+    const int64_t *meta = opdi_node_meta(bw->base, 0), *at = opdi_kept(bw->base)[1].u.ints;
+    const int ndim = (int)(*meta >> 24);
+    opd_tensor *base;
+    if (tensor->flags & OPDI_BATCHED) {
+        base = opdi_batch_part(tensor, opd_ints_of(meta + 1, ndim), opd_ints_of(at + 3 + 2 * at[0], ndim),
+                               opd_offset(tensor) - at[2] / (int64_t)opd_dtype_size((opd_scalar_type)tensor->dtype),
+                               (uint64_t)at[1] & OPDI_LAZY_KEYS);
+    } else {
+        base = opdi_tensor_on(tensor->storage, tensor->data ? tensor->data - at[2] : NULL, meta + 1, at + 3 + 2 * at[0],
+                              ndim, (opd_scalar_type)(*meta & 0xff), tensor->backend);
+        if (base) {
+            opdi_share_storage(base, tensor);
+            opdi_set_lazy(base, tensor->functionality ^ (uint64_t)at[1]);
+        }
+    }
+    if (!base) { return NULL; }
+    opdi_attach(base, bw->base, 0);
+    opd_tensor *value = opdi_view_replay(tensor, base);
+    opdi_drop(base);
+    return value ? opdi_own(value) : NULL;
+}
+
+opd_tensor *opd_bw_result(opd_backward_call *bw, int i) {
+    const opdi_card *card = bw->node->formula->card;
+    if (!card || i < 0 || i > 31 || !(card->save_results >> i & 1)) { return NULL; }
+    const opd_value *value = &opdi_saved_results(bw->node)[opdi_popcount(card->save_results & ((1u << i) - 1))];
+    value = opdi_fetched(bw, value);
+    return value->tag == OPD_TAG_TENSOR ? value->u.t : NULL;
+}
+
+OPDI_COLD_BEGIN
+/* Returns the place for the fetched form of kept value `at`, in a copy of the node's values; NULL without memory. */
+static opd_value *opdi_fetch_room(opd_backward_call *bw, int at) {
+    const size_t count = (size_t)bw->node->nkept + bw->node->nresults;
+    if (!bw->fetched && (bw->fetched = (opd_value *)opdi_scope_alloc(count * sizeof(opd_value))) != NULL) {
+        memcpy(bw->fetched, opdi_kept(bw->node), count * sizeof(opd_value));
+    }
+    return bw->fetched ? &bw->fetched[at] : NULL;
+}
+/* Fetches a kept list: checks that nobody wrote to its tensors, and unpacks those that a hook packed; 0 or -1. */
+static int opdi_fetch_list(opd_backward_call *bw, int at) {
+    const opd_value *value = &opdi_kept(bw->node)[at];
+    const uint32_t *versions = value->u.tensors ? (const uint32_t *)(const void *)(value->u.tensors + value->n) : NULL;
+    opd_value *to;
+    bool packed = false;
+    for (int32_t k = 0; versions && k < value->n; k++) {
+        const opd_value one = opd_value_tensor(value->u.tensors[k]);
+        if (opdi_parcel_at(value->u.tensors[k])) {
+            packed = true;
+            continue;
+        }
+        if (value->u.tensors[k] && !opdi_unpack(bw->node, &one, versions[k])) { return -1; }
+    }
+    if (!packed) { return 0; }
+    if (!(to = opdi_fetch_room(bw, at))) { return -1; }
+    to->u.tensors = opdi_parcel_list(value, !opdi_self()->state.no_grad).data;
+    return to->u.tensors ? 0 : -1;
+}
+/* Fetches a kept value that needs more than a look: one that is void, was written to, was packed by hooks, belongs to a
+   write into a view, or is a list.  0, or -1 with an error. */
+OPDI_NOINLINE static int opdi_fetch_other(opd_backward_call *bw, int at, bool history) {
+    const opd_value *value = &opdi_kept(bw->node)[at];
+    opd_value *to;
+    opd_tensor *tensor;
+    if (value->tag == OPD_TAG_TENSORS) { return opdi_fetch_list(bw, at); }
+    if (!(tensor = opdi_unpack(bw->node, value, (uint32_t)value->n))) { return -1; }
+    if (history && value->tag == OPD_TAG_TENSOR && !tensor->grad_fn) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "Trying to use a saved tensor that has been detached in-place, i.e. with "
+                        ".detach_(). This is not supported, please use out-of-place `.detach()` instead");
+    }
+    if (at >= bw->node->nkept && bw->base && opd_grad_mode_enabled() && !(tensor = opdi_slices_result(bw, tensor))) {
+        return -1;
+    }
+    if (tensor == value->u.t && value->tag == OPD_TAG_TENSOR) { return 0; }
+    if (!(to = opdi_fetch_room(bw, at))) { return -1; }
+    *to = opd_value_tensor(tensor);
+    return 0;
+}
+OPDI_COLD_END
+
+/* Fetches kept value `at` and checks that nobody wrote to it since it was saved; history: it had one then and must have
+   it still.  0, or -1 with an error. */
+static inline int opdi_fetch(opd_backward_call *bw, int at, bool history) {
+    const opd_value *value = &opdi_kept(bw->node)[at];
+    if (OPDI_LIKELY(value->tag == OPD_TAG_TENSOR && OPDI_LOAD(&value->u.t->storage->version) == (uint32_t)value->n) &&
+        !(history && !value->u.t->grad_fn) && !bw->base) { return 0; }
+    return value->tag == OPD_TAG_TENSOR || value->tag == OPD_TAG_TENSORS || value->tag == OPDI_TAG_PACKED ||
+        (value->tag == OPD_TAG_NONE && value->n == OPDI_WRITTEN_SINCE) ? opdi_fetch_other(bw, at, history) : 0;
+}
+static int opdi_trace_saved(const opd_backward_call *bw);
+/* Fetches the saved arguments and results of a node before its formula runs; 0, or -1 with an error. */
+static int opdi_fetch_saved(opd_backward_call *bw) {
+    const opd_node *node = bw->node;
+    const opdi_card *card = node->formula->card;
+    for (uint64_t mask = card ? card->save_args : 0; mask; mask &= mask - 1) {
+        const int arg = opdi_low_bit(mask), e = opdi_bw_edge(bw, arg, 0);
+        const uintptr_t edge = e < 0 || (card->save_sizes >> arg & 1) ? 0 : opdi_edges(node)[e].vertex;
+        if (opdi_fetch(bw, card->kept_at[arg], edge && !(edge & OPDI_LEAF))) { return -1; }
+    }
+    for (int i = 0; !card && !node->formula->context && i < node->nkept; i++) {  /* saved are not the inputs */
+        if (opdi_fetch(bw, i, false)) { return -1; }
+    }
+    for (int i = node->nkept; i < node->nkept + node->nresults; i++) {
+        if (opdi_fetch(bw, i, false)) { return -1; }
+    }
+    return OPDI_UNLIKELY(opdi_self()->innermost.tracer != NULL) ? opdi_trace_saved(bw) : 0;
+}
+
+/* True if any edge of node leads somewhere, so that a gradient of its formula is wanted. */
+static bool opdi_wants_any(const opd_node *node) {
+    const opdi_edge *edge = opdi_edges(node);
+    int i;
+    for (i = 0; i < node->nedges && !edge[i].vertex; i++) { }
+    return i < node->nedges;
+}
+
+bool opd_bw_needs_at(const opd_backward_call *bw, int i, int element) {
+    int edge = opdi_bw_edge(bw, i, element);
+    return edge >= 0 && opdi_edges(bw->node)[edge].vertex != 0;
+}
+bool opd_bw_needs(const opd_backward_call *bw, int i) {
+    int edge;
+    for (int k = 0; (edge = opdi_bw_edge(bw, i, k)) >= 0; k++) {
+        if (opdi_edges(bw->node)[edge].vertex) { return true; }
+    }
+    return false;
+}
+
+/* Tells what the other end of an edge looks like: sizes, number of dims, dtype, place; false when nobody
+   wants the gradient. */
+static bool opdi_edge_meta(const opdi_edge *edge, const int64_t **sizes, int *ndim, opd_scalar_type *dtype,
+                           int *place) {
+    if (edge->vertex & OPDI_LEAF) {
+        const opd_tensor *tensor = opdi_edge_leaf(edge->vertex);
+        *sizes = tensor->dims;
+        *ndim = tensor->ndim;
+        *dtype = (opd_scalar_type)tensor->dtype;
+        *place = opdi_place_of(tensor);
+        return true;
+    }
+    if (edge->vertex) {
+        const int64_t *meta = opdi_node_meta(opdi_edge_node(edge->vertex), edge->nr);
+        if (!meta) { return false; }
+        *sizes = meta + 1;
+        *ndim = (int)(*meta >> 24);
+        *dtype = (opd_scalar_type)(*meta & 0xff);
+        *place = (int)(*meta >> 8 & 0xffff);
+        return true;
+    }
+    return false;
+}
+
+/* What a formula reads that takes the sizes of an argument whose gradient nobody wants, also from the end. */
+static const int64_t opdi_no_sizes[2 * OPD_MAX_DIMS] = {0};
+opd_ints opd_bw_sizes_at(const opd_backward_call *bw, int i, int element) {
+    const int64_t *sizes;
+    opd_scalar_type dtype;
+    int edge = opdi_bw_edge(bw, i, element), ndim, place;
+    if (edge < 0 || !opdi_edge_meta(&opdi_edges(bw->node)[edge], &sizes, &ndim, &dtype, &place)) {
+        return opd_ints_of(opdi_no_sizes + OPD_MAX_DIMS, -1);
+    }
+    return opd_ints_of(sizes, ndim);
+}
+opd_ints opd_bw_sizes(const opd_backward_call *bw, int i) { return opd_bw_sizes_at(bw, i, 0); }
+
+opd_scalar_type opd_bw_dtype(const opd_backward_call *bw, int i) {
+    const int64_t *sizes;
+    opd_scalar_type dtype;
+    int edge = opdi_bw_edge(bw, i, 0), ndim, place;
+    return edge >= 0 && opdi_edge_meta(&opdi_edges(bw->node)[edge], &sizes, &ndim, &dtype, &place) ? dtype
+        : OPD_DTYPE_NONE;
+}
+
+opd_device opd_bw_device(const opd_backward_call *bw, int i) {
+    const int64_t *sizes;
+    opd_scalar_type dtype;
+    int edge = opdi_bw_edge(bw, i, 0), ndim, place;
+    return opdi_place_device(edge >= 0 && opdi_edge_meta(&opdi_edges(bw->node)[edge], &sizes, &ndim, &dtype, &place)
+                             ? place : OPD_CPU);
+}
+
+/* Takes the gradient for element element of argument i, or that there is none (NULL), replacing one given before; one
+   that nobody wants is ignored. */
+int opd_bw_return_at(opd_backward_call *bw, int i, int element, opd_tensor *grad) {
+    int edge = opdi_bw_edge(bw, i, element);
+    if (!opd_ok()) { return -1; }
+    if (edge < 0 && bw->node->formula->context) { return grad ? opdi_context_wrong_return(bw, i) : 0; }
+    if (edge < 0) {
+        return opd_fail(OPD_ERROR_AUTOGRAD,
+                        "%s: the formula gives a gradient for argument %d (element %d), which is no tensor argument",
+                        bw->node->formula->name, i, element);
+    }
+    if (!opdi_edges(bw->node)[edge].vertex) { return 0; }
+    if (grad) { opdi_retain(grad); }
+    if (bw->out[edge] && bw->out[edge] != &opdi_no_gradient) { opdi_drop(bw->out[edge]); }
+    bw->out[edge] = grad ? grad : &opdi_no_gradient;
+    return 0;
+}
+int opd_bw_return(opd_backward_call *bw, int i, opd_tensor *grad) { return opd_bw_return_at(bw, i, 0, grad); }
+/* The formula of an input that a function is differentiated by, see opdi_diff_is_input. */
+static int opdi_input_bw(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }
+#endif
+

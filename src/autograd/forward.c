@@ -1,0 +1,406 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>forward      dual tensors, levels, tangents of results
+//
+//  A tangent belongs to a storage: it lies in memory as the storage does, and what looks at a part of the one has the
+//  same part of the other as its tangent.  So views and writes in place need no bookkeeping.  Tensors that share memory
+//  but no tangents (a dual and its primal, what detach gives of it) are told apart by the family in their opdi_meta.
+//  The kernels at Autograd come here while a level is open and an argument has a tangent; rules make the results'.
+//----------------------------------------------------------------------------------------------------------------------
+
+OPDI_COLD_BEGIN
+
+#if defined(OPDI_CORE)
+
+/* True if tensor a lies in its storage exactly as tensor does in its own, and both storages are of one size.  A tangent
+   for more examples than tensor has is congruent if tensor is all of its storage. */
+static bool opdi_congruent(const opd_tensor *first, const opd_tensor *tensor) {
+    if (first->dtype != tensor->dtype || !opdi_has_sizes(first, tensor->dims, tensor->ndim) ||
+        opdi_place_of(first) != opdi_place_of(tensor) ||
+        ((first->functionality | tensor->functionality) & OPDI_LAZY_KEYS)) {
+        return false;
+    }
+    if (OPDI_UNLIKELY((first->flags | tensor->flags) & OPDI_BATCHED)) {
+        const opdi_batched *batched = first->flags & OPDI_BATCHED ? opdi_batched_of(first) : NULL;
+        const opdi_batched *other = tensor->flags & OPDI_BATCHED ? opdi_batched_of(tensor) : NULL;
+        if (batched && other && batched->level == other->level) {
+            return batched->dim == other->dim && opdi_congruent(batched->value, other->value);
+        }
+        return batched && !other && opd_offset(tensor) == 0 && opd_offset(first) == 0 &&
+            (first->flags & tensor->flags & OPDI_CONTIGUOUS) &&
+            tensor->numel * (int64_t)opd_dtype_size((opd_scalar_type)tensor->dtype) == tensor->storage->bytes;
+    }
+    if (first->storage->bytes != tensor->storage->bytes || (first->numel && opd_offset(first) != opd_offset(tensor))) {
+        return false;
+    }
+    for (int i = 0; i < first->ndim; i++) {
+        if (first->dims[i] > 1 && first->dims[first->ndim + i] != tensor->dims[tensor->ndim + i]) { return false; }
+    }
+    return true;
+}
+
+/* True if tensor has a tangent in the level that is worked on. */
+static bool opdi_has_tangent(const opd_tensor *tensor) {
+    if (!tensor || !OPDI_ACQUIRE(&tensor->storage->duals)) { return false; }
+    opdi_lock(&opdi_dual_lock);
+    bool has = opdi_dual_find(tensor) != NULL;
+    opdi_unlock(&opdi_dual_lock);
+    return has;
+}
+
+/* The thread's state while a level's tangents are computed: operators called meanwhile belong to the
+   levels around it. */
+typedef struct opdi_within { opdi_level *level, *dual; opdi_state state; } opdi_within;
+/* Lets only the levels inside of layer `floor` compute tangents; 0: all levels. */
+static inline void opdi_forward_at(opdi_thread *thread, int32_t floor) {
+    const bool open = thread->innermost.level && thread->innermost.level->layer > floor;
+    thread->innermost.floor = floor;
+    thread->state.forward = (int16_t)((thread->state.forward & OPDI_FORWARD_OFF) | (open ? OPDI_FORWARD_OPEN : 0));
+}
+static void opdi_within_enter(opdi_thread *thread, opdi_within *within, opdi_level *level) {
+    within->level = thread->innermost.level;
+    within->dual = thread->innermost.dual;
+    within->state = thread->state;
+    thread->innermost.dual = level;
+    thread->innermost.level = level->outer;
+    thread->state.forward = level->outer ? level->around & OPDI_FORWARD_OFF : OPDI_FORWARD_OFF;
+    opdi_forward_at(thread, thread->innermost.floor);
+}
+static void opdi_within_leave(opdi_thread *thread, const opdi_within *within) {
+    thread->innermost.level = within->level;
+    thread->innermost.dual = within->dual;
+    thread->state = within->state;
+}
+
+static opd_ints opdi_strides_of(const opd_tensor *tensor) {
+    return opd_ints_of(tensor->dims + tensor->ndim, tensor->ndim);
+}
+
+/* Returns the tangent of tensor's storage, in the innermost scope; NULL if there is none, or with an error. */
+static opd_tensor *opdi_tangent_whole(const opd_tensor *tensor) {
+    opd_tensor *whole = NULL;
+    if (!tensor || !OPDI_ACQUIRE(&tensor->storage->duals)) { return NULL; }
+    opdi_lock(&opdi_dual_lock);
+    opdi_dual *dual = opdi_dual_find(tensor);
+    if (dual) { whole = opd_keep(dual->tangent); }
+    opdi_unlock(&opdi_dual_lock);
+    return opdi_own(whole);
+}
+/* Returns a batched tangent as complex numbers, of which it has the parts as last dim, or as parts of such numbers. */
+static opd_tensor *opdi_tangent_retyped_batched(opd_tensor *whole) {
+    if (whole->flags & OPDI_BATCHED) {
+        if (opd_dtype_is_complex((opd_scalar_type)whole->dtype)) { return opd_view_as_real(whole); }
+        if (whole->ndim > 0 && opdi_sizes(whole)[whole->ndim - 1] == 2) { return opd_view_as_complex(whole); }
+    }
+    (void)opd_fail(OPD_ERROR_AUTOGRAD, "Trying to use forward AD inside vmap with a complex view of real numbers, or "
+                   "with their parts, which is not supported unless the parts are the last dim of what was batched");
+    return NULL;
+}
+/* Returns the memory of a tangent as numbers of tensor's dtype: complex numbers for their parts, or the
+   other way round. */
+static opd_tensor *opdi_tangent_retyped(opd_tensor *whole, const opd_tensor *tensor) {
+    const int64_t count = whole->storage->bytes / (int64_t)opd_dtype_size((opd_scalar_type)whole->dtype);
+    const int64_t sizes[2] = {count / 2, 2}, strides[2] = {2, 1};
+    if ((whole->flags | tensor->flags) & OPDI_BATCHED) { return opdi_tangent_retyped_batched(whole); }
+    if (opd_dtype_is_complex((opd_scalar_type)tensor->dtype)) {
+        return opd_view_as_complex(opd_as_strided_full(whole, opd_ints_of(sizes, 2), opd_ints_of(strides, 2),
+                                                       opd_value_int(0)));
+    }
+    return opd_view_as_real(opd_as_strided_full(whole, opd_ints_of(&count, 1), opd_ints_of(strides + 1, 1),
+                                                opd_value_int(0)));
+}
+/* Returns a view of part, which is as memory is, that is conjugated or negated when it is read if tensor is. */
+static opd_tensor *opdi_tangent_read(opd_tensor *part, const opd_tensor *tensor) {
+    if (part && opd_is_conj(tensor)) { part = opd_conj_view(part); }
+    return part && opd_is_neg(tensor) ? opd__neg_view(part) : part;
+}
+/* Returns the part of a storage's tangent that belongs to tensor; NULL with an error.  Forward mode is off. */
+static opd_tensor *opdi_tangent_part(opd_tensor *whole, const opd_tensor *tensor) {
+    if (whole && whole->dtype != tensor->dtype && !(whole = opdi_tangent_retyped(whole, tensor))) { return NULL; }
+    return !whole || opdi_congruent(whole, tensor) ? whole : opdi_tangent_read(opd_as_strided_full(
+        whole, opd_ints_of(tensor->dims, tensor->ndim), opdi_strides_of(tensor), opd_value_int(opd_offset(tensor))),
+        tensor);
+}
+static opd_tensor *opdi_tangent_of(const opd_tensor *tensor) {
+    return opdi_tangent_part(opdi_tangent_whole(tensor), tensor);
+}
+
+/* True if nobody but the caller sees grad's memory. */
+static bool opdi_held_alone(const opd_tensor *grad) {
+    int32_t count = 1;
+    if (!(grad->flags & OPDI_BATCHED)) { return opdi_held_by(grad, 1); }
+    for (; grad->flags & OPDI_BATCHED; grad = opdi_batched_of(grad)->value, count++) {
+        if (OPDI_ACQUIRE(&grad->refs) != 1) { return false; }
+    }
+    return OPDI_ACQUIRE(&grad->refs) == 1 && OPDI_ACQUIRE(&grad->storage->refs) == count;
+}
+
+/* Returns a new tensor for a tangent, of tensor's dtype and place, as an operator's result if a graph is being
+   recorded; NULL with an error. */
+static opd_tensor *opdi_tangent_room(const opd_tensor *tensor, const int64_t *dims, const int64_t *strides, int ndim) {
+    const opd_value none = opd_value_none(), dtype = opd_value_int(tensor->dtype);
+    if (!opdi_self()->innermost.tracer) {
+        return opdi_own(opdi_tensor_make(dims, strides, ndim, (opd_scalar_type)tensor->dtype, opdi_place_of(tensor)));
+    }
+    return strides ? opd_empty_strided_full(opd_ints_of(dims, ndim), opd_ints_of(strides, ndim), dtype, none,
+                                            opd_value_device(opd_tensor_device(tensor)), none)
+        : opd_empty_full(opd_ints_of(dims, ndim), dtype, none, opd_value_device(opd_tensor_device(tensor)), none, none);
+}
+/* Returns zeros that lie as tensor does for each example that tensor or grad has, or NULL with an error. */
+static opd_tensor *opdi_tangent_batched(const opd_tensor *tensor, const opd_tensor *grad) {
+    const opd_tensor *wraps[OPDI_MAX_LAYERS], *primal;
+    const opdi_batched *more[OPDI_MAX_LAYERS];
+    int64_t dims[2 * OPD_MAX_DIMS], sizes[OPD_MAX_DIMS];
+    int total = 0, edge = 0, i, k, level;
+    if (opdi_batch_fit(tensor) || opdi_batch_fit(grad)) { return NULL; }
+    for (primal = tensor; primal->flags & OPDI_BATCHED; primal = opdi_batched_of(primal)->value) {
+        wraps[total++] = primal;
+    }
+    /* the innermost layer's is the outermost */
+    for (; grad->flags & OPDI_BATCHED; grad = opdi_batched_of(grad)->value) {
+        const opdi_batched *batched = opdi_batched_of(grad);
+        for (k = 0; k < total && opdi_batched_of(wraps[k])->level != batched->level; k++) { }
+        if (k < total) { continue; }
+        sizes[edge] = batched->value->dims[batched->dim];
+        more[edge++] = batched;
+    }
+    if (edge + primal->ndim > OPD_MAX_DIMS) {
+        (void)opd_fail(OPD_ERROR_SHAPE, "vmap: the examples together have more than %d dimensions", OPD_MAX_DIMS);
+        return NULL;
+    }
+    int64_t count = primal->storage->bytes / (int64_t)opd_dtype_size((opd_scalar_type)primal->dtype);
+    for (i = 0; i < edge; i++) {                  /* the outermost layer's dim is the first */
+        dims[i] = sizes[edge - 1 - i];
+        for (dims[edge + primal->ndim + i] = count, k = i + 1; k < edge; k++) {
+            dims[edge + primal->ndim + i] *= sizes[edge - 1 - k];
+        }
+    }
+    memcpy(dims + edge, primal->dims, (size_t)primal->ndim * sizeof *dims);
+    memcpy(dims + 2 * edge + primal->ndim, primal->dims + primal->ndim, (size_t)primal->ndim * sizeof *dims);
+    for (i = 0; i < edge; i++) { count *= sizes[i]; }
+    opd_tensor *flat = opdi_tangent_room(primal, &count, NULL, 1);
+    opd_tensor *zeros = flat && opd_zero_(flat)
+        ? opd_as_strided_full(flat, opd_ints_of(dims, edge + primal->ndim),
+                              opd_ints_of(dims + edge + primal->ndim, edge + primal->ndim),
+                              opd_value_int(opd_offset(primal)))
+        : NULL;
+    if (zeros) { opdi_view_untie(zeros); }
+    for (level = 1, i = edge; zeros && (total || i) && level <= OPDI_MAX_LAYERS; level++) {
+        const bool mine = total && opdi_batched_of(wraps[total - 1])->level == level;
+        if (mine) {
+            const opdi_batched *batched = opdi_batched_of(wraps[--total]);
+            zeros = opdi_own(opdi_batch_wrap(zeros, i + batched->dim, level, batched->serial));
+        } else if (i && more[i - 1]->level == level) {
+            zeros = opdi_own(opdi_batch_wrap(zeros, 0, level, more[--i]->serial));
+        }
+    }
+    if (!zeros || !(total || i)) { return zeros; }
+    (void)opd_fail(OPD_ERROR_ARGUMENT, "forward mode: a tensor may have escaped from inside a function being vmapped: "
+                   "examples of layers that are not inside one another come together");
+    return NULL;
+}
+
+/* Makes a tangent for tensor's storage in which tensor's part is grad: grad itself, if nobody else has it (or `as_is`)
+   and it lies in memory as tensor does.  NULL with an error. */
+static opd_tensor *opdi_tangent_make(const opd_tensor *tensor, opd_tensor *grad, bool as_is) {
+    const int64_t count = tensor->storage->bytes / (int64_t)opd_dtype_size((opd_scalar_type)tensor->dtype);
+    const bool batched = OPDI_UNLIKELY((tensor->flags | grad->flags) & OPDI_BATCHED) != 0;
+    /* it lies like that in every run of the graph */
+    const bool traced = OPDI_UNLIKELY(opdi_self()->innermost.tracer != NULL);
+    if (opdi_congruent(grad, tensor)) {
+        if (!traced && (as_is ? grad->storage != tensor->storage : opdi_held_alone(grad))) { return grad; }
+        opd_tensor *zeros = traced ? opd_clone_full(grad, opd_value_int(0)) : opd_clone(grad);
+        if (!zeros || opdi_congruent(zeros, tensor)) { return zeros; }
+    }
+    bool whole = batched || (opd_offset(tensor) == 0 && !opdi_overlaps_itself(tensor) && tensor->numel == count &&
+                             opdi_extent(tensor->dims, tensor->dims + tensor->ndim, tensor->ndim) == count);
+    opd_tensor *zeros = batched
+        ? opdi_tangent_batched(tensor, grad)
+        : opdi_tangent_room(tensor, whole ? tensor->dims : &count, whole ? tensor->dims + tensor->ndim : NULL,
+                            whole ? tensor->ndim : 1);
+    opd_tensor *part = zeros && (whole || opd_zero_(zeros)) ? batched ? opdi_tangent_read(zeros, tensor)
+        : opdi_tangent_part(zeros, tensor) : NULL;
+    return part && opd_copy_(part, grad) ? zeros : NULL;
+}
+
+/* Returns a copy of a tangent in which tensor's part is grad, recorded on the tape.  A tangent that is not contiguous
+   is treated as a row.  NULL with an error. */
+static opd_tensor *opdi_tangent_scatter(opd_tensor *whole, const opd_tensor *tensor, opd_tensor *grad) {
+    const opd_ints sizes = opd_ints_of(whole->dims, whole->ndim), strides = opdi_strides_of(whole);
+    const bool rows = (whole->flags & OPDI_CONTIGUOUS) != 0;
+    const int64_t numel = whole->numel, one = 1;
+    if (!rows) { whole = opd_as_strided_full(whole, opd_ints_of(&numel, 1), opd_ints_of(&one, 1), opd_value_int(0)); }
+    grad = opdi_tangent_read(grad, tensor);       /* what memory has: turning over is its own inverse */
+    whole = opd_as_strided_scatter_full(whole, grad, opd_ints_of(tensor->dims, tensor->ndim), opdi_strides_of(tensor),
+                                        opd_value_int(opd_offset(tensor)));
+    return rows ? whole : opd_as_strided_full(whole, sizes, strides, opd_value_int(0));
+}
+
+/* Returns a copy of a tangent with examples in which tensor's part is grad; NULL if it cannot be copied so, or
+   with an error. */
+static opd_tensor *opdi_tangent_rewritten(opd_tensor *whole, const opd_tensor *tensor, opd_tensor *grad) {
+    opd_tensor *copy = opdi_more_examples(grad, whole) ? opdi_with_examples(whole, grad, opdi_strides_of(whole))
+        : opd_mul_Scalar(whole, opd_value_int(1));             /* lies as it does, also among other examples */
+    if (!copy || (!(copy->flags & whole->flags & OPDI_CONTIGUOUS) && !opdi_congruent(copy, whole))) { return NULL; }
+    opd_tensor *part = opdi_tangent_part(copy, tensor);
+    return part && opd_copy_(part, grad) ? copy : NULL;
+}
+/* Makes grad the tangent of tensor: writes it into the one that is there, or puts a new one in its place when the tape
+   may need the old one.  0, or -1 with an error. */
+static int opdi_tangent_give(opd_tensor *tensor, opd_tensor *grad, bool as_is) {
+    opd_tensor *whole = opdi_tangent_whole(tensor), *part = opdi_tangent_part(whole, tensor), *with, *old = NULL;
+    if (!opd_ok()) { return -1; }
+    if (!opdi_has_sizes(grad, tensor->dims, tensor->ndim)) {
+        char first[256], second[256];
+        return opd_fail(OPD_ERROR_AUTOGRAD, "Trying to set a forward gradient that has a different size than that of "
+                        "the original Tensor, this is not supported. Tensor is of size %s while the given forward "
+                        "gradient is of size %s.", opdi_sizes_text(tensor->dims, tensor->ndim, first, sizeof first),
+                        opdi_sizes_text(grad->dims, grad->ndim, second, sizeof second));
+    }
+    if (!whole) {
+        return (with = opdi_tangent_make(tensor, grad, as_is)) ? opdi_dual_put(opdi_self()->innermost.dual, tensor,
+            with) : -1;
+    }
+    if (part == grad) { return 0; }
+    bool batched = ((tensor->flags | grad->flags | whole->flags) & OPDI_BATCHED) != 0;
+    if (whole->dtype != tensor->dtype) { return part && opd_copy_(part, grad) ? 0 : -1; }
+    if ((!opd_grad_mode_enabled() || !(opdi_tracked(whole) || opdi_tracked(grad))) &&
+        !(batched && opdi_more_examples(grad, whole))) { return opd_copy_(part, grad) ? 0 : -1; }
+    with = part == whole ? opdi_tangent_make(tensor, grad, false) : batched ? opdi_tangent_rewritten(whole, tensor,
+        grad) : opdi_tangent_scatter(whole, tensor, grad);
+    if (!opd_ok()) { return -1; }
+    if (!with || (!batched && with->storage->bytes != tensor->storage->bytes)) {
+        return opd_copy_(part, grad) ? 0 : -1;
+    }
+    opdi_retain(with);
+    opdi_lock(&opdi_dual_lock);
+    opdi_dual *dual = opdi_dual_find(tensor);
+    if (dual) {
+        old = dual->tangent;
+        dual->tangent = with;
+    }
+    opdi_unlock(&opdi_dual_lock);
+    opdi_drop(old ? old : with);
+    return 0;
+}
+
+//== levels ============================================================================================================
+
+/* Opens a level, of the public functions or (transform) of a layer of transforms; 0, or -1 without memory. */
+static int opdi_level_begin(opdi_thread *thread, bool transform) {
+    opdi_level *level = (opdi_level *)opdi_alloc(sizeof *level);
+    if (!level) { return -1; }
+    level->duals = NULL;
+    level->outer = thread->innermost.level;
+    level->layer = transform ? opd_transform_depth() : opd_transform_depth() + 1;
+    level->transform = transform;
+    level->around = thread->state.forward;
+    thread->innermost.level = level;
+    thread->state.forward |= OPDI_FORWARD_OPEN;
+    return 0;
+}
+
+int opd_dual_level_begin(void) {
+    opdi_thread *thread = opdi_self();
+    if (!opd_ok()) { return -1; }
+    if (thread->innermost.level) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "Nested forward mode AD is not supported at the moment");
+    }
+    return opdi_level_begin(thread, false);
+}
+
+int opd_dual_level_end(int level) {
+    opdi_thread *thread = opdi_self();
+    if (level != 0 || !thread->innermost.level || thread->innermost.level->transform) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "Trying to exit a forward AD level that was not the last one that was "
+                        "created. This is not supported.");
+    }
+    opdi_level_end(thread);
+    return 0;
+}
+
+bool opd_forward_grad_enabled(void) { return !(opdi_self()->state.forward & OPDI_FORWARD_OFF); }
+bool opd_forward_grad_set(bool on) {
+    opdi_thread *thread = opdi_self();
+    const bool was = !(thread->state.forward & OPDI_FORWARD_OFF);
+    thread->state.forward = on ? 0 : OPDI_FORWARD_OFF;
+    opdi_forward_at(thread, thread->innermost.floor);
+    return was;
+}
+
+/* Returns an alias of tensor with tensor's history, without a tangent in the level that is worked on; NULL
+   with an error. */
+static opd_tensor *opdi_primal_of(opd_tensor *tensor) {
+    opd_tensor *value = opd_alias(tensor);
+    if (!value || opdi_family_new(value)) { return NULL; }
+    for (opdi_level *level = opdi_self()->innermost.level; level; level = level->outer) {
+        opdi_lock(&opdi_dual_lock);
+        opdi_dual *dual = opdi_dual_at(tensor, level);
+        opd_tensor *tangent = dual ? opd_keep(dual->tangent) : NULL;
+        opdi_unlock(&opdi_dual_lock);
+        if (!tangent) { continue; }
+        int rc = opdi_dual_put(level, value, tangent);
+        opdi_drop(tangent);
+        if (rc) { return NULL; }
+    }
+    return value;
+}
+
+static bool opdi_dual_dtype(const opd_tensor *tensor, const char *what) {
+    const opd_scalar_type dtype = (opd_scalar_type)tensor->dtype;
+    if (opd_dtype_is_floating(dtype) || opd_dtype_is_complex(dtype)) { return true; }
+    (void)opd_fail(OPD_ERROR_DTYPE, "Expected %s to be floating point or complex, but got: %s", what,
+                   opd_dtype_name(dtype));
+    return false;
+}
+
+/* Returns a dual of both tensors in the level that is worked on; NULL with an error.  A tangent lies in memory as its
+   primal does: a primal of which several elements share memory is copied, as their tangents may differ. */
+static opd_tensor *opdi_make_dual(opd_tensor *primal, opd_tensor *tangent) {
+    const opd_tensor *value = primal;
+    while (value->flags & OPDI_BATCHED) { value = opdi_batched_of(value)->value; }
+    if (opdi_has_tangent(primal)) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "Making a dual Tensor based on a Tensor that already has a forward gradient "
+                       "at the same level 0 is not supported.");
+        return NULL;
+    }
+    if (opdi_has_tangent(tangent)) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "Setting a forward grad that itself has a forward gradient at the same "
+                       "level 0 is not supported.");
+        return NULL;
+    }
+    if (opdi_overlaps_itself(value) && !(primal = opd_clone(primal))) { return NULL; }
+    opd_tensor *dual = opdi_primal_of(primal);
+    return dual && opdi_tangent_give(dual, tangent, true) == 0 ? dual : NULL;
+}
+opd_tensor *opd_dual_new(opd_tensor *primal, opd_tensor *tangent) {
+    opdi_thread *thread = opdi_self();
+    opdi_within within;
+    if (!opd_ok() || opdi_null_tensor(primal, "opd_dual_new: the primal") ||
+        opdi_null_tensor(tangent, "opd_dual_new: the tangent")) { return NULL; }
+    if (!thread->innermost.level) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "Trying to create a dual Tensor for forward AD but no level exists, make "
+                       "sure to opd_dual_level_begin() first.");
+        return NULL;
+    }
+    if (!opdi_dual_dtype(primal, "primal") || !opdi_dual_dtype(tangent, "tangent")) { return NULL; }
+    opdi_within_enter(thread, &within, thread->innermost.level);
+    opd_tensor *dual = opdi_make_dual(primal, tangent);
+    opdi_within_leave(thread, &within);
+    return dual;
+}
+
+opd_tensor *opd_dual_unpack(opd_tensor *tensor, opd_tensor **tangent) {
+    opdi_thread *thread = opdi_self();
+    opdi_within within;
+    if (tangent) { *tangent = NULL; }
+    if (!opd_ok() || opdi_null_tensor(tensor, "opd_dual_unpack")) { return NULL; }
+    if (!thread->innermost.level) { return tensor; }
+    bool off = !opd_forward_grad_enabled();
+    opdi_within_enter(thread, &within, thread->innermost.level);
+    if (tangent && !off) { *tangent = opdi_tangent_of(tensor); }
+    opd_tensor *primal = opd_ok() ? opdi_primal_of(tensor) : NULL;
+    opdi_within_leave(thread, &within);
+    return primal;
+}
+#endif
+

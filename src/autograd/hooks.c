@@ -1,0 +1,666 @@
+//== hooks =============================================================================================================
+//
+//  A hook is in the list of the node or leaf that it belongs to.  Running them takes a copy of the list, so that hooks
+//  may add and remove hooks; lists and slots change under one lock, which is not held while code from outside runs.
+
+enum opdi_hook_kind { OPDI_HOOK_TENSOR, OPDI_HOOK_PRE, OPDI_HOOK_ACCUMULATED, OPDI_HOOK_POST, OPDI_HOOK_MULTI };
+
+typedef struct opdi_hook {
+    int32_t refs;                                 /* of its list, of who runs it; of a multi: of its members */
+    int32_t kind, mode;
+    uint32_t nr;                                  /* gradient of which result; of a member: its number is `index` */
+    int index, nmembers, nlinked;                 /* nlinked: of the members */
+    uint32_t serial;                              /* of the layer to whose tape it belongs: it runs in its backward */
+    bool removed;
+    struct opdi_extra *owner;                     /* whose list it is in */
+    struct opdi_hook *next, **at;
+    uint32_t slot;
+    opdi_any_fn fn;
+    void *user;
+    opd_destroy destroy;
+    opd_plugin *plugin;
+    struct opdi_hook *multi, **members;           /* a member's; a multi's, NULL where one is gone */
+    uintptr_t vertex;                             /* of a member */
+} opdi_hook;
+
+/* The place where the gradient of a result goes that retains it: held by the tensor and by the node that it is
+   a result of. */
+typedef struct opdi_box {
+    int32_t refs;
+    uint32_t nr;
+    opd_tensor *grad;
+    struct opdi_extra *owner;
+    struct opdi_box *next, **at;
+} opdi_box;
+
+/* The parts of a node or leaf that few of them have. */
+typedef struct opdi_extra {
+    opdi_derivative formula;                      /* the node's, which points here */
+    opdi_hook *hooks, **last;
+    opdi_box *boxes;
+    void **frames;                                /* anomaly mode: where the node was recorded, return addresses */
+    int nframes;
+    opd_node *parent;                             /* anomaly mode: the node at work then */
+} opdi_extra;
+
+static opdi_mutex opdi_hooks_lock = OPDI_MUTEX_INIT;
+/* The slots of hooks.  A handle is (uses << 32 | slot number).  The table grows and is never freed. */
+typedef struct opdi_hook_slot { opdi_hook *hook; uint32_t uses, next_free; } opdi_hook_slot;
+static opdi_hook_slot *opdi_hook_slots;
+static uint32_t opdi_hook_nslots, opdi_hook_free;  /* slot 0 is none */
+
+/* Returns the extra of a vertex, made if there is none; NULL without memory.  Under the lock. */
+static opdi_extra *opdi_extra_of(uintptr_t vertex) {
+    opd_node *node = vertex & OPDI_LEAF ? NULL : opdi_edge_node(vertex);
+    opdi_meta *meta = node ? NULL : opdi_meta_of(opdi_edge_leaf(vertex));
+    opdi_extra *extra = node ? (node->flags & OPDI_NODE_EXTRA ? (opdi_extra *)(uintptr_t)node->formula : NULL) : meta
+        ? meta->extra : NULL;
+    if (extra || (!node && !meta)) { return extra; }
+    extra = (opdi_extra *)opdi_alloc(sizeof *extra);
+    if (!extra) { return NULL; }
+    memset(extra, 0, sizeof *extra);
+    extra->last = &extra->hooks;
+    if (meta) {
+        OPDI_PUBLISH(&meta->extra, extra);
+        return extra;
+    }
+    extra->formula = *node->formula;
+    OPDI_PUBLISH(&node->formula, &extra->formula);
+    OPDI_PUBLISH(&node->flags, (uint8_t)(node->flags | OPDI_NODE_EXTRA));
+    return extra;
+}
+
+static void opdi_hook_release(opdi_hook *hook) {
+    if (!hook || OPDI_SUB(&hook->refs, 1) > 0) { return; }
+    if (hook->destroy) { hook->destroy(hook->user); }
+    if (hook->plugin) { opdi_plugin_let_go(hook->plugin); }
+    if (hook->members) { opdi_free(hook->members, (size_t)hook->nmembers * sizeof *hook->members); }
+    opdi_hook_release(hook->multi);
+    opdi_free(hook, sizeof *hook);
+}
+
+static void opdi_hook_slot_free(opdi_hook *hook) {
+    if (!hook->slot) { return; }
+    opdi_hook_slots[hook->slot].hook = NULL;
+    opdi_hook_slots[hook->slot].next_free = opdi_hook_free;
+    opdi_hook_free = hook->slot;
+    hook->slot = 0;
+}
+
+/* Takes a hook out of its list, whose reference becomes the caller's.  Under the lock. */
+static void opdi_hook_unlink(opdi_hook *hook) {
+    *hook->at = hook->next;
+    if (hook->next) { hook->next->at = hook->at; } else { hook->owner->last = hook->at; }
+    OPDI_STORE(&hook->removed, true);
+    opdi_hook_slot_free(hook);
+    if (!hook->multi) { return; }
+    hook->multi->members[hook->index] = NULL;
+    if (--hook->multi->nlinked == 0) { opdi_hook_slot_free(hook->multi); }
+}
+
+/* Puts a hook at the end of a list, which has a reference to it.  Under the lock. */
+static void opdi_hook_link(opdi_hook *hook, opdi_extra *extra) {
+    hook->owner = extra;
+    hook->next = NULL;
+    hook->at = extra->last;
+    *extra->last = hook;
+    extra->last = &hook->next;
+}
+
+/* Returns a new handle for hook; 0 with an error.  Under the lock. */
+static int64_t opdi_hook_handle(opdi_hook *hook) {
+    if (!opdi_hook_free) {
+        const uint32_t count = opdi_hook_nslots ? 2 * opdi_hook_nslots : 16;
+        const size_t size = sizeof *opdi_hook_slots;
+        opdi_hook_slot *grown = (opdi_hook_slot *)opdi_alloc(count * size);
+        if (!grown) { return 0; }
+        memset(grown, 0, count * size);
+        if (opdi_hook_nslots) {
+            memcpy(grown, opdi_hook_slots, opdi_hook_nslots * size);
+            opdi_free(opdi_hook_slots, opdi_hook_nslots * size);
+        }
+        opdi_hook_slots = grown;
+        for (uint32_t i = count - 1; i >= OPDI_MAX(opdi_hook_nslots, 1); i--) {
+            opdi_hook_slots[i].next_free = opdi_hook_free;
+            opdi_hook_free = i;
+        }
+        opdi_hook_nslots = count;
+    }
+    hook->slot = opdi_hook_free;
+    opdi_hook_free = opdi_hook_slots[hook->slot].next_free;
+    opdi_hook_slots[hook->slot].hook = hook;
+    return (int64_t)(++opdi_hook_slots[hook->slot].uses & 0x7fffffff) << 32 | hook->slot;
+}
+
+static opdi_hook *opdi_hook_make(int kind, opdi_any_fn fn, void *user, opd_destroy destroy) {
+    opdi_hook *hook = (opdi_hook *)opdi_alloc(sizeof *hook);
+    if (!hook) { return NULL; }
+    memset(hook, 0, sizeof *hook);
+    hook->refs = 1;
+    hook->kind = kind;
+    hook->fn = fn;
+    hook->user = user;
+    hook->destroy = destroy;
+    hook->plugin = fn ? opdi_plugin_hold((uintptr_t)fn) : NULL;
+    return hook;
+}
+
+/* Adds a hook to node `to` and returns its handle; 0 with an error, and the user pointer stays the caller's. */
+static int64_t opdi_hook_add(opd_node *to, uint32_t nr, int kind, opdi_any_fn fn, void *user, opd_destroy destroy) {
+    opdi_hook *hook;
+    if (!fn) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "a hook is NULL");
+        return 0;
+    }
+    if (!(hook = opdi_hook_make(kind, fn, user, destroy))) { return 0; }
+    hook->nr = nr;
+    hook->serial = opdi_serial_of(to);
+    opdi_lock(&opdi_hooks_lock);
+    opdi_extra *extra = opdi_extra_of(opdi_vertex(to));
+    int64_t handle = extra ? opdi_hook_handle(hook) : 0;
+    if (handle) { opdi_hook_link(hook, extra); }
+    opdi_unlock(&opdi_hooks_lock);
+    if (!handle) {
+        hook->destroy = NULL;
+        opdi_hook_release(hook);
+    }
+    return handle;
+}
+
+int64_t opd_tensor_hook_add(opd_tensor *tensor, opd_tensor_hook_fn fn, void *user, opd_destroy destroy) {
+    opd_edge edge = opdi_edge_of(tensor);
+    if (!opd_ok()) { return 0; }
+    if (!edge.node) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "cannot register a hook on a variable that doesn't require gradient");
+        return 0;
+    }
+    return opdi_hook_add(edge.node, edge.nr, OPDI_HOOK_TENSOR, (opdi_any_fn)fn, user, destroy);
+}
+
+int64_t opd_tensor_post_accumulate_hook_add(opd_tensor *tensor, opd_accumulate_hook_fn fn, void *user,
+                                            opd_destroy destroy) {
+    opd_edge edge = opdi_edge_of(tensor);
+    if (!opd_ok()) { return 0; }
+    if (!edge.node) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "cannot register a hook on a variable that doesn't require gradient");
+        return 0;
+    }
+    if (tensor->grad_fn) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "post accumulate grad hooks cannot be registered on non-leaf tensors");
+        return 0;
+    }
+    return opdi_hook_add(edge.node, 0, OPDI_HOOK_ACCUMULATED, (opdi_any_fn)fn, user, destroy);
+}
+
+static bool opdi_no_node(const opd_node *node, const char *function) {
+    if (!opd_ok() || node) { return !opd_ok(); }
+    (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: the node is NULL", function);
+    return true;
+}
+int64_t opd_node_pre_hook_add(opd_node *node, opd_node_pre_hook_fn fn, void *user, opd_destroy destroy) {
+    if (opdi_no_node(node, "opd_node_pre_hook_add")) { return 0; }
+    return opdi_hook_add(node, 0, OPDI_HOOK_PRE, (opdi_any_fn)fn, user, destroy);
+}
+int64_t opd_node_post_hook_add(opd_node *node, opd_node_post_hook_fn fn, void *user, opd_destroy destroy) {
+    if (opdi_no_node(node, "opd_node_post_hook_add")) { return 0; }
+    return opdi_hook_add(node, 0, OPDI_HOOK_POST, (opdi_any_fn)fn, user, destroy);
+}
+
+/* Puts a member of a hook for several tensors into the list of each; 0, or -1 without memory. */
+static int opdi_multi_link(opdi_hook *multi, opd_tensor *const *tensors, int count) {
+    for (int i = 0; i < count; i++) {
+        opd_edge edge = opdi_edge_of(tensors[i]);
+        opdi_hook *hook = opdi_hook_make(OPDI_HOOK_TENSOR, NULL, NULL, NULL);
+        if (!hook) { return -1; }
+        hook->nr = edge.nr;
+        hook->serial = opdi_serial_of(edge.node);
+        hook->index = i;
+        hook->vertex = opdi_vertex(edge.node);
+        opdi_lock(&opdi_hooks_lock);
+        opdi_extra *extra = opdi_extra_of(hook->vertex);
+        if (extra) {
+            hook->multi = multi;
+            (void)OPDI_ADD(&multi->refs, 1);
+            multi->members[i] = hook;
+            multi->nlinked++;
+            opdi_hook_link(hook, extra);
+        }
+        opdi_unlock(&opdi_hooks_lock);
+        if (!extra) {
+            opdi_hook_release(hook);
+            return -1;
+        }
+    }
+    return 0;
+}
+static void opdi_multi_unlink(opdi_hook *multi) {
+    for (int i = 0; i < multi->nmembers; i++) {
+        opdi_lock(&opdi_hooks_lock);
+        opdi_hook *hook = multi->members[i];
+        if (hook) { opdi_hook_unlink(hook); }
+        opdi_unlock(&opdi_hooks_lock);
+        opdi_hook_release(hook);
+    }
+}
+
+/* Adds one hook for several tensors; when that fails the user pointer stays the caller's. */
+int64_t opd_multi_hook_add(opd_tensor *const *tensors, int count, opd_multi_mode mode, opd_multi_hook_fn fn, void *user,
+                           opd_destroy destroy) {
+    int64_t handle = 0;
+    if (!opd_ok()) { return 0; }
+    if (mode != OPD_MULTI_ALL && mode != OPD_MULTI_ANY) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "Expects mode to be one of ('all', 'any') but got %d", (int)mode);
+        return 0;
+    }
+    if (!tensors || count < 1 || !fn) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_multi_hook_add: tensors and a function are needed");
+        return 0;
+    }
+    for (int i = 0; i < count; i++) {
+        if (!opdi_edge_of(tensors[i]).node) {
+            (void)opd_fail(OPD_ERROR_AUTOGRAD, "cannot register a hook on a variable that doesn't require gradient");
+            return 0;
+        }
+    }
+    opdi_hook *multi = opdi_hook_make(OPDI_HOOK_MULTI, (opdi_any_fn)fn, user, destroy);
+    if (!multi) { return 0; }
+    multi->mode = (int32_t)mode;
+    multi->nmembers = count;
+    multi->members = (opdi_hook **)opdi_alloc((size_t)count * sizeof *multi->members);
+    if (multi->members) {
+        memset(multi->members, 0, (size_t)count * sizeof *multi->members);
+        opdi_lock(&opdi_hooks_lock);
+        handle = opdi_hook_handle(multi);
+        opdi_unlock(&opdi_hooks_lock);
+    }
+    if (handle && opdi_multi_link(multi, tensors, count)) { handle = 0; }
+    if (!handle) {
+        multi->destroy = NULL;
+        if (multi->members) { opdi_multi_unlink(multi); }
+        opdi_lock(&opdi_hooks_lock);
+        opdi_hook_slot_free(multi);
+        opdi_unlock(&opdi_hooks_lock);
+    }
+    opdi_hook_release(multi);
+    return handle;
+}
+
+bool opd_hook_remove(int64_t handle) {
+    const uint32_t slot = (uint32_t)(handle & 0xffffffff);
+    opdi_hook *hook = NULL;
+    opdi_lock(&opdi_hooks_lock);
+    if (handle > 0 && slot < opdi_hook_nslots && (opdi_hook_slots[slot].uses & 0x7fffffff) == (uint64_t)handle >> 32) {
+        hook = opdi_hook_slots[slot].hook;
+    }
+    if (hook) { (void)OPDI_ADD(&hook->refs, 1); }
+    if (hook && hook->kind != OPDI_HOOK_MULTI) { opdi_hook_unlink(hook); }
+    opdi_unlock(&opdi_hooks_lock);
+    if (!hook) { return false; }
+    if (hook->kind == OPDI_HOOK_MULTI) { opdi_multi_unlink(hook); } else { opdi_hook_release(hook); }
+    opdi_hook_release(hook);
+    return true;
+}
+
+//== retain_grad =======================================================================================================
+
+static void opdi_box_release(opdi_box *box) {
+    if (OPDI_SUB(&box->refs, 1) > 0) { return; }
+    if (box->grad) { opdi_drop(box->grad); }
+    opdi_free(box, sizeof *box);
+}
+/* Takes a box from its node; true if it had one, whose reference becomes the caller's.  Under the lock. */
+static bool opdi_box_unlink(opdi_box *box) {
+    if (!box->owner) { return false; }
+    *box->at = box->next;
+    if (box->next) { box->next->at = box->at; }
+    box->owner = NULL;
+    return true;
+}
+/* Drops the tensor's reference to a box, after taking that from its node. */
+static void opdi_box_leave(opdi_box *box) {
+    opdi_lock(&opdi_hooks_lock);
+    bool was = opdi_box_unlink(box);
+    opdi_unlock(&opdi_hooks_lock);
+    if (was) { opdi_box_release(box); }
+    opdi_box_release(box);
+}
+/* Moves the box of tensor to the node that tensor is a result of now. */
+static void opdi_box_follow(opd_tensor *tensor) {
+    opdi_box *box = tensor->meta->retained;
+    opdi_lock(&opdi_hooks_lock);
+    bool was = opdi_box_unlink(box);
+    opdi_extra *extra = opdi_extra_of((uintptr_t)tensor->grad_fn);
+    if (extra) {
+        box->owner = extra;
+        box->nr = tensor->output_nr;
+        box->next = extra->boxes;
+        if (box->next) { box->next->at = &box->next; }
+        box->at = &extra->boxes;
+        extra->boxes = box;
+        if (!was) { (void)OPDI_ADD(&box->refs, 1); }
+    }
+    opdi_unlock(&opdi_hooks_lock);
+    if (was && !extra) { opdi_box_release(box); }
+}
+
+/* Gives a result a box for its gradient, which is with its node; 0, or -1 with an error. */
+int opd_tensor_retain_grad(opd_tensor *tensor) {
+    if (!opd_ok() || opdi_null_tensor(tensor, "opd_tensor_retain_grad") ||
+        opdi_inside_transform("You are attempting to call Tensor.retain_grad() inside of a function being transformed "
+                              "by a functorch transform. This is unsupported, please attempt to use the functorch "
+                              "transforms (e.g. grad, vjp, jacrev, jacfwd, hessian) or call retain_grad() outside of "
+                              "a function being transformed instead.") || opdi_refresh(tensor)) { return -1; }
+    if (!opdi_requires_grad(tensor)) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "can't retain_grad on Tensor that has requires_grad=False");
+    }
+    if (!tensor->grad_fn || (tensor->meta && tensor->meta->retained)) { return 0; }
+    opdi_meta *meta = opdi_meta_of(tensor);
+    if (!meta || !(meta->retained = (opdi_box *)opdi_alloc(sizeof *meta->retained))) { return -1; }
+    memset(meta->retained, 0, sizeof *meta->retained);
+    meta->retained->refs = 1;
+    opdi_box_follow(tensor);
+    if (opd_ok()) { return 0; }
+    opdi_box_release(meta->retained);
+    meta->retained = NULL;
+    return -1;
+}
+bool opd_tensor_retains_grad(const opd_tensor *tensor) {
+    return !opdi_is_none(tensor, "opd_tensor_retains_grad") && tensor->meta && tensor->meta->retained;
+}
+
+static opd_tensor **opdi_grad_slot(opdi_meta *meta) { return meta->retained ? &meta->retained->grad : &meta->grad; }
+
+/* Adds grad to the gradient in a box; 0, or -1 with an error. */
+static int opdi_box_add(opdi_engine *engine, opdi_box *box, opd_tensor *grad) {
+    const bool entered = opdi_accumulate_enter(opdi_self());
+    opd_tensor *old = box->grad, *sum;
+    if (old) { sum = opd_keep(opdi_grad_sum(engine, old, grad)); }
+    else { sum = opd_keep(opd_clone_full(grad, OPD_NONE)); }
+    if (sum) {
+        box->grad = sum;
+        if (old) { opdi_drop(old); }
+    }
+    opdi_accumulate_leave(entered);
+    return sum ? 0 : -1;
+}
+
+/* Frees an extra with its hooks, boxes and trace. */
+static void opdi_extra_free(opdi_extra *extra) {
+    while (extra->hooks || extra->boxes) {
+        opdi_lock(&opdi_hooks_lock);
+        opdi_hook *hook = extra->hooks;
+        opdi_box *box = extra->boxes;
+        if (hook) { opdi_hook_unlink(hook); }
+        if (box) { (void)opdi_box_unlink(box); }
+        opdi_unlock(&opdi_hooks_lock);
+        opdi_hook_release(hook);
+        if (box) { opdi_box_release(box); }
+    }
+    if (extra->frames) { opdi_free(extra->frames, (size_t)extra->nframes * sizeof *extra->frames); }
+    if (extra->parent) { opdi_node_release(extra->parent); }
+    opdi_free(extra, sizeof *extra);
+}
+
+//== running hooks =====================================================================================================
+
+/* Checks the gradient that a hook puts in place of another: same dtype, place and sizes; 0, or -1 with an error. */
+static int opdi_hook_check(const opdi_hook *hook, const opd_tensor *was, const opd_tensor *now) {
+    char name[128], first[64], second[64];
+    if (!now) { return 0; }
+    if (!was) { return opd_fail(OPD_ERROR_AUTOGRAD, "can't replace a None gradient with a non-None value"); }
+    if (was->dtype != now->dtype || opdi_place_of(was) != opdi_place_of(now)) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "hook '%s' has changed the type of value (was %s%sType got %s%sType)",
+                        opdi_function_name(hook->fn, name, sizeof name),
+                        opd_device_print(opd_tensor_device(was), first, sizeof first),
+                        opd_dtype_cname((opd_scalar_type)was->dtype),
+                        opd_device_print(opd_tensor_device(now), second, sizeof second),
+                        opd_dtype_cname((opd_scalar_type)now->dtype));
+    }
+    if (!opdi_has_sizes(now, was->dims, was->ndim)) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "hook '%s' has changed the size of value",
+                        opdi_function_name(hook->fn, name, sizeof name));
+    }
+    return 0;
+}
+
+static int opdi_hook_failed(const opdi_hook *hook, int rc) {
+    char name[128];
+    if (rc && opd_ok()) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "hook '%s' failed without saying why",
+                       opdi_function_name(hook->fn, name, sizeof name));
+    }
+    return opd_ok() ? 0 : -1;
+}
+
+/* The gradients that a hook of several tensors has got so far in one backward. */
+typedef struct opdi_gathering {
+    struct opdi_gathering *next;
+    opdi_hook *multi;
+    int64_t left;                                 /* gradients to come; -1: it has been called */
+    opd_tensor *grads[1];
+} opdi_gathering;
+
+static size_t opdi_gathering_bytes(const opdi_hook *multi) {
+    return sizeof(opdi_gathering) + (size_t)(multi->nmembers - 1) * sizeof(opd_tensor *);
+}
+static void opdi_gatherings_drop(opdi_engine *engine) {
+    while (engine->gatherings) {
+        opdi_gathering *gathering = engine->gatherings;
+        engine->gatherings = gathering->next;
+        for (int i = 0; i < gathering->multi->nmembers; i++) {
+            if (gathering->grads[i]) { opdi_drop(gathering->grads[i]); }
+        }
+        int i = (int)opdi_gathering_bytes(gathering->multi);
+        opdi_hook_release(gathering->multi);
+        opdi_free(gathering, (size_t)i);
+    }
+}
+/* True if a hook runs in this backward.  A hook that was added inside of a derivative of a function runs only
+   in that one's. */
+static bool opdi_hook_turn(const opdi_engine *engine, const opdi_hook *hook) {
+    return !hook->serial || hook->serial == engine->serial;
+}
+/* Takes a gradient for a hook of several tensors, and calls it when all (or one, by its mode) have arrived; 0 or -1. */
+static int opdi_multi_run(opdi_engine *engine, const opdi_hook *member, opd_tensor *grad) {
+    opdi_hook *multi = member->multi;
+    opdi_gathering *gathering = engine->gatherings;
+    while (gathering && gathering->multi != multi) { gathering = gathering->next; }
+    if (!gathering) {
+        gathering = (opdi_gathering *)opdi_alloc(opdi_gathering_bytes(multi));
+        if (!gathering) { return -1; }
+        memset(gathering, 0, opdi_gathering_bytes(multi));
+        (void)OPDI_ADD(&multi->refs, 1);
+        gathering->multi = multi;
+        gathering->next = engine->gatherings;
+        engine->gatherings = gathering;
+        opdi_lock(&opdi_hooks_lock);              /* a member's node or leaf is there as long as the member is */
+        for (int i = 0; i < multi->nmembers; i++) {
+            const opdi_task *task = multi->members[i] ? opdi_task_find(engine, multi->members[i]->vertex) : NULL;
+            if (task && task->needed && opdi_hook_turn(engine, multi->members[i])) { gathering->left++; }
+        }
+        opdi_unlock(&opdi_hooks_lock);
+    }
+    if (gathering->left < 0) { return 0; }
+    opdi_retain(grad);
+    if (gathering->grads[member->index]) { opdi_drop(gathering->grads[member->index]); }
+    gathering->grads[member->index] = grad;
+    if (--gathering->left > 0 && multi->mode == OPD_MULTI_ALL) { return 0; }
+    gathering->left = -1;
+    int rc = ((opd_multi_hook_fn)multi->fn)(gathering->grads, multi->nmembers, multi->user);
+    for (int i = 0; i < multi->nmembers; i++) {
+        if (gathering->grads[i]) {
+            opdi_drop(gathering->grads[i]);
+            gathering->grads[i] = NULL;
+        }
+    }
+    return opdi_hook_failed(multi, rc);
+}
+
+/* Runs a hook on one gradient, which it may replace; 0, or -1 with an error. */
+static int opdi_tensor_hook_run(opdi_engine *engine, const opdi_hook *hook, opd_tensor **slot) {
+    if (!*slot) { return 0; }
+    if (hook->multi) { return opdi_multi_run(engine, hook, *slot); }
+    opd_tensor *now = ((opd_tensor_hook_fn)hook->fn)(*slot, hook->user);
+    if (!opd_ok()) { return -1; }
+    if (!now || now == *slot) { return 0; }
+    if (opdi_hook_check(hook, *slot, now)) { return -1; }
+    opdi_retain(now);
+    opdi_drop(*slot);
+    *slot = now;
+    return 0;
+}
+
+/* Runs a hook on a list of gradients, in which it may put others: before the node (seen is NULL) or after it.
+   0 or -1. */
+static int opdi_list_hook_run(const opdi_hook *hook, opd_tensor **list, int count, opd_tensor *const *seen, int nseen) {
+    opd_tensor *few[OPDI_INLINE_EDGES], **was = few;
+    if (count > OPDI_INLINE_EDGES && !(was = (opd_tensor **)opdi_alloc((size_t)count * sizeof *was))) { return -1; }
+    if (count) { memcpy(was, list, (size_t)count * sizeof *was); }
+    int rc = hook->kind == OPDI_HOOK_PRE ? ((opd_node_pre_hook_fn)hook->fn)(list, count, hook->user)
+        : ((opd_node_post_hook_fn)hook->fn)(list, count, seen, nseen, hook->user);
+    rc = opdi_hook_failed(hook, rc);
+    for (int i = 0; i < count && rc == 0; i++) {
+        if (list[i] != was[i]) { rc = opdi_hook_check(hook, was[i], list[i]); }
+    }
+    for (int i = 0; i < count; i++) {
+        opd_tensor *now = list[i];
+        list[i] = was[i];
+        if (rc || now == was[i]) { continue; }
+        if (now) { opdi_retain(now); }
+        list[i] = now;
+        if (was[i]) { opdi_drop(was[i]); }
+    }
+    if (was != few) { opdi_free(was, (size_t)count * sizeof *was); }
+    return rc;
+}
+
+/* The gradients and the task that hooks work on. */
+typedef struct opdi_hooked {
+    opdi_engine *engine;
+    opdi_task *task;
+    opd_tensor **out, **grads;
+    int nout, ngrads;
+} opdi_hooked;
+
+static int opdi_hook_run(const opdi_hooked *hooked, const opdi_hook *hook) {
+    switch (hook->kind) {
+    case OPDI_HOOK_TENSOR: return opdi_tensor_hook_run(hooked->engine, hook, &hooked->grads[hook->nr]);
+    case OPDI_HOOK_PRE: return opdi_list_hook_run(hook, hooked->grads, hooked->ngrads, NULL, 0);
+    case OPDI_HOOK_POST: return opdi_list_hook_run(hook, hooked->out, hooked->nout, hooked->grads, hooked->ngrads);
+    default:
+        return opdi_hook_failed(hook,
+                                ((opd_accumulate_hook_fn)hook->fn)(opdi_edge_leaf(hooked->task->vertex), hook->user));
+    }
+}
+
+/* Runs the hooks of one kind that extra has now, except for those that are removed meanwhile; 0, or -1
+   with an error. */
+static int opdi_hooks_run(const opdi_hooked *hooked, const opdi_extra *extra, int kind) {
+    opdi_hook *few[8], **list = few;
+    int count = 0, i = 0, rc = 0;
+    opdi_lock(&opdi_hooks_lock);
+    for (opdi_hook *hook = extra->hooks; hook; hook = hook->next) { count += hook->kind == kind; }
+    if (count > 8) { list = (opdi_hook **)opdi_alloc((size_t)count * sizeof *list); }
+    for (opdi_hook *hook = extra->hooks; hook && list; hook = hook->next) {
+        if (hook->kind != kind) { continue; }
+        (void)OPDI_ADD(&hook->refs, 1);
+        list[i++] = hook;
+    }
+    opdi_unlock(&opdi_hooks_lock);
+    if (!list) { return -1; }
+    for (i = 0; i < count; i++) {
+        if (rc == 0 && !OPDI_LOAD(&list[i]->removed) && opdi_hook_turn(hooked->engine, list[i])) {
+            rc = opdi_hook_run(hooked, list[i]);
+        }
+        opdi_hook_release(list[i]);
+    }
+    if (list != few) { opdi_free(list, (size_t)count * sizeof *list); }
+    return rc;
+}
+static bool opdi_hooks_any(const opdi_extra *extra, int kind) {
+    const opdi_hook *hook;
+    opdi_lock(&opdi_hooks_lock);
+    for (hook = extra->hooks; hook && hook->kind != kind; hook = hook->next) { }
+    opdi_unlock(&opdi_hooks_lock);
+    return hook != NULL;
+}
+
+/* Gives gradients to the tensors that retain theirs; 0, or -1 with an error. */
+static int opdi_boxes_fill(const opdi_hooked *hooked, opdi_extra *extra) {
+    opdi_box *few[8], **list = few;
+    int count = 0, i = 0, rc = 0;
+    opdi_lock(&opdi_hooks_lock);
+    for (opdi_box *box = extra->boxes; box; box = box->next) { count++; }
+    if (count > 8) { list = (opdi_box **)opdi_alloc((size_t)count * sizeof *list); }
+    for (opdi_box *box = extra->boxes; box && list; box = box->next) {
+        (void)OPDI_ADD(&box->refs, 1);
+        list[i++] = box;
+    }
+    opdi_unlock(&opdi_hooks_lock);
+    if (!list) { return -1; }
+    for (i = 0; i < count; i++) {
+        opd_tensor *grad = hooked->grads[list[i]->nr];
+        if (rc == 0 && grad) { rc = opdi_box_add(hooked->engine, list[i], grad); }
+        opdi_box_release(list[i]);
+    }
+    if (list != few) { opdi_free(list, (size_t)count * sizeof *list); }
+    return rc;
+}
+
+static opdi_hooked opdi_hooked_of(opdi_engine *engine, opdi_task *task, opd_tensor **out, int nout) {
+    opdi_hooked hooked;
+    hooked.engine = engine;
+    hooked.task = task;
+    hooked.out = out;
+    hooked.nout = nout;
+    hooked.grads = task->grads;
+    hooked.ngrads = task->ngrads;
+    return hooked;
+}
+
+/* Runs what comes before a node: hooks of tensors, then of the node if it will run, then boxes are filled.  0 or -1. */
+static int opdi_hooks_before(opdi_engine *engine, opdi_task *task) {
+    const bool leaf = (task->vertex & OPDI_LEAF) != 0;
+    opdi_extra *extra = leaf ? opdi_edge_leaf(task->vertex)->meta->extra
+        : (opdi_extra *)(uintptr_t)opdi_edge_node(task->vertex)->formula;
+    opdi_hooked hooked = opdi_hooked_of(engine, task, NULL, 0);
+    if (opdi_hooks_run(&hooked, extra, OPDI_HOOK_TENSOR)) { return -1; }
+    if ((leaf ? engine->accumulate : task->leads) && opdi_hooks_run(&hooked, extra, OPDI_HOOK_PRE)) { return -1; }
+    return opdi_boxes_fill(&hooked, extra);
+}
+static int opdi_hooks_after(opdi_engine *engine, opdi_task *task, opd_tensor **out) {
+    opd_node *node = opdi_edge_node(task->vertex);
+    opdi_hooked hooked = opdi_hooked_of(engine, task, out, node->nedges);
+    return opdi_hooks_run(&hooked, (opdi_extra *)(uintptr_t)node->formula, OPDI_HOOK_POST);
+}
+
+/* Handles the gradient of a leaf that has hooks: runs them, captures or accumulates.  0, or -1 with an error. */
+static int opdi_leaf_hooks(opdi_engine *engine, opdi_task *task) {
+    opdi_thread *thread = opdi_self();
+    opd_tensor *leaf = opdi_edge_leaf(task->vertex);
+    opdi_extra *extra = leaf->meta->extra;
+    opdi_hooked hooked = opdi_hooked_of(engine, task, NULL, 0);
+    opdi_frame frame;
+    opdi_frame_enter(thread, &frame);
+    thread->state.no_grad = !engine->create;
+    int rc = opdi_hooks_before(engine, task);
+    opd_tensor *grad = task->grads[0];
+    if (rc == 0 && !engine->accumulate) { opdi_task_capture(engine, task); }
+    else if (rc == 0 && (leaf->flags & OPDI_REQUIRES_GRAD)) {
+        const bool held = grad && opdi_hooks_any(extra, OPDI_HOOK_POST);
+        task->grads[0] = NULL;
+        if (held) { opdi_retain(grad); }
+        if (grad) { rc = opdi_accumulate_any(engine, leaf, grad, held); }
+        hooked.grads = &grad;
+        if (rc == 0 && grad) { rc = opdi_hooks_run(&hooked, extra, OPDI_HOOK_ACCUMULATED); }
+        if (rc == 0 && (held || !grad)) { rc = opdi_hooks_run(&hooked, extra, OPDI_HOOK_POST); }
+        if (held) { opdi_drop(grad); }
+    }
+    if (rc) { (void)opdi_fail_more(" [in torch::autograd::AccumulateGrad]"); }
+    opdi_frame_leave(thread, &frame);
+    return rc;
+}
+#endif
+
+OPDI_COLD_END
+

@@ -1,0 +1,673 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>tape         nodes, the generic kernels, views, writes in place
+//
+//  One kernel at the Autograd key serves every operator that has a formula: it calls the operator below, saves what
+//  the card names and links a node. Knows cards and tensors; no operator by name but add, sum and copies, through the
+//  dispatcher.
+//----------------------------------------------------------------------------------------------------------------------
+
+OPDI_SHARED bool opdi_requires_grad(const opd_tensor *tensor);
+OPDI_SHARED bool opdi_tracked(const opd_tensor *tensor);
+OPDI_SHARED bool opdi_arg_requires_grad(const opd_value *value);
+OPDI_SHARED int opdi_check_inplace(const opd_tensor *self);
+#if defined(OPDI_CORE)
+
+/* An edge of the graph, where a gradient goes: the input `nr` of a node, or (bit 0 set) a leaf.  0: nobody
+   wants the gradient. */
+typedef struct opdi_edge { uintptr_t vertex; uint32_t nr, spare; } opdi_edge;
+
+/* A node of the tape.  It is one block: the struct, its edges, kept arguments, saved results, and for each forward
+   result dtype, backend, ndim, sizes.  The version that a kept tensor had when it was saved is in its value's n. */
+struct opd_node {
+    int32_t refs;
+    uint16_t nedges;
+    uint8_t nkept, nresults;                      /* opd_values that follow the edges */
+    const opdi_derivative *formula;               /* with OPDI_NODE_EXTRA the first member of its opdi_extra */
+    uint64_t sequence;                            /* in its low 44 bits; above, the thread that recorded it */
+    struct opdi_task *task;                       /* the backward at work here; in the list of the dead: the next */
+    uint32_t bytes;
+    uint16_t noutputs;
+    uint8_t saved;                                /* opdi_saved; above it how many backwards are inside */
+    uint8_t flags;                                /* OPDI_NODE_* */
+};
+#define OPDI_NODE_EVEN 1u        /* all forward results have as many dims as the first */
+#define OPDI_NODE_EXTRA 2u       /* it has what few nodes have: hooks, a trace of where it was recorded */
+#define OPDI_SEQUENCE_BITS 44
+static inline uint64_t opdi_node_sequence(const opd_node *node) {
+    return node->sequence & (((uint64_t)1 << OPDI_SEQUENCE_BITS) - 1);
+}
+enum opdi_saved { OPDI_NOTHING_SAVED, OPDI_SAVED, OPDI_SAVED_FREED = 2, OPDI_SAVED_USER = 4 };
+static inline opdi_edge *opdi_edges(const opd_node *node) { return (opdi_edge *)(uintptr_t)(node + 1); }
+static inline opd_value *opdi_kept(const opd_node *node) {
+    return (opd_value *)(void *)(opdi_edges(node) + node->nedges);
+}
+static inline opd_value *opdi_saved_results(const opd_node *node) { return opdi_kept(node) + node->nkept; }
+static inline int64_t *opdi_node_metas(const opd_node *node) {
+    return (int64_t *)(void *)(opdi_saved_results(node) + node->nresults);
+}
+
+#define OPDI_LEAF ((uintptr_t)1)
+static inline opd_node *opdi_edge_node(uintptr_t vertex) { return (opd_node *)vertex; }
+static inline opd_tensor *opdi_edge_leaf(uintptr_t vertex) { return (opd_tensor *)(vertex & ~OPDI_LEAF); }
+
+//== saved results =====================================================================================================
+//
+//  A node that saves its own result would make a cycle (result -> node -> result).  The result is marked
+//  OPDI_SAVED_BY_OWN; when its node is the only holder left it lets go of the node (OPDI_WEAK_NODE), and takes hold
+//  again when somebody retains it.  References to marked tensors change under one lock; unmarked ones never see it.
+
+static opdi_mutex opdi_own_lock = OPDI_MUTEX_INIT;
+
+/* Retains a tensor that its own node saves; a weak reference to the node becomes a strong one again. */
+OPDI_NOINLINE static void opdi_own_retain(opd_tensor *tensor) {
+    if (opdi_is_dead(tensor)) {
+        (void)opdi_dead_error(tensor, "to be held");
+        return;
+    }
+    opdi_lock(&opdi_own_lock);
+    opdi_ref_up(&tensor->refs);
+    if (tensor->own & OPDI_WEAK_NODE) {
+        OPDI_STORE(&tensor->own, (uint8_t)(tensor->own & ~OPDI_WEAK_NODE));
+        opdi_ref_up(&tensor->grad_fn->refs);
+    }
+    opdi_unlock(&opdi_own_lock);
+}
+
+/* Drops a reference of a tensor that its own node saves; when only the node holds it, its reference to the node becomes
+   weak.  True when the last reference is gone. */
+OPDI_NOINLINE static bool opdi_own_drop(opd_tensor *tensor) {
+    opd_node *node = NULL;
+    if (opdi_is_dead(tensor)) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "a tensor was released that is gone: it was released more often than it was "
+                       "kept, or had not been kept (opd_keep) when its scope ended");
+        return false;
+    }
+    opdi_lock(&opdi_own_lock);
+    int32_t left = opdi_ref_down(&tensor->refs);
+    if (left == 1 && (tensor->own & OPDI_SAVED_BY_OWN) && !(tensor->own & OPDI_WEAK_NODE) && tensor->grad_fn) {
+        OPDI_STORE(&tensor->own, (uint8_t)(tensor->own | OPDI_WEAK_NODE));
+        node = tensor->grad_fn;
+    }
+    opdi_unlock(&opdi_own_lock);
+    if (node) { opdi_node_release(node); }
+    return left == 0;
+}
+
+/* Drops the reference that a node holds to its own result. */
+static void opdi_own_forget(opd_tensor *tensor) {
+    opdi_lock(&opdi_own_lock);
+    OPDI_STORE(&tensor->own, (uint8_t)(tensor->own & ~OPDI_SAVED_BY_OWN));
+    int32_t left = opdi_ref_down(&tensor->refs);
+    opdi_unlock(&opdi_own_lock);
+    if (left == 0) { opdi_tensor_free(tensor); }
+}
+
+//== nodes =============================================================================================================
+
+/* The formula of a write into a view: a node of the base that keeps the operator's own node (see opdi_slices_bw). */
+static int opdi_slices_bw(opd_backward_call *bw);
+static const opdi_derivative opdi_slices_formula = {
+    "CopySlices", opdi_slices_bw, /* card, plugin */ NULL, NULL,
+    /* context, once, fresh, real */ false, false, false, false};
+/* Returns the operator's own node inside of a CopySlices node; NULL for other nodes. */
+static opd_node *opdi_slices_inner(const opd_node *node) {
+    return node->formula->fn == opdi_slices_bw ? (opd_node *)opdi_kept(node)->u.object : NULL;
+}
+
+/* Returns the card of the forward operator, or NULL. */
+static const opdi_card *opdi_node_card(const opd_node *node) {
+    const opd_node *inner = opdi_slices_inner(node);
+    return (inner ? inner : node)->formula->card;
+}
+
+/* Nodes to free: a list, so that a long chain is freed without recursion. */
+static OPDI_TLS opd_node *opdi_dead;
+static OPDI_TLS bool opdi_reaping;
+
+/* Marks of a value that a saved-tensor hook packed: the tag of a kept value, and bit 0 of an element of a kept list. */
+#define OPDI_TAG_PACKED (OPD_TAG_COUNT + 1)
+#define OPDI_PACKED ((uintptr_t)1)
+struct opdi_parcel;
+static void opdi_parcel_drop(struct opdi_parcel *parcel);
+static void opdi_parcel_forget(struct opdi_parcel *parcel, opd_tensor *leaf);
+static opd_tensor *opdi_parcel_tensor(const struct opdi_parcel *parcel, bool history);
+static opd_tensors opdi_parcel_list(const opd_value *value, bool history);
+static inline struct opdi_parcel *opdi_parcel_at(const opd_tensor *element) {
+    return (uintptr_t)element & OPDI_PACKED ? (struct opdi_parcel *)((uintptr_t)element & ~OPDI_PACKED) : NULL;
+}
+
+/* Drops the tensors that node node keeps in value, and forgets results of its own. */
+static void opdi_kept_drop(const opd_node *node, opd_value *value) {
+    if (value->tag == OPDI_TAG_PACKED) {
+        opdi_parcel_drop((struct opdi_parcel *)value->u.object);
+        return;
+    }
+    if (value->tag == OPD_TAG_TENSOR) {
+        if ((OPDI_LOAD(&value->u.t->own) & OPDI_SAVED_BY_OWN) && value->u.t->grad_fn == node) {
+            opdi_own_forget(value->u.t);
+        }
+        else { opdi_drop(value->u.t); }
+    } else if (value->tag == OPD_TAG_TENSORS && value->u.tensors) {
+        for (int32_t k = 0; k < value->n; k++) {
+            struct opdi_parcel *parcel = opdi_parcel_at(value->u.tensors[k]);
+            if (parcel) { opdi_parcel_drop(parcel); }
+            else if (value->u.tensors[k]) { opdi_drop(value->u.tensors[k]); }
+        }
+        opdi_free((void *)(uintptr_t)value->u.tensors, (size_t)value->n * (sizeof(opd_tensor *) + sizeof(uint32_t)));
+    }
+}
+
+/* True for values that hold no memory.  Cheap, as most values are such. */
+static inline bool opdi_is_plain(const opd_value *value) {
+    return (1u << OPD_TAG_NONE | 1u << OPD_TAG_INT | 1u << OPD_TAG_FLOAT | 1u << OPD_TAG_BOOL) >> value->tag & 1;
+}
+/* Returns the bytes of memory that belong to a kept value; 0 for tensors and plain values. */
+static size_t opdi_kept_bytes(const opd_value *value) {
+    switch (value->tag) {
+    case OPD_TAG_INTS: return (size_t)value->n * sizeof(int64_t);
+    case OPD_TAG_FLOATS: return (size_t)value->n * sizeof(double);
+    case OPD_TAG_BOOLS: return (size_t)value->n;
+    case OPD_TAG_LIST: return (size_t)opdi_value_bytes(value, 0);
+    case OPD_TAG_COMPLEX: return 2 * sizeof(double);
+    case OPD_TAG_STR: return (size_t)value->n;    /* n: length with the zero, as kept */
+    default: return 0;
+    }
+}
+
+/* Drops the saved tensors of a node; lengths of lists and plain values stay. */
+static void opdi_node_free_saved(opd_node *node) {
+    opd_value *value = opdi_kept(node);
+    opd_node *inner = opdi_slices_inner(node);
+    if (inner) { opdi_node_free_saved(inner); }
+    for (int i = 0; i < node->nkept + node->nresults; i++) {
+        opd_value old = value[i];
+        if (opdi_is_plain(&old)) { continue; }
+        if (old.tag == OPD_TAG_TENSOR || old.tag == OPDI_TAG_PACKED) { value[i] = opd_value_none(); }
+        else if (old.tag == OPD_TAG_TENSORS) { value[i].u.tensors = NULL; }
+        else { continue; }
+        opdi_kept_drop(node, &old);
+    }
+}
+
+/* Enters a node that has saved something, for a backward; false if that is freed already.  Several may be inside
+   (threads, nested backwards); the last one that leaves frees it if one of them wants it freed. */
+static bool opdi_saved_enter(opd_node *node) {
+    uint8_t was = OPDI_ACQUIRE(&node->saved);
+    do {
+        if (was & OPDI_SAVED_FREED) { return false; }
+        if (was >= UINT8_MAX - OPDI_SAVED_USER) {
+            return opd_fail(OPD_ERROR_AUTOGRAD, "too many backwards are in one node at a time") == 0;
+        }
+    } while (!OPDI_EXCHANGE(&node->saved, &was, (uint8_t)(was + OPDI_SAVED_USER)));
+    return true;
+}
+/* True if what a node saved is freed and no backward is inside. */
+static bool opdi_saved_gone(const opd_node *node) {
+    const uint8_t now = OPDI_ACQUIRE(&node->saved);
+    return (now & OPDI_SAVED_FREED) && now < OPDI_SAVED_USER;
+}
+/* Leaves a node that opdi_saved_enter entered; free: its saved values are not needed any more. */
+static void opdi_saved_leave(opd_node *node, bool free) {
+    uint8_t was = OPDI_ACQUIRE(&node->saved), now;
+    do {
+        now = (uint8_t)((was - OPDI_SAVED_USER) | (free ? OPDI_SAVED_FREED : 0));
+    } while (!OPDI_EXCHANGE(&node->saved, &was, now));
+    if ((now & OPDI_SAVED_FREED) && now < OPDI_SAVED_USER) { opdi_node_free_saved(node); }
+}
+
+/* The thread's state that user code may change.  It is saved before such code runs, and restored after it. */
+typedef struct opdi_frame {
+    opdi_state state;
+    int64_t mark, scope_mark;
+    int32_t scope_depth;
+    opd_node *node;
+} opdi_frame;
+/* Saves the thread's state and opens a scope. */
+static inline void opdi_frame_enter(opdi_thread *thread, opdi_frame *frame) {
+    frame->state = thread->state;
+    frame->mark = thread->top;
+    frame->scope_mark = thread->scope_mark;
+    frame->scope_depth = thread->scope_depth;
+    frame->node = thread->innermost.node;
+    thread->scope_mark = frame->mark;
+    thread->scope_depth = frame->scope_depth + 1;
+}
+/* Restores the thread's state and releases what was made since opdi_frame_enter. */
+static inline void opdi_frame_leave(opdi_thread *thread, const opdi_frame *frame) {
+    thread->state = frame->state;
+    thread->innermost.node = frame->node;
+    thread->scope_depth = frame->scope_depth;
+    thread->scope_mark = frame->scope_mark;
+    if (thread->top != frame->mark) { opdi_scope_unwind(thread, frame->mark); }
+}
+
+/* Releases a kept value, whatever it is; objects are left to the node. */
+static void opdi_kept_gone(const opd_node *node, opd_value *value) {
+    opd_value old = *value;
+    const size_t bytes = opdi_kept_bytes(value);
+    if (old.tag == OPD_TAG_OBJECT) { return; }
+    *value = opd_value_none();
+    if (bytes) { opdi_free(old.u.object, bytes); } else { opdi_kept_drop(node, &old); }
+}
+static void opdi_context_free(opd_context *ctx);
+/* Frees a node without references: what it keeps, its edges, context, hooks, and its hold on the plug-in. */
+static void opdi_node_destroy(opd_node *node) {
+    opdi_edge *edge = opdi_edges(node);
+    opd_value *value = opdi_kept(node);
+    opd_plugin *plugin = node->formula->plugin;
+    opd_node *inner = opdi_slices_inner(node);
+    if (OPDI_UNLIKELY(inner != NULL)) { opdi_node_free_saved(inner); }
+    for (int i = 0; i < node->nkept + node->nresults; i++) {
+        if (!opdi_is_plain(&value[i])) { opdi_kept_gone(node, &value[i]); }
+    }
+    if (OPDI_UNLIKELY(inner != NULL)) { opdi_node_release(inner); }
+    if (OPDI_UNLIKELY(node->formula->context) && node->nkept) {
+        opdi_context_free((opd_context *)value[node->nkept - 1].u.object);
+    }
+    for (int i = 0; i < node->nedges; i++) {
+        if (edge[i].vertex & OPDI_LEAF) { opdi_drop(opdi_edge_leaf(edge[i].vertex)); }
+        else if (edge[i].vertex) { opdi_node_release(opdi_edge_node(edge[i].vertex)); }
+    }
+    if (OPDI_UNLIKELY(node->flags & OPDI_NODE_EXTRA)) {
+        opdi_extra_free((struct opdi_extra *)(uintptr_t)node->formula);
+    }
+    opdi_free(node, node->bytes);
+    if (OPDI_UNLIKELY(plugin != NULL)) { opdi_plugin_let_go(plugin); }
+}
+
+/* Drops a reference to a node.  Nodes are freed one after another, so that long chains need no deep stack. */
+static void opdi_node_release(opd_node *node) {
+    if (OPDI_ACQUIRE(&node->refs) != 1 && opdi_ref_down(&node->refs) != 0) { return; }
+    node->task = (struct opdi_task *)(void *)opdi_dead;
+    opdi_dead = node;
+    if (opdi_reaping) { return; }
+    opdi_reaping = true;
+    while (opdi_dead) {
+        opd_node *dead = opdi_dead;
+        opdi_dead = (opd_node *)(void *)dead->task;
+        opdi_node_destroy(dead);
+    }
+    opdi_reaping = false;
+}
+
+/* Brings the history of tensor up to date if it is a view; 0, or -1 with an error. */
+static int opdi_view_refresh(opd_tensor *tensor);
+static inline int opdi_refresh(opd_tensor *tensor) {
+    return OPDI_UNLIKELY(OPDI_LOAD(&tensor->flags) & OPDI_IS_VIEW) ? opdi_view_refresh(tensor) : 0;
+}
+
+/* Points the empty edge edge to the history of tensor, if tensor requires grad.  tensor must have been refreshed. */
+static inline void opdi_edge_to(opdi_edge *edge, opd_tensor *tensor) {
+    if (!tensor || !(tensor->flags & OPDI_REQUIRES_GRAD)) { return; }
+    if (tensor->grad_fn) {
+        opdi_ref_up(&tensor->grad_fn->refs);
+        edge->vertex = (uintptr_t)tensor->grad_fn;
+        edge->nr = tensor->output_nr;
+    } else {
+        opdi_retain(tensor);
+        edge->vertex = (uintptr_t)tensor | OPDI_LEAF;
+    }
+}
+
+/* Notes in a node dtype, place and sizes of its forward results. */
+static void opdi_node_describe(opd_node *node, opd_tensor *const *outs) {
+    int64_t *meta = opdi_node_metas(node);
+    bool even = true;
+    for (int i = 0; i < node->noutputs; i++) {
+        const opd_tensor *tensor = outs[i];
+        if (OPDI_UNLIKELY(!tensor)) {
+            *meta++ = -1;
+            even = false;
+            continue;
+        }
+        even = even && tensor->ndim == outs[0]->ndim;
+        *meta++ = (uint8_t)tensor->dtype | opdi_place_of(tensor) << 8 | (int64_t)tensor->ndim << 24;
+        for (int k = 0; k < tensor->ndim; k++) { *meta++ = tensor->dims[k]; }
+    }
+    node->flags = (uint8_t)(even ? node->flags | OPDI_NODE_EVEN : node->flags & ~OPDI_NODE_EVEN);
+}
+
+static int opdi_anomaly;                          /* OPD_ANOMALY_*: see opd_anomaly_set */
+static int opdi_trace_node(opd_node *node);
+#define OPDI_MAX_EDGES 60000                      /* tensors that go into one node, or come out of it */
+#define OPDI_NODE_ROOM 4                          /* dims that a write in place may add */
+/* Makes a node with room for everything, edges and kept values empty; NULL with an error.  room: numbers to spare in
+   its description.  The caller owns the one reference. */
+static opd_node *opdi_node_make(const opdi_derivative *formula, int nedges, int nkept, int nresults,
+                                opd_tensor *const *outs, int nouts, int room) {
+    opdi_thread *thread = opdi_self();
+    size_t bytes = sizeof(opd_node) + (size_t)nedges * sizeof(opdi_edge) +
+        (size_t)(nkept + nresults) * sizeof(opd_value) + (size_t)room * sizeof(int64_t);
+    for (int i = 0; i < nouts; i++) { bytes += sizeof(int64_t) * (size_t)(1 + (outs[i] ? outs[i]->ndim : 0)); }
+    if (nedges > OPDI_MAX_EDGES || nouts > OPDI_MAX_EDGES || bytes > UINT32_MAX) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "%s: more than %d tensors go into one node or come out of it", formula->name,
+                       OPDI_MAX_EDGES);
+        return NULL;
+    }
+    opd_node *node = (opd_node *)opdi_alloc(bytes);
+    if (!node) { return NULL; }
+    memset(node, 0, sizeof *node + (size_t)nedges * sizeof(opdi_edge) + (size_t)(nkept + nresults) * sizeof(opd_value));
+    node->refs = 1;
+    node->nedges = (uint16_t)nedges;
+    node->nkept = (uint8_t)nkept;
+    node->nresults = (uint8_t)nresults;
+    node->formula = formula;
+    node->sequence = thread->sequence++ | (uint64_t)opdi_thread_number(thread) << OPDI_SEQUENCE_BITS;
+    node->bytes = (uint32_t)bytes;
+    node->noutputs = (uint16_t)nouts;
+    if (OPDI_UNLIKELY(formula->plugin != NULL)) { opdi_plugin_pin(formula->plugin); }
+    opdi_node_describe(node, outs);
+    if (OPDI_UNLIKELY(OPDI_LOAD(&opdi_anomaly) != 0) && opdi_trace_node(node)) {
+        opdi_node_release(node);
+        return NULL;
+    }
+    return node;
+}
+
+/* Returns the description of a node's forward result nr (dtype, backend, ndim; then sizes), or NULL if
+   that was undefined. */
+static const int64_t *opdi_node_meta(const opd_node *node, uint32_t nr) {
+    const int64_t *meta = opdi_node_metas(node);
+    if (node->flags & OPDI_NODE_EVEN) {
+        meta += nr * (1 + (*meta >> 24));
+        nr = 0;
+    }
+    for (; nr > 0; nr--) { meta += 1 + (*meta < 0 ? 0 : *meta >> 24); }
+    return *meta < 0 ? NULL : meta;
+}
+
+/* Returns a kept value for a result that its own node saves, with a reference. */
+static opd_value opdi_keep_result(opd_tensor *tensor) {
+    opd_value value = opd_value_tensor(tensor);
+    opdi_retain(tensor);
+    value.n = (int32_t)OPDI_LOAD(&tensor->storage->version);
+    return value;
+}
+
+/* Returns what a node keeps for tensor, a reference; NULL with an error.  For a view it is a copy that does not know
+   the base, since the base may get a history that leads to the node. */
+static opd_tensor *opdi_kept_form(opd_tensor *tensor) {
+    opd_tensor *copy;
+    /* derivatives of functions take any tensors */
+    if (OPDI_UNLIKELY(opdi_is_inference(tensor)) && !opdi_self()->innermost.tape) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "Inference tensors cannot be saved for backward. To work around you can "
+                       "make a clone to get a normal tensor and use it in autograd.");
+        return NULL;
+    }
+    if (OPDI_LIKELY(!(tensor->flags & OPDI_IS_VIEW)) || ((tensor->flags & OPDI_REQUIRES_GRAD) && !tensor->grad_fn)) {
+        opdi_retain(tensor);
+        return tensor;
+    }
+    if (!(copy = opdi_shallow_copy(tensor))) { return NULL; }
+    if (tensor->grad_fn) {
+        opdi_ref_up(&tensor->grad_fn->refs);
+        copy->grad_fn = tensor->grad_fn;
+        copy->output_nr = tensor->output_nr;
+        copy->flags |= OPDI_REQUIRES_GRAD;
+    }
+    return copy;
+}
+
+/* Returns a tensor without memory that has the sizes and dtype of tensor; NULL with an error. */
+static opd_tensor *opdi_sizes_form(const opd_tensor *tensor) {
+    return opdi_tensor_make(tensor->dims, NULL, tensor->ndim, (opd_scalar_type)tensor->dtype, OPD_META);
+}
+
+#define OPDI_WRITTEN_SINCE 1                      /* n of a kept value: its tensor was let go of, as it is void */
+
+/* Copies an argument into a node: retains tensors and notes their versions (save false: leaves them out; sizes: keeps
+   only their sizes), copies memory.  0, or -1 with an error. */
+static int opdi_keep_form(opd_value *out, const opd_value *value, bool save, bool sizes) {
+    if (value->tag == OPD_TAG_TENSOR) {
+        opd_tensor *tensor = !save ? NULL : sizes ? opdi_sizes_form(value->u.t) : opdi_kept_form(value->u.t);
+        *out = tensor ? opd_value_tensor(tensor) : opd_value_none();
+        if (tensor) { out->n = (int32_t)OPDI_LOAD(&tensor->storage->version); }
+        return save && !tensor ? -1 : 0;
+    }
+    *out = *value;
+    if (value->tag == OPD_TAG_TENSORS) {          /* the versions stand behind the pointers */
+        uint32_t *versions;
+        out->u.tensors = NULL;
+        if (!save || value->n == 0) { return 0; }
+        opd_tensor **list = (opd_tensor **)opdi_alloc((size_t)value->n * (sizeof *list + sizeof *versions));
+        if (!list) {
+            out->tag = OPD_TAG_NONE;
+            return -1;
+        }
+        versions = (uint32_t *)(void *)(list + value->n);
+        out->u.tensors = list;
+        memset(list, 0, (size_t)value->n * (sizeof *list + sizeof *versions));
+        for (int32_t k = 0; k < value->n; k++) {
+            if (!value->u.tensors[k]) { continue; }
+            list[k] = sizes ? opdi_sizes_form(value->u.tensors[k]) : opdi_kept_form(value->u.tensors[k]);
+            if (!list[k]) { return -1; }
+            versions[k] = OPDI_LOAD(&list[k]->storage->version);
+        }
+        return 0;
+    }
+    if (value->tag == OPD_TAG_STR) { out->n = (int32_t)strlen(value->u.s) + 1; }
+    /* tensors in it: not kept */
+    if (value->tag == OPD_TAG_LIST && opdi_value_bytes(value, 0) < 0) {
+        *out = opd_value_none();
+        return 0;
+    }
+    size_t bytes = opdi_kept_bytes(out);
+    if (bytes) {
+        out->u.object = opdi_alloc(bytes);
+        if (!out->u.object) {
+            *out = opd_value_none();
+            return -1;
+        }
+        if (value->tag == OPD_TAG_LIST) {
+            void *at = out->u.object;
+            *out = *value;
+            (void)opdi_value_copy(out, (char *)at);
+        }
+        else { memcpy(out->u.object, value->u.object, bytes); }
+    }
+    return 0;
+}
+static int opdi_keep_value(opd_value *out, const opd_value *value, bool save) {
+    return opdi_keep_form(out, value, save, false);
+}
+
+//== contexts ==========================================================================================================
+//
+//  The context of a custom function, or of an operator with a set-up.  It is made for a call, filled by forward or
+//  set-up, and then kept by the node, behind the tensors that were saved, as the last of its kept values.
+
+OPDI_COLD_BEGIN
+
+typedef struct opdi_listed { opd_tensor **tensors; int32_t count; } opdi_listed;  /* references */
+typedef struct opdi_attribute {
+    struct opdi_attribute *next;
+    opd_value value;
+    char *name;
+} opdi_attribute;
+
+#define OPDI_MOST_SAVED 190                       /* beside 64 arguments and the context in a node's 255 values */
+
+struct opd_context {
+    opd_autograd_function fn;                     /* of an operator: zeros */
+    const char *name;                             /* for messages */
+    opd_node *node;                               /* whose it is; NULL: forward or set-up runs */
+    const opd_value *inputs;                      /* while those run */
+    opd_value *outputs;                           /* references */
+    int32_t ninputs, noutputs, cap;
+    int32_t nsaved;
+    opdi_listed save, save_forward, dirty, constant;
+    opdi_edge *edges;                             /* to the inputs, until a node has them; references */
+    int32_t nedges, bytes;
+    int32_t *first;                               /* a function's: of each input its first edge, and the end */
+    opdi_attribute *attributes;
+    void *data;
+    void (*destroy)(void *data);
+    bool materialize, in_forward, in_setup, in_jvp, cleared;
+    struct opdi_layer *layer;                     /* during the call: the vmap that it belongs to, if there is one */
+    bool amp, amp_on;                             /* what opd_custom_fwd found, for opd_custom_bwd */
+    opd_backend amp_device;
+    opd_scalar_type amp_dtype;
+};
+
+static void opdi_listed_free(opdi_listed *listed) {
+    for (int32_t i = 0; i < listed->count; i++) {
+        if (listed->tensors[i]) { opdi_drop(listed->tensors[i]); }
+    }
+    opdi_free(listed->tensors, (size_t)listed->count * sizeof *listed->tensors);
+    listed->tensors = NULL;
+    listed->count = 0;
+}
+/* Replaces a list by its first `keep` tensors and these count; 0, or -1 with an error and the list unchanged. */
+static int opdi_listed_set(opdi_listed *listed, int32_t keep, opd_tensor *const *tensors, int32_t count) {
+    opdi_listed made;
+    made.count = keep + count;
+    made.tensors = made.count ? (opd_tensor **)opdi_alloc((size_t)made.count * sizeof *made.tensors) : NULL;
+    if (made.count && !made.tensors) { return -1; }
+    for (int32_t i = 0; i < made.count; i++) {
+        made.tensors[i] = i < keep ? listed->tensors[i] : tensors[i - keep];
+        if (made.tensors[i]) { opdi_retain(made.tensors[i]); }
+    }
+    opdi_listed_free(listed);
+    *listed = made;
+    return 0;
+}
+static bool opdi_is_listed(const opdi_listed *listed, const opd_tensor *tensor) {
+    int32_t i;
+    for (i = 0; i < listed->count && listed->tensors[i] != tensor; i++) { }
+    return i < listed->count;
+}
+
+static opd_context *opdi_context_new(int ninputs, int nfirst) {
+    size_t bytes = sizeof(opd_context) + (size_t)nfirst * sizeof(int32_t);
+    opd_context *ctx = (opd_context *)opdi_alloc(bytes);
+    if (!ctx) { return NULL; }
+    memset(ctx, 0, bytes);
+    ctx->bytes = (int32_t)bytes;
+    ctx->ninputs = ninputs;
+    ctx->first = (int32_t *)(void *)(ctx + 1);
+    ctx->materialize = true;
+    return ctx;
+}
+
+static opd_tensor *opdi_tensor_in(const opd_value *value) { return value->tag == OPD_TAG_TENSOR ? value->u.t : NULL; }
+static void opdi_kept_free(opd_value *value) {
+    size_t bytes = opdi_kept_bytes(value);
+    if (value->tag == OPD_TAG_TENSOR) { opdi_drop(value->u.t); }
+    if (bytes) { opdi_free(value->u.object, bytes); }
+    *value = opd_value_none();
+}
+
+/* Releases what a context needs only during its call: outputs, edges, lists of tensors. */
+static void opdi_context_end_call(opd_context *ctx) {
+    for (int32_t i = 0; i < ctx->cap && ctx->outputs; i++) {
+        if (i < ctx->noutputs) { opdi_kept_free(&ctx->outputs[i]); }
+    }
+    if (ctx->cap) { opdi_free(ctx->outputs, (size_t)ctx->cap * sizeof *ctx->outputs); }
+    ctx->outputs = NULL;
+    ctx->noutputs = ctx->cap = 0;
+    ctx->inputs = NULL;
+    for (int32_t i = 0; i < ctx->nedges && ctx->edges; i++) {
+        uintptr_t vertex = ctx->edges[i].vertex;
+        if (vertex & OPDI_LEAF) {
+            opdi_drop(opdi_edge_leaf(vertex));
+        } else if (vertex) { opdi_node_release(opdi_edge_node(vertex)); }
+    }
+    if (ctx->edges) { opdi_free(ctx->edges, (size_t)ctx->nedges * sizeof *ctx->edges); }
+    ctx->edges = NULL;
+    opdi_listed_free(&ctx->save);
+    opdi_listed_free(&ctx->save_forward);
+    opdi_listed_free(&ctx->dirty);
+    opdi_listed_free(&ctx->constant);
+}
+
+static void opdi_context_free(opd_context *ctx) {
+    if (!ctx) { return; }
+    opdi_context_end_call(ctx);
+    while (ctx->attributes) {
+        opdi_attribute *attribute = ctx->attributes;
+        ctx->attributes = attribute->next;
+        opdi_kept_free(&attribute->value);
+        opdi_free(attribute, sizeof *attribute + strlen(attribute->name) + 1);
+    }
+    if (ctx->destroy) { ctx->destroy(ctx->data); }
+    opdi_free(ctx, (size_t)ctx->bytes);
+}
+
+/* Runs forward or set-up with grad mode off, in a scope of its own; 0, or -1 with an error that names it. */
+static int opdi_context_run(opd_context *ctx, int (*fn)(opd_context *), bool *during, const char *what) {
+    opdi_thread *thread = opdi_self();
+    opdi_frame frame;
+    opdi_frame_enter(thread, &frame);
+    thread->state.no_grad = 1;
+    thread->state.forward |= OPDI_FORWARD_OFF;
+    *during = true;
+    int rc = fn(ctx);
+    *during = false;
+    opdi_frame_leave(thread, &frame);
+    if (rc && opd_ok()) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "the %s of %s failed without saying why", what, ctx->name);
+    }
+    return opd_ok() ? 0 : opdi_fail_more(" [in the %s of %s]", what, ctx->name);
+}
+
+/* Returns how many kept values a node needs for a context: what that saved, and itself. */
+static int opdi_context_room(const opd_context *ctx) { return ctx ? ctx->save.count + 1 : 0; }
+static bool opdi_context_constant(const opd_context *ctx, const opd_tensor *tensor) {
+    return tensor && opdi_is_listed(&ctx->constant, tensor);
+}
+
+/* Gives a node the context and what that saved; results are tied to the node afterwards.  On failure (-1)
+   it takes nothing. */
+static int opdi_context_keep(opd_context *ctx, opd_node *node, opd_tensor *const *outs, int nouts) {
+    opd_value *value = &opdi_kept(node)[node->nkept - 1 - ctx->save.count];
+    int32_t i, k;
+    for (i = 0; i < ctx->save.count; i++) {
+        opd_tensor *tensor = ctx->save.tensors[i];
+        const opd_value given = opd_value_tensor(tensor);
+        if (!tensor) { continue; }
+        for (k = 0; k < i && ctx->save.tensors[k] != tensor; k++) { }
+        if (k < i) {
+            value[i] = opd_value_int(k);
+            continue;
+        }
+        for (k = 0; k < nouts && outs[k] != tensor; k++) { }
+        if (k < nouts) { value[i] = opdi_keep_result(tensor); }
+        else if (opdi_keep_value(&value[i], &given, true)) { return -1; }
+        node->saved = OPDI_SAVED;
+    }
+    value[i].tag = OPD_TAG_OBJECT;
+    value[i].u.object = ctx;
+    ctx->nsaved = ctx->save.count;
+    ctx->node = node;
+    return 0;
+}
+/* Marks saved tensors that are results of the context's own node, so that they make no cycle. */
+static void opdi_context_tie(const opd_context *ctx) {
+    for (int32_t i = 0; i < ctx->save.count; i++) {
+        if (ctx->save.tensors[i] && ctx->save.tensors[i]->grad_fn == ctx->node) {
+            ctx->save.tensors[i]->own |= OPDI_SAVED_BY_OWN;
+        }
+    }
+}
+
+/* Returns the context of an operator's call that is recorded, filled by its set-up; NULL with an error. */
+static opd_context *opdi_context_setup(const opd_op *op, const opdi_card *card, const opd_value *args,
+                                       opd_value *rets) {
+    opd_context *ctx = opdi_context_new(op->nargs, 0);
+    if (!ctx) { return NULL; }
+    ctx->name = card->node_name;
+    ctx->inputs = args;
+    ctx->outputs = rets;
+    ctx->noutputs = op->nrets;              /* cap 0: they are the call's */
+    int rc = opdi_context_run(ctx, card->desc.setup_context, &ctx->in_setup, "setup_context");
+    ctx->outputs = NULL;
+    ctx->inputs = NULL;
+    ctx->noutputs = 0;
+    if (rc) {
+        opdi_context_free(ctx);
+        return NULL;
+    }
+    return ctx;
+}
+OPDI_COLD_END
+

@@ -1,0 +1,454 @@
+//== recording =========================================================================================================
+//
+//  How a call comes onto the tape:
+//    opdi_autograd_kernel      the kernel at Autograd of operators with a formula; tangents > opdi_forward_kernel
+//      opdi_recording_kernel     nothing requires grad > opdi_below_autograd only; it writes > opdi_recording_writes;
+//                                otherwise the call below, opdi_unalias_results, and then
+//        opdi_record               lists the result tensors in a row for
+//          opdi_record_outs          opdi_node_make, opdi_link_edges (to the arguments' histories), opdi_save_args
+//                                    (what the card keeps), opdi_attach (results get the node as their history)
+//    opdi_autograd_registered  formula registered by itself: makes the card > opdi_autograd_kernel
+//    opdi_autograd_fallback    no formula > opdi_not_implemented_in or opdi_warn_in > opdi_record, a node that fails
+//    opd_autograd_record       by hand > opdi_record_by_hand; opd_autograd_apply: > opdi_function_record
+
+/* True if tensor requires grad, or is a view whose base does. */
+OPDI_SHARED bool opdi_requires_grad(const opd_tensor *tensor) {
+    return tensor &&
+        ((tensor->flags & OPDI_REQUIRES_GRAD) ||
+         ((tensor->flags & OPDI_IS_VIEW) && (opdi_view_record_of(tensor)->base->flags & OPDI_REQUIRES_GRAD)));
+}
+/* True if tensor, or a tensor below the vmaps that wrap tensor, requires grad. */
+OPDI_SHARED bool opdi_tracked(const opd_tensor *tensor) {
+    for (; tensor && (tensor->flags & OPDI_BATCHED); tensor = opdi_batched_of(tensor)->value) {
+        if (opdi_requires_grad(tensor)) { return true; }
+    }
+    return opdi_requires_grad(tensor);
+}
+
+bool opd_grad_mode_enabled(void) { return !opdi_self()->state.no_grad; }
+bool opd_grad_mode_set(bool on) {
+    opdi_thread *thread = opdi_self();
+    bool was = !thread->state.no_grad;
+    thread->state.no_grad = !on;
+    return was;
+}
+
+/* Returns 0 if a call is not to be recorded, else the united flags of its arguments, with OPDI_REQUIRES_GRAD. */
+OPDI_NOINLINE static unsigned opdi_call_flags(const opd_call *call) {
+    opdi_union sets;
+    if (call->th->state.no_grad || opdi_unite_args(&sets, call->op, call->args) < 0) { return 0; }
+    if (OPDI_UNLIKELY((sets.flags & (OPDI_IS_VIEW | OPDI_REQUIRES_GRAD)) == OPDI_IS_VIEW) &&
+        opdi_views_require_grad(call->op, call->args)) { return sets.flags | OPDI_REQUIRES_GRAD; }
+    return sets.flags & OPDI_REQUIRES_GRAD ? sets.flags : 0;
+}
+
+/* Brings the histories of a call's views up to date; 0, or -1 with an error. */
+OPDI_NOINLINE static int opdi_refresh_args(const opd_call *call) {
+    for (uint64_t mask = call->op->tensor_args | call->op->list_args; mask; mask &= mask - 1) {
+        const opd_value *value = &call->args[opdi_low_bit(mask)];
+        if (value->tag == OPD_TAG_TENSOR && opdi_refresh(value->u.t)) { return -1; }
+        for (int32_t k = 0; value->tag == OPD_TAG_TENSORS && k < value->n; k++) {
+            if (value->u.tensors[k] && opdi_refresh(value->u.tensors[k])) { return -1; }
+        }
+    }
+    return 0;
+}
+
+/* True if forward mode takes part in this call: a level is open and an argument has a tangent. */
+static inline bool opdi_call_forward(const opd_call *call) {
+    return OPDI_UNLIKELY(call->th->state.forward == OPDI_FORWARD_OPEN) &&
+        opdi_level_of(call->args, call->op->nargs) != NULL;
+}
+
+bool opd_call_requires_grad(const opd_call *call) {
+    return opdi_call_flags(call) != 0 || opdi_call_forward(call);
+}
+
+OPDI_SHARED bool opdi_arg_requires_grad(const opd_value *value) {
+    if (value->tag == OPD_TAG_TENSOR) { return (value->u.t->flags & OPDI_REQUIRES_GRAD) != 0; }
+    for (int32_t k = 0; value->tag == OPD_TAG_TENSORS && k < value->n; k++) {
+        if (value->u.tensors[k] && (value->u.tensors[k]->flags & OPDI_REQUIRES_GRAD)) { return true; }
+    }
+    return false;
+}
+
+/* Returns how many edges the node of a call needs: one for each tensor argument and element of a list. */
+static int opdi_count_edges(const opd_op *op, const opd_value *args) {
+    int count = op->ntensors;
+    for (uint64_t mask = op->list_args; mask; mask &= mask - 1) {
+        const opd_value *value = &args[opdi_low_bit(mask)];
+        count += value->tag == OPD_TAG_TENSORS ? value->n : 0;
+    }
+    return count;
+}
+
+/* Points the edges of node to the arguments' histories, in the order of the schema, lists flattened. */
+static void opdi_link_edges(opd_node *node, const opd_op *op, const opd_value *args) {
+    opdi_edge *edge = opdi_edges(node);
+    for (uint64_t mask = op->tensor_args | op->list_args; mask; mask &= mask - 1) {
+        const opd_value *value = &args[opdi_low_bit(mask)];
+        if (value->tag == OPD_TAG_TENSOR) { opdi_edge_to(edge++, value->u.t); }
+        else if (op->tensor_args & mask & (0 - mask)) { edge++; }
+        for (int32_t k = 0; value->tag == OPD_TAG_TENSORS && k < value->n; k++) {
+            opdi_edge_to(edge++, value->u.tensors[k]);
+        }
+    }
+}
+
+/* Copies into node the arguments that its card keeps; 0, or -1 with an error. */
+static int opdi_save_args(opd_node *node, const opdi_card *card, const opd_value *args) {
+    opd_value *kept = opdi_kept(node);
+    for (uint64_t mask = card->kept_args; mask; mask &= mask - 1) {
+        int i = opdi_low_bit(mask), when = card->save_if[i];
+        const bool sizes = (card->save_sizes >> i & 1) != 0;      /* nothing that is freed after a backward */
+        if (opdi_is_plain(&args[i])) {
+            *kept++ = args[i];
+            continue;
+        }
+        bool save = (card->save_args >> i & 1) && (when < 0 || opdi_arg_requires_grad(&args[when]));
+        if (opdi_keep_form(kept, &args[i], save, sizes)) { return -1; }
+        if (save && !sizes && (kept->tag == OPD_TAG_TENSOR || kept->tag == OPD_TAG_TENSORS)) {
+            node->saved = OPDI_SAVED;
+        }
+        kept++;
+    }
+    return 0;
+}
+
+/* Writes the first cap result tensors of a call to outs, lists flattened; returns how many there are. */
+static int64_t opdi_flat_results(const opd_call *call, opd_tensor **outs, int64_t cap) {
+    int64_t count = 0;
+    for (int i = 0; i < call->op->nrets; i++) {
+        const opd_value *value = &call->rets[i];
+        for (int32_t k = 0; value->tag == OPD_TAG_TENSORS && k < value->n; k++, count++) {
+            if (count < cap) { outs[count] = value->u.tensors[k]; }
+        }
+        if (value->tag == OPD_TAG_TENSORS) { continue; }
+        if (count < cap) { outs[count] = value->tag == OPD_TAG_TENSOR ? value->u.t : NULL; }
+        count++;
+    }
+    return count;
+}
+
+static void opdi_box_follow(opd_tensor *tensor);
+static int opdi_node_pack(opd_node *node);
+/* Makes tensor a result of node node, unless it has a history or a dtype without gradients.  tensor holds a
+   reference to node. */
+static void opdi_attach(opd_tensor *tensor, opd_node *node, int nr) {
+    if (!tensor || tensor->grad_fn ||
+        !(opd_dtype_is_floating((opd_scalar_type)tensor->dtype) ||
+          opd_dtype_is_complex((opd_scalar_type)tensor->dtype))) {
+        return;
+    }
+    opdi_ref_up(&node->refs);
+    tensor->grad_fn = node;
+    tensor->output_nr = (uint32_t)nr;
+    tensor->flags |= OPDI_REQUIRES_GRAD;
+    if (OPDI_UNLIKELY(tensor->meta != NULL) && tensor->meta->retained) { opdi_box_follow(tensor); }
+}
+
+/* True if a result belongs to the call alone.  One that somebody else holds too (an argument that comes back, a tensor
+   returned twice) or that has a history is replaced by opdi_unalias.  owned: *tensor is ours. */
+static inline bool opdi_is_own(const opd_tensor *tensor, bool owned) {
+    return owned && OPDI_ACQUIRE(&tensor->refs) == 1 && !(tensor->flags & OPDI_REQUIRES_GRAD);
+}
+/* Replaces a result that does not belong to the call alone by an alias of it; 0, or -1 with an error. */
+OPDI_NOINLINE static int opdi_unalias(opd_tensor **tensors, bool owned) {
+    opd_tensor *old = *tensors;
+    if (!old || opdi_is_own(old, owned)) { return 0; }
+    opd_tensor *value = opdi_shallow_copy(old);
+    if (!value) { return -1; }
+    opdi_view_tie(value, old, OPDI_VIEW_CUSTOM);
+    *tensors = value;
+    if (owned) { opdi_drop(old); }
+    return 0;
+}
+/* Replaces those results of a call by aliases that do not belong to it alone; 0, or -1 with an error. */
+static int opdi_unalias_results(opd_call *call) {
+    const opd_op *op = call->op;
+    for (int32_t i = 0; i < op->nrets; i++) {
+        opd_value *value = &call->rets[i];
+        bool owned = (call->owned >> i & 1) != 0;
+        if (op->ret_alias[i] >= 0) { continue; }
+        if (OPDI_LIKELY(value->tag == OPD_TAG_TENSOR)) {
+            if (value->u.t && !opdi_is_own(value->u.t, owned) && opdi_unalias(&value->u.t, owned)) { return -1; }
+            call->owned |= 1u << i;
+            continue;
+        }
+        for (int32_t k = 0; owned && value->tag == OPD_TAG_TENSORS && k < value->n; k++) {  /* the list is our copy */
+            if (opdi_unalias((opd_tensor **)(uintptr_t)&value->u.tensors[k], true)) { return -1; }
+        }
+    }
+    return 0;
+}
+
+static int opdi_attach_missing(const opd_call *call, opd_node *node, opd_tensor *tensor, int nr);
+
+/* True if flat result element of a call, in which all elements of a list are results, has no derivative. */
+static bool opdi_constant_result(const opdi_card *card, const opd_value *rets, int element) {
+    int i, count;
+    for (i = 0; (count = rets[i].tag == OPD_TAG_TENSORS ? rets[i].n : 1) <= element; i++) { element -= count; }
+    return (card->constant_results >> i & 1) != 0;
+}
+
+/* Makes the node of a call, saves what its card asks for and ties the results, flat in outs, to it; 0, or -1
+   with an error. */
+static int opdi_record_outs(opd_call *call, const opdi_card *card, const opdi_derivative *formula,
+                            const opd_value *args, opd_tensor *const *outs, int nouts) {
+    const opd_op *op = call->op;
+    opd_context *ctx = NULL;
+    int ret = 0;
+    if (OPDI_UNLIKELY(formula->context) && !(ctx = opdi_context_setup(op, card, args, call->rets))) {
+        return -1;
+    }
+    opd_node *node = opdi_node_make(formula, opdi_count_edges(op, args), card->nkept + opdi_context_room(ctx),
+                                    card->nresults, outs, nouts, 0);
+    if (!node) {
+        opdi_context_free(ctx);
+        return -1;
+    }
+    opdi_link_edges(node, op, args);
+    if (opdi_save_args(node, card, args) || (ctx && opdi_context_keep(ctx, node, outs, nouts))) {
+        opdi_context_free(ctx);
+        opdi_node_release(node);
+        return -1;
+    }
+    for (int i = 0; i < nouts; i++) {
+        if (OPDI_UNLIKELY(nouts > 1)) { (void)opdi_view_of_many(outs[i]); }
+        if (OPDI_UNLIKELY(card->constant_results != 0) && opdi_constant_result(card, call->rets, i)) { continue; }
+        if (OPDI_UNLIKELY(ctx != NULL) && opdi_context_constant(ctx, outs[i])) { continue; }
+        if (OPDI_LIKELY(formula->fresh)) { opdi_attach(outs[i], node, i); }
+        else if (opdi_attach_missing(call, node, outs[i], i)) {
+            opdi_node_release(node);
+            return -1;
+        }
+    }
+    if (ctx) {
+        opdi_context_tie(ctx);
+        opdi_context_end_call(ctx);
+    }
+    for (int i = 0; card->save_results && i < op->nrets; i++) {
+        opd_tensor *tensor = call->rets[i].tag == OPD_TAG_TENSOR ? call->rets[i].u.t : NULL;
+        int when = card->save_result_if[i];
+        if (!(card->save_results >> i & 1)) { continue; }
+        if (tensor && (when < 0 || opdi_arg_requires_grad(&args[when]))) {
+            if (OPDI_UNLIKELY(!formula->fresh) && (tensor->flags & OPDI_IS_VIEW)) {
+                if (!(tensor = opdi_own(opdi_shallow_copy(tensor)))) {
+                    opdi_node_release(node);
+                    return -1;
+                }
+            }
+            opdi_saved_results(node)[ret] = opdi_keep_result(tensor);
+            if (tensor->grad_fn == node) { tensor->own |= OPDI_SAVED_BY_OWN; }
+            node->saved = OPDI_SAVED;
+        }
+        ret++;
+    }
+    int i = OPDI_UNLIKELY(opdi_self()->innermost.packer != NULL) ? opdi_node_pack(node) : 0;
+    opdi_node_release(node);
+    return i;
+}
+
+#define OPDI_INLINE_OUTPUTS 64
+/* Records a call whose kernel has run; args may hold other values for the formula than the call's.  0, or -1
+   with an error. */
+static int opdi_record(opd_call *call, const opdi_card *card, const opdi_derivative *formula, const opd_value *args) {
+    opd_tensor *few[OPDI_INLINE_OUTPUTS], **outs = few;
+    int64_t count = opdi_flat_results(call, few, OPDI_INLINE_OUTPUTS);
+    if (OPDI_UNLIKELY(count > OPDI_INLINE_OUTPUTS)) {
+        if (!(outs = (opd_tensor **)opdi_alloc((size_t)count * sizeof *outs))) { return -1; }
+        (void)opdi_flat_results(call, outs, count);
+    }
+    int rc = opdi_record_outs(call, card, formula, args, outs, (int)count);
+    if (outs != few) { opdi_free(outs, (size_t)count * sizeof *outs); }
+    return rc;
+}
+#endif
+
+/* Runs the call at the keys below Autograd. */
+static inline int opdi_below_autograd(opd_call *call) {
+    return opd_redispatch(call, opd_keyset_and(call->keys, opd_keyset_below(OPD_F_AUTOGRAD_OTHER)));
+}
+
+OPDI_SHARED int opdi_as_strided_bw(opd_backward_call *bw);
+OPDI_SHARED int opdi_detach_here(opd_tensor *self);
+#if defined(OPDI_CORE)
+
+/* Refuses an argument that requires grad although the formula does not differentiate by it. */
+static int opdi_check_constant(const opd_call *call, const opdi_card *card) {
+    for (uint64_t mask = card->constant_args; mask; mask &= mask - 1) {
+        int i = opdi_low_bit(mask);
+        if (opdi_arg_requires_grad(&call->args[i])) {
+            return opd_fail(OPD_ERROR_AUTOGRAD, "The function '%s' is not differentiable with respect to argument "
+                            "'%s'. This input cannot have requires_grad True.", call->op->schema->name,
+                            call->op->schema->args[i].name);
+        }
+    }
+    return 0;
+}
+
+static int opdi_recording_writes(opd_call *call, const opdi_card *card);
+
+/* Runs and records a call of an operator that has a formula; nothing is recorded when nothing requires grad. */
+static int opdi_recording_kernel(opd_call *call, const opdi_card *card) {
+    /* the dispatcher has just looked */
+    const unsigned seen = OPDI_FLAGS_KNOWN | OPDI_REQUIRES_GRAD;
+    const unsigned flags = (call->flags & seen) == seen && !call->th->state.no_grad ? call->flags
+        : opdi_call_flags(call);
+    if (!flags) { return opdi_below_autograd(call); }
+    if (OPDI_UNLIKELY(flags & OPDI_IS_VIEW) && card->desc.backward != opd_not_differentiable &&
+        opdi_refresh_args(call)) { return -1; }
+    if (OPDI_UNLIKELY(card->constant_args) && opdi_check_constant(call, card)) { return -1; }
+    if (OPDI_UNLIKELY(call->op->written_args != 0)) { return opdi_recording_writes(call, card); }
+    call->th->state.allow &= ~OPDI_AUTOGRAD_BITS;
+    if (opdi_below_autograd(call)) { return -1; }
+    if (card->desc.backward == opd_not_differentiable) { return 0; }
+    if (opdi_unalias_results(call)) { return -1; }
+    return opdi_record(call, card, &card->formula, call->args);
+}
+
+OPDI_COLD_BEGIN
+
+/* operators without a formula */
+
+static int opdi_fallback_mode;                    /* opd_autograd_fallback_mode */
+opd_autograd_fallback_mode opd_autograd_fallback_set(opd_autograd_fallback_mode mode) {
+    opd_autograd_fallback_mode was = (opd_autograd_fallback_mode)OPDI_LOAD(&opdi_fallback_mode);
+    OPDI_STORE(&opdi_fallback_mode, (int)mode);
+    return was;
+}
+
+/* True if tensor is one of the call's written arguments; their lists are not searched. */
+static bool opdi_writes_it(const opd_call *call, const opd_tensor *tensor) {
+    for (uint64_t mask = tensor ? call->op->written_args : 0; mask; mask &= mask - 1) {
+        const opd_value *value = &call->args[opdi_low_bit(mask)];
+        if (value->tag == OPD_TAG_TENSOR && value->u.t == tensor) { return true; }
+    }
+    return false;
+}
+
+/* Returns the index of the edge that the written argument tensor has in the node of the call. */
+static int opdi_written_edge(const opd_call *call, const opd_tensor *tensor) {
+    int edge = 0;
+    for (uint64_t mask = call->op->tensor_args | call->op->list_args; mask; mask &= mask - 1) {
+        const opd_value *value = &call->args[opdi_low_bit(mask)];
+        if ((call->op->written_args & mask & (~mask + 1)) && value->tag == OPD_TAG_TENSOR && value->u.t == tensor) {
+            break;
+        }
+        edge += call->op->tensor_args & mask & (~mask + 1) ? 1 : value->tag == OPD_TAG_TENSORS ? value->n : 0;
+    }
+    return edge;
+}
+/* Returns which written arguments come back as results, a bit for each. */
+static uint64_t opdi_written_returned(const opd_op *op) {
+    uint64_t mask = 0;
+    for (int i = 0; i < op->nrets; i++) { mask |= op->ret_alias[i] >= 0 ? (uint64_t)1 << op->ret_alias[i] : 0; }
+    return mask & op->written_args;
+}
+/* Returns the first argument that is written and does not come back as a result, or -1. */
+static int opdi_written_unseen(const opd_op *op) {
+    const uint64_t mask = op->written_args & ~opdi_written_returned(op);
+    return mask ? opdi_low_bit(mask) : -1;
+}
+
+/* Refuses the writes of a call without a formula, where recording them cannot work; 0, or -1 with an error.  Runs
+   before anything is written. */
+static int opdi_check_unwritten(const opd_call *call) {
+    const opd_op *op = call->op;
+    const int unseen = opdi_written_unseen(op);
+    for (uint64_t mask = op->written_args; mask; mask &= mask - 1) {
+        const int i = opdi_low_bit(mask);
+        if (op->schema->args[i].keyword_only) {
+            return opd_fail(OPD_ERROR_AUTOGRAD, "%s(): functions with out=... arguments don't support automatic "
+                            "differentiation, but one of the arguments requires grad.", op->schema->name);
+        }
+        if (call->args[i].tag == OPD_TAG_TENSOR && opdi_check_inplace(call->args[i].u.t)) { return -1; }
+    }
+    if (unseen < 0) { return 0; }
+    return opd_fail(OPD_ERROR_AUTOGRAD, "%s writes its argument '%s', does not return it and has no derivative "
+                    "formula, but one of its arguments requires grad; register a formula, or say "
+                    "OPD_NOT_DIFFERENTIABLE", op->name, op->schema->args[unseen].name);
+}
+
+/* Refuses schemas with several results that are views, which one node cannot serve. */
+static int opdi_check_one_alias(const opd_op *op) {
+    int count = 0;
+    for (int i = 0; i < op->nrets; i++) {
+        count += opd_schema_is_aliasing(op->schema, OPD_RESULT(i)) &&
+            !opd_schema_is_mutable_at(op->schema, OPD_RESULT(i), NULL);
+    }
+    if (count < 2) { return 0; }
+    return opd_fail(OPD_ERROR_AUTOGRAD, "%s: Expected only a single output in the operator schema to have a non-write "
+                    "alias annotation (i.e., 'Tensor(a)'). Non-composite functions where multiple outputs are aliased "
+                    "with inputs aren't supported. Please rewrite your function as a composite function.", op->name);
+}
+
+/* Runs a call without a formula by the kernel that `table` has below Autograd, and records a node whose backward fails
+   with "not implemented". */
+static int opdi_not_implemented_in(const opdi_table *table, opd_call *call) {
+    opdi_card *card = OPDI_ACQUIRE(&call->op->card);
+    if (opdi_refresh_args(call) || opdi_check_one_alias(call->op) || opdi_check_unwritten(call)) { return -1; }
+    call->th->state.allow &= ~OPDI_AUTOGRAD_BITS;
+    if (opdi_redispatch_in(table, call, opd_keyset_and(call->keys, opd_keyset_below(OPD_F_AUTOGRAD_OTHER)))) {
+        return -1;
+    }
+    if (!card && !(card = opdi_bare_card(call->op))) { return -1; }
+    return opdi_unalias_results(call) ? -1 : opdi_record(call, card, &card->missing, call->args);
+}
+
+static void opdi_warn_missing(const opd_op *op, const char *what) {
+    opd_warn("%s: an autograd kernel was not registered to the Autograd key(s) but %s. This may lead to silently "
+             "incorrect behavior. If your operator is differentiable, please ensure you have registered a formula or "
+             "an autograd kernel to the correct Autograd key. If your operator is not differentiable, say "
+             "OPD_NOT_DIFFERENTIABLE, or register OPD_FALLTHROUGH to the Autograd key.", op->name, what);
+}
+
+static opd_tensor *opdi_warn_hook(opd_tensor *grad, void *user) {
+    (void)grad;
+    opdi_warn_missing((const opd_op *)user, "we are trying to backprop through it");
+    return NULL;
+}
+
+static int opdi_rebase_to(opd_tensor *tensor, opd_node *node, int nr, int edge);
+/* Gives result nr of a call without a formula its history: the node node; what was written and returned is rebased to
+   node. A node that only warns leaves histories alone: the warning comes when backward passes it. */
+static int opdi_attach_missing(const opd_call *call, opd_node *node, opd_tensor *tensor, int nr) {
+    const bool written = opdi_writes_it(call, tensor), warns = node->formula->fn == opdi_warn_formula;
+    if (!warns && written) { return opdi_rebase_to(tensor, node, nr, opdi_written_edge(call, tensor)); }
+    if (warns && tensor && opdi_requires_grad(tensor)) {
+        if (!opd_tensor_hook_add(tensor, opdi_warn_hook, call->op, NULL)) { return -1; }
+        tensor = (tensor->flags & OPDI_IS_VIEW) && written ? opdi_view_record_of(tensor)->base : NULL;
+        return !tensor || !opdi_requires_grad(tensor) || opd_tensor_hook_add(tensor, opdi_warn_hook, call->op, NULL) ? 0
+            : -1;
+    }
+    if (!warns || !written) { opdi_attach(tensor, node, nr); }
+    return 0;
+}
+
+/* Runs a call without a formula in PyTorch's "warn" mode: what the kernel records itself stays, and a node
+   warns in backward. */
+static int opdi_warn_in(const opdi_table *table, opd_call *call) {
+    opdi_card *card = OPDI_ACQUIRE(&call->op->card);
+    if (opdi_redispatch_in(table, call, opd_keyset_and(call->keys, opd_keyset_below(OPD_F_AUTOGRAD_OTHER)))) {
+        return -1;
+    }
+    if (opdi_written_unseen(call->op) >= 0) {
+        opdi_warn_missing(call->op, "it writes an argument that it does not return, and one of them requires grad");
+    }
+    if (!card && !(card = opdi_bare_card(call->op))) { return -1; }
+    return opdi_record(call, card, &card->warning, call->args);
+}
+
+/* Handles a call at Autograd where nothing is registered: if something requires grad it gets a node that complains when
+   backward comes to it. */
+static int opdi_recording_fallback(opd_call *call) {
+    const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
+    const int mode = OPDI_LOAD(&opdi_fallback_mode);
+    if (mode == OPD_AUTOGRAD_FALLBACK_NOTHING || !opdi_call_flags(call)) { return opdi_below_autograd(call); }
+    /* one table for both: a formula and its kernel may be registered meanwhile, the formula first */
+    if (!table && !(table = opdi_table_make(call->op))) { return -1; }
+    if (table->slots[call->slot].fn != opdi_autograd_fallback) { return opd_redispatch(call, call->keys); }
+    return mode == OPD_AUTOGRAD_FALLBACK_WARN ? opdi_warn_in(table, call) : opdi_not_implemented_in(table, call);
+}
+OPDI_COLD_END
+

@@ -1,0 +1,580 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>saved        saved-tensor hooks, checkpoints, anomaly mode
+//
+//  What may stand in for a tensor that a node has saved: what a pair of hooks made of it, or a function that computes
+//  it again; and where in the program a node was recorded.  Uses the engine.
+//----------------------------------------------------------------------------------------------------------------------
+
+OPDI_COLD_BEGIN
+
+//== saved-tensor hooks ================================================================================================
+
+#if defined(OPDI_CORE)
+
+/* A pair of saved-tensor hooks, held by the region in which it is the default and by what it packed. */
+typedef struct opdi_packer {
+    int32_t refs;
+    opd_saved_hooks hooks;
+    opd_plugin *plugin;
+    struct opdi_packer *outer;
+} opdi_packer;
+
+/* A saved tensor that hooks have packed, and what ties the unpacked one to the graph again. */
+typedef struct opdi_parcel {
+    opdi_packer *packer;
+    void *data;
+    opd_edge edge;                                /* a reference; node NULL: it required no grad */
+    bool own;                                     /* the edge's node is the one that saved it, not held */
+    uint8_t ndim;
+    int8_t dtype;
+    int64_t sizes[1];                             /* ndim of them: what is unpacked is like what was packed */
+} opdi_parcel;
+static size_t opdi_parcel_bytes(int ndim) { return sizeof(opdi_parcel) + (size_t)ndim * sizeof(int64_t); }
+
+static opdi_packer *opdi_packer_keep(opdi_packer *packer) {
+    (void)OPDI_ADD(&packer->refs, 1);
+    return packer;
+}
+static void opdi_packer_release(opdi_packer *packer) {
+    if (OPDI_SUB(&packer->refs, 1) > 0) { return; }
+    if (packer->hooks.destroy) { packer->hooks.destroy(packer->hooks.user); }
+    if (packer->plugin) { opdi_plugin_let_go(packer->plugin); }
+    opdi_free(packer, sizeof *packer);
+}
+
+static opdi_packer *opdi_packer_make(const opd_saved_hooks *hooks) {
+    if (!hooks || !hooks->pack || !hooks->unpack) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "saved-tensor hooks: pack and unpack are needed");
+        return NULL;
+    }
+    opdi_packer *packer = (opdi_packer *)opdi_alloc(sizeof *packer);
+    if (!packer) { return NULL; }
+    packer->refs = 1;
+    packer->hooks = *hooks;
+    packer->plugin = opdi_plugin_hold((uintptr_t)hooks->pack);
+    packer->outer = NULL;
+    return packer;
+}
+
+static int opdi_packers_check(void) {
+    const char *why = opdi_self()->innermost.packers_off;
+    if (!opd_ok()) { return -1; }
+    return why ? opd_fail(OPD_ERROR_AUTOGRAD, "%s", why) : 0;
+}
+
+int opd_saved_hooks_begin(const opd_saved_hooks *hooks) {
+    opdi_thread *thread = opdi_self();
+    opdi_packer *packer = opdi_packers_check() ? NULL : opdi_packer_make(hooks);
+    if (!packer) { return -1; }
+    packer->outer = thread->innermost.packer;
+    thread->innermost.packer = packer;
+    return 0;
+}
+void opd_saved_hooks_end(void) {
+    opdi_thread *thread = opdi_self();
+    opdi_packer *packer = thread->innermost.packer;
+    if (!packer) { return; }
+    thread->innermost.packer = packer->outer;
+    opdi_packer_release(packer);
+}
+int opd_saved_hooks_disable(const char *message) {
+    static OPDI_TLS char text[256];
+    opdi_thread *thread = opdi_self();
+    if (message) { snprintf(text, sizeof text, "%s", message); }
+    thread->innermost.packers_off = message ? text : NULL;
+    return thread->innermost.packer ? opdi_packers_check() : 0;
+}
+const char *opd_saved_hooks_disabled(void) { return opdi_self()->innermost.packers_off; }
+
+static void opdi_parcel_drop(opdi_parcel *parcel) {
+    if (parcel->packer->hooks.drop) { parcel->packer->hooks.drop(parcel->data, parcel->packer->hooks.user); }
+    opdi_packer_release(parcel->packer);
+    if (!parcel->own) { opd_node_release(parcel->edge.node); }
+    opdi_free(parcel, opdi_parcel_bytes(parcel->ndim));
+}
+
+/* Cuts the tie of a packed tensor to this leaf. */
+static void opdi_parcel_forget(opdi_parcel *parcel, opd_tensor *leaf) {
+    if (opdi_vertex(parcel->edge.node) != ((uintptr_t)leaf | OPDI_LEAF)) { return; }
+    parcel->edge.node = NULL;
+    opdi_drop(leaf);
+}
+
+/* Packs tensor, which node saves, by the hooks; NULL with an error. */
+static opdi_parcel *opdi_pack(opdi_packer *packer, const opd_node *node, opd_tensor *tensor) {
+    opdi_thread *thread = opdi_self();
+    opdi_packer *was = thread->innermost.packer;
+    opdi_parcel *parcel = (opdi_parcel *)opdi_alloc(opdi_parcel_bytes(tensor->ndim));
+    opd_tensor *bare = parcel ? opdi_shallow_copy(tensor) : NULL;
+    const uint32_t version = OPDI_LOAD(&tensor->storage->version);
+    opdi_frame frame;
+    if (!bare) {
+        if (parcel) { opdi_free(parcel, opdi_parcel_bytes(tensor->ndim)); }
+        return NULL;
+    }
+    parcel->ndim = tensor->ndim;
+    parcel->dtype = tensor->dtype;
+    memcpy(parcel->sizes, tensor->dims, (size_t)tensor->ndim * sizeof *tensor->dims);
+    opdi_frame_enter(thread, &frame);
+    thread->state.no_grad = 1;
+    thread->innermost.packer = NULL;                        /* what pack itself saves is not packed */
+    if (thread->innermost.tracer) { thread->state.allow |= OPD_BIT_OF(OPD_F_TRACER); }
+    parcel->packer = opdi_packer_keep(packer);
+    parcel->data = packer->hooks.pack(bare, packer->hooks.user);
+    parcel->edge = opdi_edge_of(tensor);
+    parcel->own = parcel->edge.node == node;
+    if (!parcel->own) { (void)opd_node_keep(parcel->edge.node); }
+    thread->innermost.packer = was;
+    opdi_frame_leave(thread, &frame);
+    opdi_drop(bare);
+    if (opd_ok() && OPDI_LOAD(&tensor->storage->version) != version) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "A saved tensor pack hook is modifying its input in place. Tensors provided "
+                       "as input to pack hook can not be modified by in-place operations as this can lead to "
+                       "unexpected side-effects.");
+        opdi_parcel_drop(parcel);
+        return NULL;
+    }
+    if (opd_ok()) { return parcel; }
+    opdi_packer_release(packer);                  /* nothing to drop: pack has failed */
+    if (!parcel->own) { opd_node_release(parcel->edge.node); }
+    opdi_free(parcel, opdi_parcel_bytes(parcel->ndim));
+    return NULL;
+}
+
+/* True if hooks may pack tensor, whose version was `version` when it was saved.  While a graph is recorded only tensors
+   that it knows may be packed: others would become constants. */
+static bool opdi_may_pack(const opd_tensor *tensor, uint32_t version) {
+    return !opdi_self()->innermost.tracer || ((tensor->flags & (OPDI_TRACED | OPDI_BATCHED)) &&
+                                    OPDI_LOAD(&tensor->storage->version) == version);
+}
+/* Packs one kept value of a node by the hooks; of a list all elements, or element `only`.  0, or -1 with an error. */
+static int opdi_pack_value(opdi_packer *packer, opd_node *node, opd_value *value, int32_t only) {
+    opdi_parcel *parcel;
+    if (value->tag == OPD_TAG_TENSOR && !(value->u.t->flags & OPDI_WRAPPED) &&
+        opdi_may_pack(value->u.t, (uint32_t)value->n)) {
+        opd_value old = *value;
+        if (!(parcel = opdi_pack(packer, node, value->u.t))) { return -1; }
+        value->tag = OPDI_TAG_PACKED;
+        value->u.object = parcel;
+        opdi_kept_drop(node, &old);
+    }
+    for (int32_t k = 0; value->tag == OPD_TAG_TENSORS && value->u.tensors && k < value->n; k++) {
+        opd_tensor **at = (opd_tensor **)(uintptr_t)&value->u.tensors[k], *old = *at;
+        if (!old || opdi_parcel_at(old) || old->backend == OPD_META || (only >= 0 && k != only) ||
+            !opdi_may_pack(old, ((const uint32_t *)(const void *)(value->u.tensors + value->n))[k])) { continue; }
+        if (!(parcel = opdi_pack(packer, node, old))) { return -1; }
+        *at = (opd_tensor *)((uintptr_t)parcel | OPDI_PACKED);
+        opdi_drop(old);
+    }
+    return 0;
+}
+
+/* Packs all that a node has saved so far by these hooks; 0, or -1 with an error. */
+static int opdi_node_pack_by(opdi_packer *packer, opd_node *node) {
+    int rc = 0;
+    (void)opdi_packer_keep(packer);
+    for (int i = 0; i < node->nkept + node->nresults && rc == 0; i++) {
+        rc = opdi_pack_value(packer, node, &opdi_kept(node)[i], -1);
+    }
+    opdi_packer_release(packer);
+    return rc;
+}
+static int opdi_trace_later(struct opdi_tracer *tracer, opd_node *node, struct opdi_packer *packer);
+/* Packs all that a node has saved by the thread's hooks, later if a call is being recorded; 0, or -1 with an error. */
+static int opdi_node_pack(opd_node *node) {
+    opdi_thread *thread = opdi_self();
+    return thread->innermost.tracer && !(thread->state.allow & OPD_BIT_OF(OPD_F_TRACER))
+        ? opdi_trace_later(thread->innermost.tracer, node, thread->innermost.packer)
+        : opdi_node_pack_by(thread->innermost.packer, node);
+}
+
+static int opdi_identity_bw(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }
+
+OPDI_NOINLINE static opd_tensor *opdi_fail_unpacked(const opdi_parcel *parcel, const opd_tensor *tensor) {
+    char was[200], now[256];
+    (void)opd_fail(OPD_ERROR_AUTOGRAD, "Output of saved tensor unpack_hook is %s, but what was packed is [%s %s]",
+                   opdi_tensor_kind(tensor, now, sizeof now), opd_dtype_cname((opd_scalar_type)parcel->dtype),
+                   opdi_sizes_text(parcel->sizes, parcel->ndim, was, sizeof was));
+    return NULL;
+}
+
+/* Unpacks a tensor, with its history if that is wanted; it belongs to the innermost scope.  NULL with an error. */
+static opd_tensor *opdi_parcel_tensor(const opdi_parcel *parcel, bool history) {
+    static const opdi_derivative identity = {
+        "AliasBackward0", opdi_identity_bw, /* card, plugin */ NULL, NULL,
+        /* context, once, fresh, real */ false, false, false, false};
+    opdi_thread *thread = opdi_self();
+    const int16_t no_grad = thread->state.no_grad;
+    opdi_packer *packer = thread->innermost.packer;
+    thread->state.no_grad = 1;
+    thread->innermost.packer = NULL;
+    opd_tensor *tensor = parcel->packer->hooks.unpack(parcel->data, parcel->packer->hooks.user);
+    thread->innermost.packer = packer;
+    thread->state.no_grad = no_grad;
+    if (!opd_ok()) { return NULL; }
+    if (!tensor) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "Output of saved tensor unpack_hook expected to be a Tensor but got NULL");
+        return NULL;
+    }
+    if (tensor->dtype != parcel->dtype || !opdi_has_sizes(tensor, parcel->sizes, parcel->ndim)) {
+        return opdi_fail_unpacked(parcel, tensor);
+    }
+    if (!parcel->edge.node || !history) { return tensor; }
+    opd_tensor *value = opdi_own(opdi_shallow_copy(tensor));
+    if (value && (opdi_vertex(parcel->edge.node) & OPDI_LEAF)) {
+        opd_node *node = opdi_node_make(&identity, 1, 0, 0, &value, 1, 0);
+        if (!node) { return NULL; }
+        opdi_edge_to(opdi_edges(node), opdi_edge_leaf(opdi_vertex(parcel->edge.node)));
+        opdi_attach(value, node, 0);
+        opdi_node_release(node);
+    } else if (value) { opdi_attach(value, parcel->edge.node, (int)parcel->edge.nr); }
+    return value;
+}
+
+/* Returns a saved list with its packed tensors unpacked, in the innermost scope; no data with an error. */
+static opd_tensors opdi_parcel_list(const opd_value *value, bool history) {
+    opd_tensor **list = (opd_tensor **)opdi_scope_alloc((size_t)value->n * sizeof *list);
+    for (int32_t k = 0; list && k < value->n; k++) {
+        opdi_parcel *parcel = opdi_parcel_at(value->u.tensors[k]);
+        list[k] = parcel ? opdi_parcel_tensor(parcel, history) : value->u.tensors[k];
+        if (parcel && !list[k]) { return opd_tensors_of(NULL, 0); }
+    }
+    return list ? opd_tensors_of(list, value->n) : opd_tensors_of(NULL, 0);
+}
+
+/* Writing into what is saved.
+
+   Hooks that keep what is saved where it lies, in a table by its storage.  A write copies what the table has of that
+   storage, before it is written. */
+
+/* A tensor as it was saved, perhaps by several nodes. */
+typedef struct opdi_untouched {
+    struct opdi_untouched *next, **at, *over;     /* in its row of the table; what points at it there */
+    struct opdi_mutation *mode;
+    const void *key;                              /* its storage; when it has been copied, itself */
+    opd_tensor *tensor;                           /* a reference; NULL: the mode is over */
+    uint32_t version;
+    int32_t refs;                                 /* nodes */
+} opdi_untouched;
+typedef struct opdi_mutation {
+    opdi_untouched **rows;                        /* a power of two of them */
+    int64_t nrows, count;
+    opdi_packer *packer;
+} opdi_mutation;
+static opdi_mutex opdi_mutation_lock = OPDI_MUTEX_INIT;   /* the tables */
+
+static opdi_untouched **opdi_mutation_row(const opdi_mutation *mutation, const void *key) {
+    return &mutation->rows[((uintptr_t)key / 16 * (uintptr_t)0x9E3779B97F4A7C15u >> 20) &
+                           (uint64_t)(mutation->nrows - 1)];
+}
+static void opdi_untouched_put(const opdi_mutation *mutation, opdi_untouched *untouched) {
+    untouched->at = opdi_mutation_row(mutation, untouched->key);
+    untouched->next = *untouched->at;
+    if (untouched->next) { untouched->next->at = &untouched->next; }
+    *untouched->at = untouched;
+}
+static void opdi_untouched_take(opdi_untouched *untouched) {
+    *untouched->at = untouched->next;
+    if (untouched->next) { untouched->next->at = untouched->at; }
+}
+/* Doubles the rows of the table; leaves them when there is no memory. */
+static void opdi_mutation_spread(opdi_mutation *mutation) {
+    const int mark = opd_error_mark();
+    opdi_mutation wide = *mutation;
+    wide.nrows = 2 * mutation->nrows;
+    wide.rows = (opdi_untouched **)opdi_alloc((size_t)wide.nrows * sizeof *wide.rows);
+    (void)opd_error_rewind(mark);
+    if (!wide.rows) { return; }
+    memset(wide.rows, 0, (size_t)wide.nrows * sizeof *wide.rows);
+    for (int64_t i = 0; i < mutation->nrows; i++) {
+        opdi_untouched *next;
+        for (opdi_untouched *untouched = mutation->rows[i]; untouched; untouched = next) {
+            next = untouched->next;
+            opdi_untouched_put(&wide, untouched);
+        }
+    }
+    opdi_free(mutation->rows, (size_t)mutation->nrows * sizeof *mutation->rows);
+    *mutation = wide;
+}
+static bool opdi_untouched_is(const opdi_untouched *untouched, const opd_tensor *tensor) {
+    return untouched->tensor && untouched->key == tensor->storage &&
+        untouched->version == OPDI_LOAD(&tensor->storage->version) && untouched->tensor->data == tensor->data &&
+        untouched->tensor->dtype == tensor->dtype && untouched->tensor->ndim == tensor->ndim &&
+        !((untouched->tensor->functionality ^ tensor->functionality) & OPDI_LAZY_KEYS) &&
+        memcmp(untouched->tensor->dims, tensor->dims, 2 * (size_t)tensor->ndim * sizeof *tensor->dims) == 0;
+}
+/* Returns the entry of a tensor that is saved, made if it is new, with a reference; NULL without memory. */
+static void *opdi_mutation_pack(opd_tensor *tensor, void *user) {
+    opdi_mutation *mutation = (opdi_mutation *)user;
+    opdi_untouched *untouched, *made = (opdi_untouched *)opdi_alloc(sizeof *made);
+    int looked = 0;
+    if (!made) { return NULL; }
+    opdi_lock(&opdi_mutation_lock);
+    for (untouched = *opdi_mutation_row(mutation, tensor->storage); untouched && !opdi_untouched_is(untouched, tensor);
+         untouched = ++looked < 8 ? untouched->next : NULL) { }
+    if (untouched) { untouched->refs++; }
+    else {
+        memset(made, 0, sizeof *made);
+        made->mode = mutation;
+        made->key = tensor->storage;
+        made->tensor = opd_keep(tensor);
+        made->version = OPDI_LOAD(&tensor->storage->version);
+        made->refs = 1;
+        opdi_untouched_put(mutation, made);
+        if (++mutation->count > mutation->nrows) { opdi_mutation_spread(mutation); }
+    }
+    opdi_unlock(&opdi_mutation_lock);
+    if (untouched) { opdi_free(made, sizeof *made); }
+    return untouched ? untouched : made;
+}
+static opd_tensor *opdi_mutation_unpack(void *packed, void *user) {
+    const opdi_untouched *untouched = (const opdi_untouched *)packed;
+    (void)user;
+    opdi_lock(&opdi_mutation_lock);
+    opd_tensor *tensor = opd_keep(untouched->tensor);
+    uint32_t now = tensor && untouched->key != untouched ? OPDI_LOAD(&tensor->storage->version) : untouched->version;
+    opdi_unlock(&opdi_mutation_lock);
+    if (!tensor) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "Trying to backward outside of the 'allow_mutation_on_saved_tensors' "
+                       "context in which the graph was originally recorded.");
+        return NULL;
+    }
+    tensor = opdi_own(tensor);
+    return now == untouched->version ? tensor : opdi_fail_written(tensor, now, untouched->version);
+}
+static void opdi_mutation_drop(void *packed, void *user) {
+    opdi_untouched *untouched = (opdi_untouched *)packed;
+    (void)user;
+    opdi_lock(&opdi_mutation_lock);
+    int32_t left = --untouched->refs;
+    if (left == 0) {
+        opdi_untouched_take(untouched);
+        untouched->mode->count--;
+    }
+    opdi_unlock(&opdi_mutation_lock);
+    if (left > 0) { return; }
+    opd_release(untouched->tensor);
+    opdi_free(untouched, sizeof *untouched);
+}
+/* Returns an entry whose tensor lies in tensor's memory as that is now, with a reference; NULL if there is none. */
+static opdi_untouched *opdi_mutation_next(const opdi_mutation *mutation, const opd_tensor *tensor) {
+    opdi_lock(&opdi_mutation_lock);
+    opdi_untouched *untouched = *opdi_mutation_row(mutation, tensor->storage);
+    while (untouched &&
+           (untouched->key != tensor->storage || untouched->version != OPDI_LOAD(&tensor->storage->version))) {
+        untouched = untouched->next;
+    }
+    if (untouched) { untouched->refs++; }
+    opdi_unlock(&opdi_mutation_lock);
+    return untouched;
+}
+/* Copies what is saved of tensor's memory, which is about to be written; 0, or -1 with an error. */
+static int opdi_mutation_write(opdi_mutation *mutation, const opd_tensor *tensor) {
+    opdi_untouched *untouched;
+    if (tensor->meta && tensor->meta->inner) { return 0; }  /* it stands for another, which is written in its turn */
+    while (opd_ok() && (untouched = opdi_mutation_next(mutation, tensor)) != NULL) {
+        opd_tensor *old = untouched->tensor, *copy = opdi_bare_copy(old);
+        if (copy) {
+            opdi_lock(&opdi_mutation_lock);
+            untouched->tensor = copy;
+            opdi_untouched_take(untouched);
+            untouched->key = untouched;
+            opdi_untouched_put(mutation, untouched);
+            opdi_unlock(&opdi_mutation_lock);
+            copy = old;
+        }
+        opd_release(copy);
+        opdi_mutation_drop(untouched, NULL);
+    }
+    return opd_ok() ? 0 : -1;
+}
+static void opdi_mutation_free(void *user) {
+    opdi_mutation *mutation = (opdi_mutation *)user;
+    opdi_free(mutation->rows, (size_t)mutation->nrows * sizeof *mutation->rows);
+    opdi_free(mutation, sizeof *mutation);
+}
+
+/* Pushes hooks that keep saved tensors in a table; 0, or -1 with an error. */
+int opd_allow_mutation_begin(void) {
+    opdi_thread *thread = opdi_self();
+    opd_saved_hooks hooks;
+    if (!opd_ok()) { return -1; }
+    if (thread->innermost.mutation) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "allow_mutation_on_saved_tensors contexts cannot be nested");
+    }
+    opdi_mutation *mutation = (opdi_mutation *)opdi_alloc(sizeof *mutation);
+    if (!mutation) { return -1; }
+    memset(mutation, 0, sizeof *mutation);
+    memset(&hooks, 0, sizeof hooks);
+    hooks.pack = opdi_mutation_pack;
+    hooks.unpack = opdi_mutation_unpack;
+    hooks.drop = opdi_mutation_drop;
+    hooks.user = mutation;
+    hooks.destroy = opdi_mutation_free;
+    mutation->nrows = 64;
+    mutation->rows = (opdi_untouched **)opdi_alloc((size_t)mutation->nrows * sizeof *mutation->rows);
+    if (mutation->rows) { memset(mutation->rows, 0, (size_t)mutation->nrows * sizeof *mutation->rows); }
+    if (!mutation->rows || opd_saved_hooks_begin(&hooks)) {
+        if (mutation->rows) { opdi_free(mutation->rows, (size_t)mutation->nrows * sizeof *mutation->rows); }
+        opdi_free(mutation, sizeof *mutation);
+        return -1;
+    }
+    mutation->packer = thread->innermost.packer;
+    thread->innermost.mutation = mutation;
+    return 0;
+}
+/* Pops the hooks of opd_allow_mutation_begin and drops the tensors of the table: a later backward cannot have them. */
+void opd_allow_mutation_end(void) {
+    opdi_thread *thread = opdi_self();
+    opdi_mutation *mutation = thread->innermost.mutation;
+    opdi_packer **at;
+    opdi_untouched *untouched, *over = NULL;
+    if (!mutation) { return; }
+    thread->innermost.mutation = NULL;
+    opdi_packer *packer = mutation->packer;
+    opdi_lock(&opdi_mutation_lock);
+    for (int64_t i = 0; i < mutation->nrows; i++) {
+        for (untouched = mutation->rows[i]; untouched; untouched = untouched->next) {
+            untouched->refs++;
+            untouched->over = over;
+            over = untouched;
+        }
+    }
+    opdi_unlock(&opdi_mutation_lock);
+    while ((untouched = over) != NULL) {          /* what goes with a tensor may run anything: outside of the lock */
+        over = untouched->over;
+        opdi_lock(&opdi_mutation_lock);
+        opd_tensor *tensor = untouched->tensor;
+        untouched->tensor = NULL;
+        opdi_unlock(&opdi_mutation_lock);
+        opd_release(tensor);
+        opdi_mutation_drop(untouched, NULL);
+    }
+    for (at = &thread->innermost.packer; *at && *at != packer; at = &(*at)->outer) { }
+    if (*at) {
+        *at = packer->outer;
+        opdi_packer_release(packer);
+    }
+}
+
+/* A saved tensor: a kept value, or element k of one that is a list (k is -1 if it is not). */
+typedef struct opdi_saved_place { opd_value *value; int32_t element; } opdi_saved_place;
+
+/* Returns what a node saved under a name of its operator's schema, or "result"; NULL if there is no such value. */
+static opd_value *opdi_saved_named(opd_node *node, const char *name) {
+    const opdi_card *card = opdi_plain_node(node) ? node->formula->card : NULL;
+    int i, at = 0;
+    for (i = 0; card && i < card->nargs; i++) {
+        if (!(card->kept_args >> i & 1)) { continue; }
+        if (strcmp(card->op->schema->args[i].name, name) == 0) {
+            return (card->save_args >> i & 1) ? &opdi_kept(node)[at] : NULL;
+        }
+        at++;
+    }
+    for (i = 0, at = 0; card && i < card->op->nrets; i++) {
+        const char *given = card->op->schema->returns[i].name;
+        char numbered[24];
+        snprintf(numbered, sizeof numbered, card->op->nrets == 1 ? "result" : "result%d", i);
+        if (!(card->save_results >> i & 1)) { continue; }
+        if (strcmp(name, numbered) == 0 || (given && strcmp(name, given) == 0)) {
+            return &opdi_saved_results(node)[at];
+        }
+        at++;
+    }
+    return NULL;
+}
+/* Finds what a custom function or set-up saved as number k; false if there is none. */
+static bool opdi_saved_in_context(opd_node *node, opdi_saved_place *at) {
+    opd_value *kept = opdi_plain_node(node) && node->formula->context && node->nkept ? opdi_kept(node) : NULL;
+    const opd_context *ctx = kept ? (const opd_context *)kept[node->nkept - 1].u.object : NULL;
+    if (!ctx || at->element >= ctx->nsaved) { return false; }
+    kept += node->nkept - 1 - ctx->nsaved;
+    at->value = &kept[at->element];
+    if (at->value->tag == OPD_TAG_INT) { at->value = &kept[at->value->u.i]; }  /* saved twice */
+    at->element = -1;
+    return true;
+}
+/* Finds a saved tensor by "name", "name[2]" or "saved_tensors[2]"; false if there is none. */
+static bool opdi_saved_find(opd_node *node, const char *name, opdi_saved_place *at) {
+    const char *bracket = name ? strchr(name, '[') : NULL;
+    char base[80], *end;
+    if (!bracket) {
+        at->element = -1;
+        return name && (at->value = opdi_saved_named(node, name)) != NULL;
+    }
+    snprintf(base, sizeof base, "%.*s", (int)OPDI_MIN(bracket - name, 79), name);
+    at->element = (int32_t)OPDI_MIN(strtoul(bracket + 1, &end, 10), INT32_MAX);
+    if (end == bracket + 1 || strcmp(end, "]") != 0) { return false; }
+    if (strcmp(base, "saved_tensors") == 0) { return opdi_saved_in_context(node, at); }
+    at->value = opdi_saved_named(node, base);
+    return at->value && at->value->tag == OPD_TAG_TENSORS && at->element < at->value->n;
+}
+
+/* Finds a saved tensor and enters the node, which the caller leaves; false with an error. */
+static bool opdi_saved_of(opd_node *node, const char *name, const char *freed, opdi_saved_place *at) {
+    if (!opd_ok()) { return false; }
+    if (!opdi_saved_find(node, name, at)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s saves no '%s'", opd_node_name(node), name ? name : "NULL") == 0;
+    }
+    if (!opdi_saved_enter(node)) {
+        if (opd_ok()) { (void)(freed ? opd_fail(OPD_ERROR_AUTOGRAD, "%s", freed) : opdi_fail_freed(node)); }
+        return false;
+    }
+    if (at->element >= 0 || at->value->tag != OPD_TAG_TENSORS) { return true; }
+    opdi_saved_leave(node, false);
+    return opd_fail(OPD_ERROR_ARGUMENT, "%s saves a list '%s' of %d tensors: say which, as in '%s[0]'",
+                    opd_node_name(node), name, at->value->n, name) == 0;
+}
+/* Returns a saved tensor as a kept value, and the version that it had when it was saved. */
+static opd_value opdi_saved_value(const opdi_saved_place *at, uint32_t *version) {
+    if (at->element < 0) {
+        *version = (uint32_t)at->value->n;
+        return *at->value;
+    }
+    *version = ((const uint32_t *)(const void *)(at->value->u.tensors + at->value->n))[at->element];
+    struct opdi_parcel *parcel = opdi_parcel_at(at->value->u.tensors[at->element]);
+    opd_value value = at->value->u.tensors[at->element]
+        ? opd_value_tensor(at->value->u.tensors[at->element]) : opd_value_none();
+    if (parcel) {
+        value.tag = OPDI_TAG_PACKED;
+        value.u.object = parcel;
+    }
+    return value;
+}
+
+opd_tensor *opd_node_saved(opd_node *node, const char *name) {
+    opdi_saved_place at;
+    opd_tensor *tensor;
+    uint32_t version;
+    if (!opdi_saved_of(node, name, NULL, &at)) { return NULL; }
+    opd_value value = opdi_saved_value(&at, &version);
+    if (value.tag == OPDI_TAG_PACKED) { tensor = opdi_parcel_tensor((opdi_parcel *)value.u.object, true); }
+    else { tensor = opdi_own(opd_keep(opdi_unpack(node, &value, version))); }
+    opdi_saved_leave(node, false);
+    return tensor;
+}
+
+/* Packs one saved tensor of a node by these hooks; when that fails the user pointer stays the caller's. */
+int opd_node_saved_hooks(opd_node *node, const char *name, const opd_saved_hooks *hooks) {
+    opdi_saved_place at;
+    uint32_t version;
+    if (!opdi_saved_of(node, name, "Calling register_hooks on a saved tensor after it has been freed. Saved "
+                       "intermediate values of the graph are freed when you call opd_backward or opd_autograd_grad. "
+                       "Specify retain_graph if you need to backward through the graph a second time or if you need to "
+                       "access saved variables after calling backward.", &at)) { return -1; }
+    opdi_packer *packer = opdi_packer_make(hooks);
+    opd_value value = opdi_saved_value(&at, &version);
+    int rc = packer ? 0 : -1;
+    if (rc == 0 && value.tag == OPDI_TAG_PACKED) {
+        rc = opd_fail(OPD_ERROR_AUTOGRAD, "Calling register_hooks on a saved tensor whose hooks have already been set. "
+                      "Hint: only one pair of hooks is allowed at a time.");
+    } else if (rc == 0 && value.tag != OPD_TAG_TENSOR) {
+        rc = opd_fail(OPD_ERROR_AUTOGRAD, "Calling register_hooks on a saved tensor with value None is forbidden");
+    }
+    if (rc == 0) { rc = opdi_unpack(node, &value, version) ? opdi_pack_value(packer, node, at.value, at.element) : -1; }
+    if (rc && packer) { packer->hooks.destroy = NULL; }       /* the user pointer stays the caller's */
+    if (packer) { opdi_packer_release(packer); }
+    opdi_saved_leave(node, false);
+    return rc;
+}
+

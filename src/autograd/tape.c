@@ -1,0 +1,265 @@
+//== tensors on the tape ===============================================================================================
+
+bool opd_tensor_requires_grad(const opd_tensor *tensor) {
+    return !opdi_is_none(tensor, "opd_tensor_requires_grad") && opdi_requires_grad(tensor);
+}
+static opd_node *opdi_grad_fn(const opd_tensor *tensor) {
+    if (opdi_is_none(tensor, "its grad_fn") || opdi_refresh((opd_tensor *)(uintptr_t)tensor)) { return NULL; }
+    return opdi_diff_is_input(tensor) ? NULL : tensor->grad_fn;
+}
+bool opd_tensor_is_leaf(const opd_tensor *tensor) { return !opdi_grad_fn(tensor); }
+opd_tensor *opd_tensor_grad(const opd_tensor *tensor) {
+    return !opdi_is_none(tensor, "opd_tensor_grad") && tensor->meta ? *opdi_grad_slot(tensor->meta) : NULL;
+}
+const char *opd_tensor_grad_fn(const opd_tensor *tensor) {
+    const opd_node *node = opdi_grad_fn(tensor);
+    return node ? node->formula->name : NULL;
+}
+
+/* Sets the flag of a leaf; returns tensor, or NULL with an error. */
+opd_tensor *opd_tensor_set_requires_grad(opd_tensor *tensor, bool on) {
+    if (!opd_ok() || opdi_null_tensor(tensor, "opd_tensor_set_requires_grad") ||
+        opdi_inside_transform("You are attempting to call Tensor.requires_grad_() (or perhaps using "
+                              "torch.autograd.functional.* APIs) inside of a function being transformed by a functorch "
+                              "transform. This is unsupported, please attempt to use the functorch transforms (e.g. "
+                              "grad, vjp, jacrev, jacfwd, hessian) or call requires_grad_() outside of a function "
+                              "being transformed instead.")) { return NULL; }
+    if (on && opdi_is_inference(tensor) && !opdi_self()->state.inference) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "Setting requires_grad=True on inference tensor outside InferenceMode is "
+                       "not allowed.");
+        return NULL;
+    }
+    if (opdi_refresh(tensor)) { return NULL; }
+    if (tensor->grad_fn) {
+        if (on) { return tensor; }
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "you can only change requires_grad flags of leaf variables. If you want to "
+                       "use a computed variable in a subgraph that doesn't require differentiation use "
+                       "var_no_grad = var.detach().");
+        return NULL;
+    }
+    if (on && !opd_dtype_is_floating((opd_scalar_type)tensor->dtype) &&
+        !opd_dtype_is_complex((opd_scalar_type)tensor->dtype)) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "only Tensors of floating point and complex dtype can require gradients");
+        return NULL;
+    }
+    tensor->flags = (uint8_t)(on ? tensor->flags | OPDI_REQUIRES_GRAD : tensor->flags & ~OPDI_REQUIRES_GRAD);
+    return tensor;
+}
+
+/* Replaces the gradient of tensor, after checking that it fits; the slot of the running layer is the one that is set.
+    0, or -1 with an error. */
+int opd_tensor_set_grad(opd_tensor *tensor, opd_tensor *grad) {
+    if (!opd_ok() || opdi_null_tensor(tensor, "opd_tensor_set_grad") ||
+        opdi_any_dead(&grad, 1, "opd_tensor_set_grad")) { return -1; }
+    if (!grad && !tensor->meta) { return 0; }
+    if (grad == tensor) { return opd_fail(OPD_ERROR_AUTOGRAD, "can't assign Variable as its own grad"); }
+    if (grad && (!opdi_has_sizes(grad, tensor->dims, tensor->ndim) || grad->dtype != tensor->dtype ||
+                 opdi_place_of(grad) != opdi_place_of(tensor))) {
+        return opd_fail(OPD_ERROR_AUTOGRAD,
+                        "assigned grad has data of a different size, dtype or device than the tensor");
+    }
+    opdi_meta *meta = opdi_meta_of(tensor);
+    if (!meta) { return -1; }
+    if (grad) { opdi_retain(grad); }
+    opd_tensor *old = *opdi_grad_slot(meta);
+    *opdi_grad_slot(meta) = grad;
+    if (old) { opdi_drop(old); }
+    return 0;
+}
+#endif
+
+//== nodes from outside ================================================================================================
+//
+//  A handle is an edge's vertex: a node, or with bit 0 set a leaf, which stands for its AccumulateGrad.
+
+#if defined(OPDI_CORE)
+
+static uintptr_t opdi_vertex(const opd_node *node) { return (uintptr_t)node; }
+static const opd_node *opdi_plain_node(const opd_node *node) {
+    return node && !(opdi_vertex(node) & OPDI_LEAF) ? node : NULL;
+}
+
+static opd_edge opdi_edge_of(opd_tensor *tensor) {
+    opd_edge edge;
+    memset(&edge, 0, sizeof edge);
+    if (opdi_is_none(tensor, "its grad_fn") || opdi_refresh(tensor) || !(tensor->flags & OPDI_REQUIRES_GRAD)) {
+        return edge;
+    }
+    edge.node = tensor->grad_fn ? tensor->grad_fn : (opd_node *)((uintptr_t)tensor | OPDI_LEAF);
+    edge.nr = tensor->grad_fn ? tensor->output_nr : 0;
+    return edge;
+}
+
+opd_node *opd_tensor_node(const opd_tensor *tensor) { return opdi_grad_fn(tensor); }
+
+opd_edge opd_gradient_edge(opd_tensor *tensor) {
+    opd_edge edge = opdi_edge_of(tensor);
+    if (opd_ok() && !edge.node) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "It is not possible to get the gradient edge for a Tensor that does not "
+                       "require gradients");
+    }
+    return edge;
+}
+
+opd_node *opd_node_keep(opd_node *node) {
+    if (opdi_vertex(node) & OPDI_LEAF) { opdi_retain(opdi_edge_leaf(opdi_vertex(node))); }
+    else if (node) { opdi_ref_up(&node->refs); }
+    return node;
+}
+void opd_node_release(opd_node *node) {
+    if (opdi_vertex(node) & OPDI_LEAF) { opdi_drop(opdi_edge_leaf(opdi_vertex(node))); }
+    else if (node) { opdi_node_release(node); }
+}
+
+const char *opd_node_name(const opd_node *node) {
+    if (!node) { return ""; }
+    return opdi_plain_node(node) ? node->formula->name : "torch::autograd::AccumulateGrad";
+}
+uint64_t opd_node_sequence(const opd_node *node) {
+    return opdi_plain_node(node) ? opdi_node_sequence(node) : UINT64_MAX;
+}
+opd_op *opd_node_op(const opd_node *node) {
+    const opdi_card *card = opdi_plain_node(node) ? opdi_node_card(node) : NULL;
+    return card ? card->op : NULL;
+}
+opd_tensor *opd_node_variable(const opd_node *node) {
+    return opdi_vertex(node) & OPDI_LEAF ? opdi_edge_leaf(opdi_vertex(node)) : NULL;
+}
+int opd_node_edges(const opd_node *node) { return opdi_plain_node(node) ? node->nedges : 0; }
+opd_edge opd_node_edge(const opd_node *node, int i) {
+    opd_edge edge;
+    memset(&edge, 0, sizeof edge);
+    if (i < 0 || i >= opd_node_edges(node)) { return edge; }
+    edge.node = (opd_node *)opdi_edges(node)[i].vertex;
+    edge.nr = opdi_edges(node)[i].nr;
+    return edge;
+}
+
+int opd_node_inputs(const opd_node *node) { return !node ? 0 : opdi_plain_node(node) ? node->noutputs : 1; }
+static bool opdi_node_input(const opd_node *node, int i, const int64_t **sizes, int *ndim, opd_scalar_type *dtype,
+                            int *place) {
+    opdi_edge edge;
+    if (i < 0 || i >= opd_node_inputs(node)) { return false; }
+    edge.vertex = opdi_vertex(node);
+    edge.nr = (uint32_t)i;
+    return opdi_edge_meta(&edge, sizes, ndim, dtype, place);
+}
+opd_ints opd_node_sizes(const opd_node *node, int i) {
+    const int64_t *sizes;
+    opd_scalar_type dtype;
+    int ndim, place;
+    return opdi_node_input(node, i, &sizes, &ndim, &dtype, &place) ? opd_ints_of(sizes, ndim) : opd_ints_of(NULL, -1);
+}
+opd_scalar_type opd_node_dtype(const opd_node *node, int i) {
+    const int64_t *sizes;
+    opd_scalar_type dtype;
+    int ndim, place;
+    return opdi_node_input(node, i, &sizes, &ndim, &dtype, &place) ? dtype : OPD_DTYPE_NONE;
+}
+opd_device opd_node_device(const opd_node *node, int i) {
+    const int64_t *sizes;
+    opd_scalar_type dtype;
+    int ndim, place;
+    return opdi_place_device(opdi_node_input(node, i, &sizes, &ndim, &dtype, &place) ? place : OPD_CPU);
+}
+
+//== the backward at work ==============================================================================================
+
+int64_t opd_backward_id(void) {
+    const opdi_engine *engine = opdi_self()->innermost.engine;
+    return engine ? engine->id : -1;
+}
+bool opd_backward_keeps_graph(void) {
+    const opdi_engine *engine = opdi_self()->innermost.engine;
+    return !engine || engine->retain;
+}
+bool opd_backward_will_run(const opd_node *node) {
+    const opdi_engine *engine = opdi_self()->innermost.engine;
+    const opdi_task *task = engine && node ? opdi_task_find(engine, opdi_vertex(node)) : NULL;
+    return task && task->needed;
+}
+
+/* Plays the run of the backward at work through with counters of its own; returns how many nodes it has, or -1. */
+int64_t opd_backward_order(opd_node **nodes, int64_t cap) {
+    const opdi_engine *at = opdi_self()->innermost.engine;
+    int64_t count = 0;
+    int rc = 0;
+    if (!opd_ok()) { return -1; }
+    if (!at) { return opd_fail(OPD_ERROR_AUTOGRAD, "opd_backward_order: no backward is at work on this thread"); }
+    opdi_engine engine = *at;
+    engine.heap = NULL;
+    engine.nheap = engine.heap_cap = 0;
+    for (opdi_task *task = engine.tasks; task; task = task->next) { task->cursor = 0; }
+    for (opdi_task *task = engine.tasks; task; task = task->next) {
+        for (int i = 0; task->leads && i < opd_node_edges((opd_node *)task->vertex); i++) {
+            opd_edge edge = opd_node_edge((opd_node *)task->vertex, i);
+            opdi_task *child = edge.node ? opdi_task_find(&engine, opdi_vertex(edge.node)) : NULL;
+            if (child && child->needed) { child->cursor++; }
+        }
+    }
+    for (opdi_task *task = engine.tasks; task && rc == 0; task = task->next) {
+        if (task->needed && task->cursor == 0) { rc = opdi_heap_push(&engine, task); }
+    }
+    while (rc == 0 && engine.nheap) {
+        opdi_task *task = opdi_heap_pop(&engine);
+        if (count < cap) { nodes[count] = (opd_node *)task->vertex; }
+        count++;
+        for (int i = 0; task->leads && i < opd_node_edges((opd_node *)task->vertex) && rc == 0; i++) {
+            opd_edge edge = opd_node_edge((opd_node *)task->vertex, i);
+            opdi_task *child = edge.node ? opdi_task_find(&engine, opdi_vertex(edge.node)) : NULL;
+            if (child && child->needed && --child->cursor == 0) { rc = opdi_heap_push(&engine, child); }
+        }
+    }
+    opdi_free(engine.heap, (size_t)engine.heap_cap * sizeof *engine.heap);
+    return rc ? -1 : count;
+}
+
+/* A function to call when a backward has ended; the first that was added is called first. */
+typedef struct opdi_final {
+    struct opdi_final *next;
+    int (*fn)(void *user);
+    void *user;
+    opd_destroy destroy;
+    opd_plugin *plugin;
+} opdi_final;
+
+int opd_backward_callback(opd_callback_fn fn, void *user, opd_destroy destroy) {
+    opdi_engine *engine = opdi_self()->innermost.engine;
+    if (!opd_ok()) { return -1; }
+    if (!fn) { return opd_fail(OPD_ERROR_ARGUMENT, "opd_backward_callback: a function is needed"); }
+    if (!engine) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "Final callbacks can only be installed during backward pass.");
+    }
+    opdi_final *final = (opdi_final *)opdi_alloc(sizeof *final);
+    if (!final) { return -1; }
+    final->next = NULL;
+    final->fn = fn;
+    final->user = user;
+    final->destroy = destroy;
+    final->plugin = opdi_plugin_hold((uintptr_t)fn);
+    *(engine->finals ? engine->finals_end : &engine->finals) = final;
+    engine->finals_end = &final->next;
+    return 0;
+}
+
+static void opdi_final_pop(opdi_engine *engine) {
+    opdi_final *final = engine->finals;
+    engine->finals = final->next;
+    if (final->destroy) { final->destroy(final->user); }
+    if (final->plugin) { opdi_plugin_let_go(final->plugin); }
+    opdi_free(final, sizeof *final);
+}
+static void opdi_finals_drop(opdi_engine *engine) {
+    while (engine->finals) { opdi_final_pop(engine); }
+}
+static int opdi_finals_run(opdi_engine *engine) {
+    while (engine->finals) {
+        if (engine->finals->fn(engine->finals->user) && opd_ok()) {
+            (void)opd_fail(OPD_ERROR_AUTOGRAD, "a final callback of backward failed without saying why");
+        }
+        if (!opd_ok()) { return -1; }
+        opdi_final_pop(engine);
+    }
+    return 0;
+}
+

@@ -1,0 +1,223 @@
+//== views =============================================================================================================
+//
+//  What is written into a view, its base has too.  So the base gets a node for the write (CopySlices), and every view a
+//  new history from the base's when it is asked for and the storage's version is not that of its last one.
+
+OPDI_COLD_BEGIN
+/* Fails because view view must not be written into, by how it was made, or (indirect) used after its base or another
+   view was written to; returns -1. */
+static int opdi_view_error(const opd_tensor *view, bool indirect) {
+    static const char *const why[] = {
+        "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving "
+        "both the view and the inplace either both inside the no_grad block (if you don't want the inplace to be "
+        "tracked) or both outside (if you want the inplace to be tracked).",
+        "This view is the output of a function that returns multiple views. Such functions do not allow the output "
+        "views to be modified inplace. You should replace the inplace operation by an out-of-place one.",
+        "This view was created inside a custom Function (or because an input was returned as-is) and the autograd "
+        "logic to handle view+inplace would override the custom backward associated with the custom Function, leading "
+        "to incorrect gradients. This behavior is forbidden. You can fix this by cloning the output of the custom "
+        "Function.",
+        "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your code by moving "
+        "both the view and the inplace either both inside the inference_mode block (if you don't want the inplace to "
+        "be tracked) or both outside (if you want the inplace to be tracked).",
+        "Mutating a view made by an operator which does not have a derivative implemented is forbidden."
+    };
+    const uint32_t creation = opdi_view_record_of(view)->creation;
+    const bool inference = creation == OPDI_VIEW_INFERENCE, no_grad = creation == OPDI_VIEW_NO_GRAD || !view->grad_fn;
+    const char *what = indirect ? "its base or another view of its base has been" : "is being";
+    char head[160];
+    if (view->grad_fn) {
+        snprintf(head, sizeof head, "Output %u of %.99s", view->output_nr, view->grad_fn->formula->name);
+    }
+    if (!inference && !no_grad) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "%s is a view and %s modified inplace. %s", head, what, why[creation - 1]);
+    }
+    return opd_fail(OPD_ERROR_AUTOGRAD, "%s%s created in %s mode and %s modified inplace %s. %s",
+                    view->grad_fn ? head : "A view", view->grad_fn ? " is a view of a view which was" : " was",
+                    inference ? "inference" : "no_grad", what, inference ? "in normal mode" : "with grad mode enabled",
+                    why[creation - 1]);
+}
+
+/* Writes where a view lies in its base to at: ndim, dtype (with those of OPDI_LAZY_KEYS that only one of them has),
+   bytes from the base's first element, sizes, strides; then the base's strides.  Returns how many numbers that are. */
+#define OPDI_MAX_SLICE (3 + 3 * OPD_MAX_DIMS)
+static int opdi_slice_pack(const opd_tensor *view, const opd_tensor *base, int64_t *at /*[OPDI_MAX_SLICE]*/) {
+    const size_t ndim = view->ndim;
+    at[0] = view->ndim;
+    at[1] = view->dtype | (int64_t)((view->functionality ^ base->functionality) & OPDI_LAZY_KEYS);
+    at[2] = view->data && base->data ? (int64_t)(view->data - base->data) : 0;
+    memcpy(at + 3, view->dims, 2 * ndim * sizeof *at);
+    memcpy(at + 3 + 2 * ndim, base->dims + base->ndim, (size_t)base->ndim * sizeof *at);
+    return 3 + 2 * (int)ndim + base->ndim;
+}
+
+/* Returns the part of tensor at the place at, where tensor has the geometry of at's base; NULL with an error.  Real and
+   complex tensors look at each other as pairs. */
+static opd_tensor *opdi_slice_of(opd_tensor *tensor, const int64_t *at) {
+    const opd_scalar_type dtype = (opd_scalar_type)(at[1] & (int64_t)(OPD_BIT_OF(OPD_F_CONJUGATE) - 1));
+    const bool pairs = opd_dtype_is_complex(dtype) && !opd_dtype_is_complex((opd_scalar_type)tensor->dtype);
+    int64_t sizes[OPD_MAX_DIMS + 1], strides[OPD_MAX_DIMS + 1];
+    int count = (int)at[0];
+    if (opd_dtype_is_complex((opd_scalar_type)tensor->dtype) && !opd_dtype_is_complex(dtype)) {
+        tensor = opd_view_as_real(tensor);
+        if (!tensor) { return NULL; }
+    }
+    int64_t element = (int64_t)opd_dtype_size((opd_scalar_type)tensor->dtype);
+    for (int i = 0; i < count; i++) {
+        sizes[i] = at[3 + i];
+        strides[i] = at[3 + count + i] * (pairs ? 2 : 1);
+    }
+    if (pairs) {
+        sizes[count] = 2;
+        strides[count++] = 1;
+    }
+    tensor = opd_as_strided_full(tensor, opd_ints_of(sizes, count), opd_ints_of(strides, count),
+                                 opd_value_int(opd_offset(tensor) + at[2] / element));
+    if (pairs) { tensor = opd_view_as_complex(tensor); }
+    if (tensor && (at[1] & (int64_t)OPD_BIT_OF(OPD_F_CONJUGATE))) { tensor = opd_conj_view(tensor); }
+    if (tensor && (at[1] & (int64_t)OPD_BIT_OF(OPD_F_NEGATIVE))) { tensor = opd__neg_view(tensor); }
+    return tensor;
+}
+
+static void opdi_leave_node(opd_tensor *self);
+
+/* Returns a new tensor with the memory and geometry of view, and the history of a view of base; a reference, or NULL
+   with an error. */
+static opd_tensor *opdi_view_replayed(opd_tensor *view, opd_tensor *base) {
+    int64_t at[OPDI_MAX_SLICE];
+    opd_tensor *tensor;
+    opd_value values[5];
+    (void)opdi_slice_pack(view, base, at);
+    if (at[1] != base->dtype) { return opd_keep(opdi_slice_of(base, at)); }
+    if (!(tensor = opdi_shallow_copy(view))) { return NULL; }
+    values[0] = opd_value_ints(base->dims, base->ndim);
+    values[1] = opd_value_ints(base->dims + base->ndim, base->ndim);
+    values[2] = opd_value_ints(view->dims, view->ndim);
+    values[3] = opd_value_ints(view->dims + view->ndim, view->ndim);
+    values[4] = opd_value_int(at[2] / (int64_t)opd_dtype_size((opd_scalar_type)view->dtype));
+    if (opd_autograd_record("AsStridedBackward0", opdi_as_strided_bw, &base, 1, NULL, 0, values, 5, &tensor, 1)) {
+        opdi_drop(tensor);
+        return NULL;
+    }
+    return tensor;
+}
+/* Calls opdi_view_replayed with grad mode on, whatever the thread's state is. */
+static opd_tensor *opdi_view_replay(opd_tensor *view, opd_tensor *base) {
+    opdi_thread *thread = opdi_self();
+    const opdi_state state = thread->state;
+    const int64_t mark = thread->top;
+    thread->state.no_grad = thread->state.inference = 0;
+    thread->state.include |= OPDI_DEFAULT_INCLUDE;
+    thread->state.allow |= OPDI_AUTOGRAD_BITS;
+    opd_tensor *tensor = opdi_view_replayed(view, base);
+    thread->state = state;
+    if (thread->top != mark) { opdi_scope_remove(thread, mark, thread->top); }
+    return tensor;
+}
+
+/* Refuses a view whose base has got other memory. */
+static int opdi_check_base(const opd_tensor *view) {
+    return view->storage == opdi_view_record_of(view)->base->storage ? 0
+        : opd_fail(OPD_ERROR_AUTOGRAD, "the base of a view that was modified inplace has other memory since it was "
+                   "resized or given other data; it cannot follow the view's history, nor the view its");
+}
+
+/* Gives a view whose base has lost its history a history of its own that leads nowhere; 0, or -1 with an error. */
+static int opdi_view_loose(opd_tensor *tensor) {
+    static const opdi_derivative loose = {
+        "AsStridedBackward0", opdi_as_strided_bw, /* card, plugin */ NULL, NULL,
+        /* context, once, fresh, real */ false, false, false, false};
+    opd_node *node = opdi_node_make(&loose, 0, 0, 0, &tensor, 1, 0);
+    if (!node) { return -1; }
+    opdi_attach(tensor, node, 0);
+    opdi_node_release(node);
+    return 0;
+}
+
+static opdi_mutex opdi_view_lock = OPDI_MUTEX_INIT;
+/* Gives a view a new history from its base if the memory was written since it got its last one; 0, or -1
+   with an error. */
+static int opdi_view_refresh(opd_tensor *view) {
+    opdi_view_record *record = opdi_view_record_of(view);
+    const uint32_t version = OPDI_LOAD(&view->storage->version);
+    opd_node *old = NULL;
+    opd_tensor *tensor;
+    int rc = 0;
+    if (OPDI_ACQUIRE(&record->version) == version || (!(record->base->flags & OPDI_REQUIRES_GRAD) && !view->grad_fn)) {
+        return 0;
+    }
+    if (record->creation != OPDI_VIEW_DEFAULT) { return opdi_view_error(view, true); }
+    if (opdi_check_base(view) || !(tensor = opdi_view_replay(view, record->base))) { return -1; }
+    if (!tensor->grad_fn && view->grad_fn && opdi_view_loose(tensor)) {
+        opdi_drop(tensor);
+        return -1;
+    }
+    opdi_lock(&opdi_view_lock);
+    if (record->version != version) {             /* another thread may have been first */
+        old = view->grad_fn;
+        if (old) { opdi_ref_up(&old->refs); }     /* freed outside of the lock, as hooks' pointers go with it */
+        opdi_leave_node(view);
+        view->grad_fn = tensor->grad_fn;
+        view->output_nr = tensor->output_nr;
+        OPDI_STORE(&view->flags, (uint8_t)((view->flags & ~OPDI_REQUIRES_GRAD) | (tensor->flags & OPDI_REQUIRES_GRAD)));
+        tensor->grad_fn = NULL;
+        if (view->meta && view->meta->retained && view->grad_fn) {
+            opdi_box_follow(view);
+            rc = opd_ok() ? 0 : -1;
+        }
+        OPDI_PUBLISH(&record->version, version);
+    }
+    opdi_unlock(&opdi_view_lock);
+    opdi_drop(tensor);
+    if (old) { opdi_node_release(old); }
+    return rc;
+}
+OPDI_COLD_END
+
+static int opdi_input_bw(opd_backward_call *bw);
+/* True if tensor is an input that is differentiated by and is followed by the tape outside, too; for the function it
+   is a leaf. */
+static bool opdi_diff_is_input(const opd_tensor *tensor) {
+    return tensor->grad_fn && tensor->grad_fn->formula->fn == opdi_input_bw;
+}
+/* True if node (or leaf) node is on the tape of a grad layer: an input of it, or recorded inside.  Other
+   leaves are not. */
+static bool opdi_layer_has(const opdi_layer *layer, const opd_node *node) {
+    const uintptr_t vertex = (uintptr_t)node;     /* a leaf has a bit in it */
+    for (int i = 0; i < layer->ninputs; i++) {
+        const opd_tensor *tensor = layer->inputs[i];
+        if (tensor && (tensor->grad_fn ? tensor->grad_fn == node : vertex == ((uintptr_t)tensor | OPDI_LEAF))) {
+            return tensor->grad_fn ? opdi_diff_is_input(tensor) : tensor->output_nr == layer->serial;
+        }
+    }
+    return !(vertex & OPDI_LEAF) && opdi_node_sequence(node) >= layer->since &&
+        node->sequence >> OPDI_SEQUENCE_BITS == opdi_thread_number(layer->th);
+}
+/* Returns the serial of the innermost grad layer on whose tape node is; node NULL: of the innermost grad
+   layer.  0: none. */
+static uint32_t opdi_serial_of(const opd_node *node) {
+    const opdi_layer *layer = opdi_self()->innermost.layer;
+    while (layer && (layer->kind != OPDI_LAYER_GRAD || (node && !opdi_layer_has(layer, node)))) {
+        layer = layer->outer;
+    }
+    return layer ? layer->serial : 0;
+}
+/* Refuses a write into self that autograd cannot record: into a leaf that requires grad, a view of one, or a view that
+   was made in a way that forbids it.  For grad mode, when something requires grad. */
+OPDI_SHARED int opdi_check_inplace(const opd_tensor *self) {
+    if (self->flags & OPDI_IS_VIEW) {
+        const opdi_view_record *record = opdi_view_record_of(self);
+        if (record->creation != OPDI_VIEW_DEFAULT) { return opdi_view_error(self, false); }
+        if (OPDI_UNLIKELY(self->storage != record->base->storage)) { return opdi_check_base(self); }
+        if (opdi_requires_grad(self) && (!record->base->grad_fn || opdi_diff_is_input(record->base))) {
+            return opd_fail(OPD_ERROR_AUTOGRAD, "a view of a leaf Variable that requires grad is being used in an "
+                            "in-place operation.");
+        }
+    }
+    if ((self->flags & OPDI_REQUIRES_GRAD) && (!self->grad_fn || opdi_diff_is_input(self))) {
+        return opd_fail(OPD_ERROR_AUTOGRAD,
+                        "a leaf Variable that requires grad is being used in an in-place operation.");
+    }
+    return 0;
+}
+

@@ -1,0 +1,557 @@
+//== writes ============================================================================================================
+//
+//  How a write in place comes onto the tape:
+//    opdi_autograd_inplace_kernel   writes self; tangents > opdi_forward_inplace_kernel
+//      opdi_recording_inplace_kernel  nothing requires grad > opdi_below_autograd only; otherwise, before the call
+//        opdi_check_inplace             refuses leaves, and views that must not be written
+//        opdi_inplace_args              puts a copy of self where the formula reads its old value
+//        opdi_inplace_node              makes the node; self is a view > opdi_slices_node: the base's node around it
+//        and after it                   opdi_rebase gives self the node as its history, opdi_slices_attach the base
+//      opdi_recording_writes          several are written > opdi_record > opdi_attach_missing > opdi_rebase_to
+//    opdi_version_kernel            below Autograd, counts the writes, so that saved values can tell that they are void
+
+/* Returns a copy of tensor without history that the graph being recorded knows; a reference, or NULL. */
+static opd_tensor *opdi_traced_clone(opd_tensor *tensor) {
+    opdi_thread *thread = opdi_self();
+    const opdi_state state = thread->state;
+    thread->state.allow = (state.allow & ~OPDI_AUTOGRAD_BITS) | OPD_BIT_OF(OPD_F_TRACER);
+    thread->state.forward |= OPDI_FORWARD_OFF;
+    opd_tensor *copy = opd_clone(tensor);
+    thread->state = state;
+    return copy ? opd_keep(copy) : NULL;
+}
+/* Returns a copy of tensor without history; a reference, or NULL with an error. */
+static opd_tensor *opdi_bare_copy(const opd_tensor *tensor) {
+    if (tensor->flags & OPDI_BATCHED) { return opdi_batch_clone(tensor); }
+    if (OPDI_UNLIKELY(tensor->flags & OPDI_TRACED)) { return opdi_traced_clone((opd_tensor *)(uintptr_t)tensor); }
+    opd_tensor *copy = opdi_tensor_make(tensor->dims, NULL, tensor->ndim, (opd_scalar_type)tensor->dtype,
+                                        opdi_place_of(tensor));
+    if (copy && opdi_copy(copy, tensor)) {
+        opdi_drop(copy);
+        return NULL;
+    }
+    return copy;
+}
+
+static int opdi_forward_copy(opd_tensor *copy, opd_tensor *tensor);
+/* Returns a copy of self with its history, for a formula that reads the value before the write; it belongs to the
+   scope.  NULL with an error. */
+static opd_tensor *opdi_inplace_original(opd_tensor *self) {
+    opd_tensor *tensor = opdi_bare_copy(self);
+    if (!tensor) { return NULL; }
+    if (self->grad_fn) {
+        opdi_ref_up(&self->grad_fn->refs);
+        tensor->grad_fn = self->grad_fn;
+        tensor->output_nr = self->output_nr;
+        tensor->flags |= OPDI_REQUIRES_GRAD;
+    }
+    return opdi_forward_copy(opdi_own(tensor), self) ? NULL : tensor;
+}
+
+/* Takes self off its node.  If the node had saved self as its own result, that saved value is void from now on. */
+static void opdi_leave_node(opd_tensor *self) {
+    opd_node *old = self->grad_fn;
+    if (!old) { return; }
+    if (self->own & OPDI_SAVED_BY_OWN) {
+        opd_value *ret = opdi_kept(old);          /* the saved results stand behind what is kept */
+        for (int i = 0; i < old->nkept + old->nresults; i++) {
+            if (ret[i].tag == OPD_TAG_TENSOR && ret[i].u.t == self) {
+                ret[i] = opd_value_none();
+                ret[i].n = OPDI_WRITTEN_SINCE;
+                opdi_own_forget(self);
+            }
+        }
+    }
+    self->grad_fn = NULL;
+    opdi_node_release(old);
+}
+
+/* Makes a node that has saved self as its own result keep another tensor with the same memory and history instead;
+   0, or -1. */
+static int opdi_own_replace(opd_tensor *self) {
+    opd_node *old = self->grad_fn;
+    opd_tensor *tensor;
+    for (int i = 0; old && (self->own & OPDI_SAVED_BY_OWN) && i < old->nkept + old->nresults; i++) {
+        opd_value *value = &opdi_kept(old)[i];
+        if (value->tag != OPD_TAG_TENSOR || value->u.t != self) { continue; }
+        if (!(tensor = opdi_shallow_copy(self))) { return -1; }
+        tensor->grad_fn = old;
+        tensor->output_nr = self->output_nr;
+        tensor->flags |= OPDI_REQUIRES_GRAD;
+        tensor->own = OPDI_SAVED_BY_OWN | OPDI_WEAK_NODE;
+        value->u.t = tensor;
+        opdi_own_forget(self);
+    }
+    return 0;
+}
+/* Makes self a leaf that requires no grad; 0, or -1 with an error. */
+OPDI_SHARED int opdi_detach_here(opd_tensor *self) {
+    opd_node *old = self->grad_fn;
+    if (opdi_own_replace(self)) { return -1; }
+    self->grad_fn = NULL;
+    self->flags &= (uint8_t)~OPDI_REQUIRES_GRAD;
+    if (old) { opdi_node_release(old); }
+    return 0;
+}
+
+/* Makes the node of a write into self, before the write; kept tensors that share self's memory are left out as void.
+   Returns a reference, or NULL with an error. */
+static opd_node *opdi_inplace_node(const opd_call *call, const opdi_card *card, opd_tensor *self,
+                                   const opd_value *args) {
+    opd_node *node = opdi_node_make(&card->formula, opdi_count_edges(call->op, args), card->nkept,
+                                    card->nresults, &self, 1, OPDI_NODE_ROOM);
+    if (!node) { return NULL; }
+    opdi_link_edges(node, call->op, args);
+    if (opdi_save_args(node, card, args) || (opdi_self()->innermost.packer && opdi_node_pack(node))) {
+        opdi_node_release(node);
+        return NULL;
+    }
+    for (int i = 0; i < node->nkept; i++) {       /* void after the write; may be the base, which holds node */
+        opd_value *value = &opdi_kept(node)[i], old = *value;
+        if (value->tag != OPD_TAG_TENSOR || value->u.t->storage != self->storage) { continue; }
+        *value = opd_value_none();
+        value->n = OPDI_WRITTEN_SINCE;
+        opdi_kept_drop(node, &old);
+    }
+    return node;
+}
+
+/* Lets nodes near node go of tensor, which is about to get a history that begins with node: one there that has saved
+   tensor as it was before would hold itself through it, and what it saved is void.  Edges to tensor, a leaf until now,
+   are cut likewise.  Only near nodes are looked at, since such a graph is a mistake. */
+#define OPDI_NEAR 64
+static void opdi_void_saved(const opd_node *node, opd_tensor *tensor) {
+    const opd_node *seen[OPDI_NEAR + 1], *at = node;
+    int count = 0, i = -1, j;
+    if (OPDI_LOAD(&tensor->refs) == 1) { return; }
+    for (; i < count; at = seen[++i]) {
+        opdi_edge *edge = opdi_edges(at);
+        for (int k = 0; i >= 0 && k < at->nkept + at->nresults; k++) {
+            opd_value *value = &opdi_kept(at)[k], old = *value;
+            if (value->tag == OPDI_TAG_PACKED) { opdi_parcel_forget((struct opdi_parcel *)value->u.object, tensor); }
+            if (value->tag != OPD_TAG_TENSOR || value->u.t != tensor || tensor->grad_fn == at) { continue; }
+            *value = opd_value_none();
+            value->n = OPDI_WRITTEN_SINCE;
+            opdi_kept_drop(at, &old);
+        }
+        for (int k = i < 0; k < at->nedges && count < OPDI_NEAR; k++) {   /* the first edge of node is tensor's own */
+            if (edge[k].vertex == ((uintptr_t)tensor | OPDI_LEAF)) {
+                edge[k].vertex = 0;
+                opdi_drop(tensor);
+            }
+            if (!edge[k].vertex || (edge[k].vertex & OPDI_LEAF)) { continue; }
+            for (j = 0; j < count && seen[j] != opdi_edge_node(edge[k].vertex); j++) { }
+            if (j == count) { seen[count++] = opdi_edge_node(edge[k].vertex); }
+        }
+        seen[count] = NULL;
+    }
+}
+
+/* True if the node of a write has to keep the value of result i. */
+static bool opdi_keeps_result(const opdi_card *card, const opd_value *args, int i) {
+    const int when = card->save_result_if[i];
+    return (card->save_results >> i & 1) && (when < 0 || opdi_arg_requires_grad(&args[when]));
+}
+
+/* Makes the base's node (CopySlices) for a write into its view self, whose own node is node; self is node's edge
+   `edge`. Edge 0 of the new node leads to the base and notes `edge`; what node has at 0 comes to `edge`.  Returns a
+   reference, or NULL. */
+static opd_node *opdi_slices_make(opd_tensor *self, opd_node *node, int edge) {
+    opd_tensor *base = opdi_view_record_of(self)->base;
+    int64_t at[OPDI_MAX_SLICE];
+    const opd_value geometry = opd_value_ints(at, opdi_slice_pack(self, base, at));
+    opd_node *slices = opdi_node_make(&opdi_slices_formula, node->nedges, 2, 0, &base, 1, 0);
+    if (!slices) { return NULL; }
+    opdi_ref_up(&node->refs);
+    opdi_kept(slices)->tag = OPD_TAG_OBJECT;
+    opdi_kept(slices)->u.object = node;
+    opdi_edge_to(&opdi_edges(slices)[0], base);
+    opdi_edges(slices)[0].spare = (uint32_t)edge;
+    for (int i = 1; i < node->nedges; i++) {
+        opdi_edge *to = &opdi_edges(slices)[i];
+        *to = opdi_edges(node)[i == edge ? 0 : i];
+        if (to->vertex & OPDI_LEAF) { opdi_retain(opdi_edge_leaf(to->vertex)); }
+        else if (to->vertex) { opdi_ref_up(&opdi_edge_node(to->vertex)->refs); }
+    }
+    if (opdi_keep_value(&opdi_kept(slices)[1], &geometry, true)) {
+        opdi_node_release(slices);
+        return NULL;
+    }
+    slices->saved = node->saved;
+    return slices;
+}
+/* Makes the base's node as opdi_slices_make does, and saves in node the results that the card asks for; a
+   reference, or NULL. */
+static opd_node *opdi_slices_node(const opd_call *call, const opdi_card *card, opd_tensor *self, const opd_value *args,
+                                  opd_node *node) {
+    opd_node *slices = opdi_slices_make(self, node, 0);
+    int ret = 0;
+    if (!slices) { return NULL; }
+    for (int i = 0; i < call->op->nrets; i++) {
+        opd_tensor *tensor;
+        if (!(card->save_results >> i & 1)) { continue; }
+        if (opdi_keeps_result(card, args, i)) {
+            if (!(tensor = opdi_shallow_copy(self))) {
+                opdi_node_release(slices);
+                return NULL;
+            }
+            opdi_saved_results(node)[ret] = opd_value_tensor(tensor);
+            node->saved = OPDI_SAVED;
+        }
+        ret++;
+    }
+    slices->saved = node->saved;
+    return slices;
+}
+
+/* Makes the base of view self the result of slices, after the write that node records. */
+static void opdi_slices_attach(opd_tensor *self, opd_node *slices, opd_node *node) {
+    opdi_view_record *record = opdi_view_record_of(self);
+    const uint32_t version = OPDI_LOAD(&self->storage->version);
+    opdi_leave_node(record->base);
+    opdi_void_saved(slices, record->base);
+    opdi_attach(record->base, slices, 0);
+    self->flags |= OPDI_REQUIRES_GRAD;
+    record->version = version - 1;
+    for (int i = 0; i < node->nresults; i++) { opdi_saved_results(node)[i].n = (int32_t)version; }
+}
+
+/* Makes tensor, which was written to and has edge `edge` of node, result nr of node; for a view the base gets the
+   history.  0, or -1. */
+static int opdi_rebase_to(opd_tensor *tensor, opd_node *node, int nr, int edge) {
+    opd_node *slices;
+    if (!(tensor->flags & OPDI_IS_VIEW)) {
+        opdi_leave_node(tensor);
+        opdi_void_saved(node, tensor);
+        opdi_attach(tensor, node, nr);
+        return 0;
+    }
+    if (!(slices = opdi_slices_make(tensor, node, edge))) { return -1; }
+    opdi_slices_attach(tensor, slices, node);
+    opdi_node_release(slices);
+    return 0;
+}
+
+/* Makes self the result of node after the write, and saves the results that the card asks for. */
+static void opdi_rebase(opd_call *call, const opdi_card *card, opd_tensor *self, const opd_value *args,
+                        opd_node *node) {
+    int ret = 0;
+    opdi_node_describe(node, &self);              /* squeeze_ and its like change the sizes */
+    opdi_leave_node(self);
+    opdi_void_saved(node, self);
+    opdi_attach(self, node, 0);
+    if (self->flags & OPDI_IS_VIEW) {             /* it was given another geometry */
+        opdi_view_record_of(self)->version = OPDI_LOAD(&self->storage->version);
+    }
+    for (int i = 0; i < call->op->nrets; i++) {
+        if (!(card->save_results >> i & 1)) { continue; }
+        if (!opdi_keeps_result(card, args, i)) {
+            ret++;
+            continue;
+        }
+        opdi_saved_results(node)[ret++] = opdi_keep_result(self);
+        self->own |= OPDI_SAVED_BY_OWN;
+        node->saved = OPDI_SAVED;
+    }
+}
+
+/* Refuses writes of a recorded call into arguments other than the first that autograd cannot record; 0, or -1
+   with an error. */
+OPDI_NOINLINE static int opdi_check_written(const opd_call *call) {
+    const opd_op *op = call->op;
+    const uint64_t back = opdi_written_returned(op);
+    for (uint64_t mask = op->written_args & ~(uint64_t)1; mask; mask &= mask - 1) {
+        const int i = opdi_low_bit(mask);
+        const opd_value *value = &call->args[i];
+        opd_tensor *tensor = value->tag == OPD_TAG_TENSOR ? value->u.t : NULL;
+        if (!opdi_arg_requires_grad(value) && !(tensor && (opdi_requires_grad(tensor) || (back >> i & 1)))) {
+            continue;
+        }
+        if (tensor && opdi_check_inplace(tensor)) { return -1; }
+        if (!tensor || !(back >> i & 1)) {
+            return opd_fail(OPD_ERROR_AUTOGRAD, "%s writes its argument '%s', which requires grad; autograd records "
+                            "writes into %s", op->name, op->schema->args[i].name,
+                            tensor ? "the first argument and those that are returned only" : "single tensors only");
+        }
+        if (op->schema->args[i].keyword_only) {
+            return opd_fail(OPD_ERROR_AUTOGRAD, "%s(): functions with out=... arguments don't support automatic "
+                            "differentiation, but one of the arguments requires grad.", op->schema->name);
+        }
+        if ((tensor->flags & OPDI_IS_VIEW) && op->nrets > 1) {
+            return opd_fail(OPD_ERROR_AUTOGRAD, "Functions which modify views in-place must return a single Variable "
+                            "(%s, argument '%s')", op->name, op->schema->args[i].name);
+        }
+    }
+    if (op->nrets || (op->written_args & 1)) { return 0; }
+    return opd_fail(OPD_ERROR_AUTOGRAD, "%s writes its argument '%s' and does not return it, so that no gradient can "
+                    "flow through it, but one of its arguments requires grad; return it, or say "
+                    "OPD_NOT_DIFFERENTIABLE", op->name, op->schema->args[opdi_low_bit(op->written_args)].name);
+}
+
+/* Copies the call's arguments to args; where the formula reads memory that the call writes and returns, puts copies
+   with the values before the call.  0, or -1 with an error. */
+static int opdi_written_args(const opd_call *call, const opdi_card *card, opd_value *args) {
+    const uint64_t back = opdi_written_returned(call->op);
+    memcpy(args, call->args, (size_t)call->op->nargs * sizeof *args);
+    for (uint64_t word = back; word; word &= word - 1) {
+        const opd_value *written = &call->args[opdi_low_bit(word)];
+        for (uint64_t mask = written->tag == OPD_TAG_TENSOR ? card->save_args : 0; mask; mask &= mask - 1) {
+            const int i = opdi_low_bit(mask), when = card->save_if[i];
+            opd_value *value = &args[i];
+            if (when >= 0 && !opdi_arg_requires_grad(&call->args[when])) { continue; }
+            for (int32_t k = 0; value->tag == OPD_TAG_TENSORS && k < value->n; k++) {
+                if (!value->u.tensors[k] || !opdi_same_memory(value->u.tensors[k], written->u.t)) { continue; }
+                return opd_fail(OPD_ERROR_AUTOGRAD,
+                                "%s writes a tensor that its list '%s' holds too, which autograd needs as it was",
+                                call->op->name, call->op->schema->args[i].name);
+            }
+            if (value->tag != OPD_TAG_TENSOR || !opdi_same_memory(value->u.t, written->u.t)) { continue; }
+            if (!value->u.t->grad_fn && (value->u.t->flags & OPDI_REQUIRES_GRAD)) {
+                return opd_fail(OPD_ERROR_AUTOGRAD, "%s writes into the memory of its argument '%s', a leaf that "
+                                "requires grad and that autograd needs as it was", call->op->name,
+                                call->op->schema->args[i].name);
+            }
+            if (!(value->u.t = opdi_inplace_original(value->u.t))) { return -1; }
+        }
+    }
+    return 0;
+}
+
+/* Runs and records a call that writes other arguments than the first, or several: each that comes back is a result
+   of the node. */
+OPDI_NOINLINE static int opdi_recording_writes(opd_call *call, const opdi_card *card) {
+    opd_value args[OPD_MAX_ARGS];
+    const opd_value *given = call->args;
+    opd_tensor *first = (call->op->written_args & 1) && given->tag == OPD_TAG_TENSOR ? given->u.t : NULL;
+    if ((first && opdi_check_inplace(first)) || opdi_check_written(call)) { return -1; }
+    if (first && (first->flags & OPDI_IS_VIEW) && call->op->nrets > 1) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "Functions which modify views in-place must return a single Variable (%s, "
+                        "argument '%s')", call->op->name, call->op->schema->args[0].name);
+    }
+    if (card->desc.backward != opd_not_differentiable && opdi_written_args(call, card, args)) { return -1; }
+    call->th->state.allow &= ~OPDI_AUTOGRAD_BITS;
+    if (opdi_below_autograd(call)) { return -1; }
+    if (card->desc.backward == opd_not_differentiable) { return 0; }
+    return opdi_unalias_results(call) ? -1 : opdi_record(call, card, &card->formula, args);
+}
+
+/* Copies the call's arguments to args; where the formula reads self, puts a copy with the value before the write.
+   0, or -1. */
+static int opdi_inplace_args(const opd_call *call, const opdi_card *card, opd_tensor *self, opd_value *args) {
+    opd_tensor *original = NULL;
+    memcpy(args, call->args, (size_t)call->op->nargs * sizeof *args);
+    for (uint64_t mask = card->save_args; mask; mask &= mask - 1) {
+        int i = opdi_low_bit(mask), when = card->save_if[i];
+        if (when >= 0 && !opdi_arg_requires_grad(&call->args[when])) { continue; }
+        for (int32_t k = 0; args[i].tag == OPD_TAG_TENSORS && k < args[i].n; k++) {
+            if (args[i].u.tensors[k] != self) { continue; }
+            return opd_fail(OPD_ERROR_AUTOGRAD,
+                            "%s writes a tensor that its list '%s' holds too, which autograd needs as it was",
+                            call->op->name, call->op->schema->args[i].name);
+        }
+        if (args[i].tag != OPD_TAG_TENSOR || args[i].u.t != self) { continue; }
+        if (!original && !(original = opdi_inplace_original(self))) { return -1; }
+        args[i].u.t = original;
+    }
+    return 0;
+}
+
+/* True if the view self still lies where `was` (of opdi_slice_pack) says. */
+static bool opdi_slice_same(const opd_tensor *self, const opd_value *was) {
+    int64_t now[OPDI_MAX_SLICE];
+    const int count = opdi_slice_pack(self, opdi_view_record_of(self)->base, now);
+    return count == was->n && memcmp(now, was->u.ints, (size_t)count * sizeof *now) == 0;
+}
+
+/* Runs and records a call that writes self: the functional formula's node is tied to self afterwards, or to the base of
+   which self is a view. */
+static int opdi_recording_inplace_kernel(opd_call *call, const opdi_card *card, opd_tensor *self) {
+    opd_value args[OPD_MAX_ARGS];
+    const int ndim = self ? self->ndim : 0;
+    opd_node *node, *other = NULL;
+    if (!opdi_call_flags(call)) { return opdi_below_autograd(call); }
+    if (OPDI_UNLIKELY(call->op->written_args > 1) && card->desc.backward &&
+        card->desc.backward != opd_not_differentiable && (opdi_written_returned(call->op) & ~(uint64_t)1)) {
+        return opdi_refresh_args(call) ? -1 : opdi_recording_writes(call, card);
+    }
+    if ((self && opdi_check_inplace(self)) || (call->op->written_args > 1 && opdi_check_written(call)) ||
+        (OPDI_UNLIKELY(card->constant_args) && opdi_check_constant(call, card))) { return -1; }
+    if (!self || !card->desc.backward || card->desc.backward == opd_not_differentiable) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "%s is not differentiable, but one of its arguments requires grad",
+                        call->op->name);
+    }
+    if (opdi_refresh_args(call) || opdi_inplace_args(call, card, self, args) ||
+        !(node = opdi_inplace_node(call, card, self, args))) {
+        return -1;
+    }
+    /* a view that is only given another geometry changes nothing in its base */
+    if ((self->flags & OPDI_IS_VIEW) && !(card->desc.tags & OPD_OPTAG_INPLACE_VIEW) &&
+        !(other = opdi_slices_node(call, card, self, args, node))) {
+        opdi_node_release(node);
+        return -1;
+    }
+    call->th->state.allow &= ~OPDI_AUTOGRAD_BITS;
+    int rc = opdi_below_autograd(call);
+    if (rc == 0 && self->ndim > ndim + OPDI_NODE_ROOM) {
+        rc = opd_fail(OPD_ERROR_AUTOGRAD, "%s adds more than %d dimensions to its argument", call->op->name,
+                      OPDI_NODE_ROOM);
+    }
+    if (rc == 0 && other && opdi_slice_same(self, &opdi_kept(other)[1])) { opdi_slices_attach(self, other, node); }
+    else if (rc == 0) { opdi_rebase(call, card, self, args, node); }
+    if (rc == 0 && opdi_self()->innermost.packer) { rc = opdi_node_pack(node); }
+    opdi_node_release(node);
+    if (other) { opdi_node_release(other); }
+    return rc;
+}
+#endif
+
+OPDI_COLD_BEGIN
+
+#if defined(OPDI_CORE)
+
+/* The formula of nodes that are recorded by hand, with its name. */
+typedef struct opdi_hand { opdi_derivative formula; struct opdi_hand *next; size_t bytes; } opdi_hand;
+static opdi_hand *opdi_hands;                     /* one for each (name, function): few, kept */
+
+static opdi_hand *opdi_hand_known(const char *name, opd_backward_fn fn, bool context, bool once) {
+    opdi_hand *hand = OPDI_ACQUIRE(&opdi_hands);
+    while (hand && (hand->formula.fn != fn || hand->formula.context != context || hand->formula.once != once ||
+                    strcmp(hand->formula.name, name) != 0)) { hand = hand->next; }
+    return hand;
+}
+/* Returns the formula for a name and function, made at their first use and kept; NULL without memory. */
+static const opdi_derivative *opdi_hand_formula(const char *name, opd_backward_fn fn, bool context, bool once) {
+    const size_t size = strlen(name) + 1;
+    opdi_hand *hand = opdi_hand_known(name, fn, context, once);
+    if (hand) { return &hand->formula; }
+    opdi_lock(&opdi_registry.lock);
+    hand = opdi_hand_known(name, fn, context, once);
+    if (!hand) {
+        hand = (opdi_hand *)opdi_alloc(sizeof *hand + size);
+        if (hand) {
+            memset(hand, 0, sizeof *hand);
+            hand->bytes = sizeof *hand + size;
+            hand->formula.name = (const char *)memcpy(hand + 1, name, size);
+            hand->formula.fn = fn;
+            hand->formula.plugin = opdi_plugin_at((uintptr_t)fn);
+            hand->formula.context = context;
+            hand->formula.once = once;
+            hand->next = opdi_hands;
+            OPDI_PUBLISH(&opdi_hands, hand);
+        }
+    }
+    opdi_unlock(&opdi_registry.lock);
+    return hand ? &hand->formula : NULL;
+}
+/* Frees the formulas of a plug-in that nobody can be inside of.  Under the registry's lock. */
+static void opdi_hands_forget(const opd_plugin *plugin) {
+    opdi_hand **hands = &opdi_hands;
+    while (*hands) {
+        opdi_hand *old = *hands;
+        if (old->formula.plugin != plugin) {
+            hands = &old->next;
+            continue;
+        }
+        *hands = old->next;
+        opdi_free(old, old->bytes);
+    }
+}
+
+/* Checks the arguments of opd_autograd_record, then makes the node and ties the results to it, if an input requires
+   grad.  A result that is saved too makes no cycle. */
+static int opdi_record_by_hand(const char *name, opd_backward_fn backward, opd_tensor *const *inputs, int ninputs,
+                               opd_tensor *const *saved, int nsaved, const opd_value *values, int nvalues,
+                               opd_tensor *const *results, int nresults) {
+    bool wanted = false;
+    if (!opd_ok()) { return -1; }
+    if (!name || !backward || ninputs < 0 || nsaved < 0 || nvalues < 0 || nsaved + nvalues > 255 || nresults < 1) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_autograd_record: a name, a formula and a result are needed, "
+                        "and at most 255 saved tensors and values");
+    }
+    if ((ninputs && !inputs) || (nsaved && !saved) || (nvalues && !values) || !results) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_autograd_record: an array is NULL");
+    }
+    for (int i = 0; i < nvalues; i++) {
+        if (values[i].tag == OPD_TAG_TENSOR && !values[i].u.t) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "opd_autograd_record: value %d is a NULL tensor", i);
+        }
+    }
+    for (int i = 0; i < ninputs && !opdi_self()->state.no_grad; i++) {
+        if (inputs[i] && opdi_refresh(inputs[i])) { return -1; }
+        wanted = wanted || opdi_requires_grad(inputs[i]);
+    }
+    if (!wanted) { return 0; }
+    for (int i = 0; i < nresults; i++) {
+        if (results[i] && (results[i]->flags & OPDI_REQUIRES_GRAD)) {
+            return opd_fail(OPD_ERROR_AUTOGRAD, "opd_autograd_record: result %d has a history already; "
+                            "call the operator below the Autograd keys", i);
+        }
+    }
+    for (int i = 0; i < nsaved * nsaved; i++) {
+        int first = i / nsaved, second = i % nsaved;
+        if (first < second && saved[first] && saved[first] == saved[second]) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "opd_autograd_record: saved %d and %d are one tensor", first, second);
+        }
+    }
+    const opdi_derivative *formula = opdi_hand_formula(name, backward, false, false);
+    opd_node *node = formula ? opdi_node_make(formula, ninputs, nsaved + nvalues, 0, results, nresults, 0) : NULL;
+    if (!node) { return -1; }
+    for (int i = 0; i < ninputs; i++) { opdi_edge_to(&opdi_edges(node)[i], inputs[i]); }
+    for (int i = 0; i < nsaved; i++) {
+        const opd_value value = opd_value_tensor(saved[i]);
+        int k;
+        for (k = 0; k < nresults && saved[i] != results[k]; k++) { }
+        if (saved[i] && k < nresults) { opdi_kept(node)[i] = opdi_keep_result(saved[i]); }
+        else if (saved[i] && opdi_keep_value(&opdi_kept(node)[i], &value, true)) {
+            opdi_node_release(node);
+            return -1;
+        }
+        node->saved = OPDI_SAVED;
+    }
+    for (int i = 0; i < nvalues; i++) {
+        if (opdi_keep_value(&opdi_kept(node)[nsaved + i], &values[i], true)) {
+            opdi_node_release(node);
+            return -1;
+        }
+    }
+    for (int i = 0; i < nresults; i++) { opdi_attach(results[i], node, i); }
+    for (int i = 0; i < nsaved; i++) {            /* a result that is saved makes no cycle */
+        if (saved[i] && saved[i]->grad_fn == node) { saved[i]->own |= OPDI_SAVED_BY_OWN; }
+    }
+    int i = opdi_self()->innermost.packer ? opdi_node_pack(node) : 0;
+    opdi_node_release(node);
+    return i;
+}
+
+static int opdi_forward_record(const opdi_derivative *formula, opd_tensor *const *inputs, int ninputs,
+                               opd_tensor *const *saved, int nsaved, const opd_value *values, int nvalues,
+                               opd_tensor *const *results, int nresults);
+int opd_autograd_record(const char *name, opd_backward_fn backward, opd_tensor *const *inputs, int ninputs,
+                        opd_tensor *const *saved, int nsaved, const opd_value *values, int nvalues,
+                        opd_tensor *const *results, int nresults) {
+    const opd_value list = opd_value_tensors(inputs, ninputs);
+    int rc = opdi_any_dead(inputs, ninputs, "opd_autograd_record") ||
+        opdi_any_dead(saved, nsaved, "opd_autograd_record") ||
+        opdi_any_dead(results, nresults, "opd_autograd_record") ||
+        opdi_any_dead_value(values, nvalues, "opd_autograd_record") ? -1
+        : opdi_record_by_hand(name, backward, inputs, ninputs, saved, nsaved, values, nvalues, results, nresults);
+    if (rc || opdi_self()->state.forward != OPDI_FORWARD_OPEN || !opdi_level_of(&list, 1)) { return rc; }
+    const opdi_derivative *formula = opdi_hand_formula(name, backward, false, false);
+    if (!formula) { return -1; }
+    return opdi_forward_record(formula, inputs, ninputs, saved, nsaved, values, nvalues, results, nresults);
+}
+
+struct opd_backward_call {
+    opd_node *node;
+    opd_node *base;                               /* the CopySlices node that keeps it; NULL: the engine runs node */
+    opd_tensor **grads;                           /* one for each forward result; NULL: undefined */
+    opd_tensor **out;                             /* one for each edge, references */
+    opd_value *fetched;                           /* kept values that are not as they were kept; NULL: there are none */
+    bool plain;                                   /* the formula is run as it is written, also for complex numbers */
+    bool undefined;                               /* the formula has seen that the gradient of a result is NULL */
+};
+
+static int opdi_forward_function(opd_context *ctx);
+#endif
+OPDI_COLD_END
+

@@ -1,0 +1,120 @@
+//== arenas ============================================================================================================
+
+/* A bump allocator: many small things that live and die together.  All zero is an empty arena. */
+typedef struct opdi_arena_block {
+    struct opdi_arena_block *next;
+    size_t size;                                  /* as handed to opdi_alloc */
+} opdi_arena_block;
+
+typedef struct opdi_arena {
+    opdi_arena_block *blocks;                     /* newest first */
+    char *at, *end;                               /* free part of the newest */
+} opdi_arena;
+
+/* True makes every piece a block of its own, so that a test can let each of them fail. */
+#if !defined(OPDI_ARENA_TIGHT)
+#define OPDI_ARENA_TIGHT 0
+#endif
+
+#if defined(OPDI_CORE)
+
+/* Takes a new block with room for count bytes.  0, or -1 with the error recorded. */
+static int opdi_arena_grow(opdi_arena *arena, size_t count) {
+    const size_t head = sizeof(opdi_arena_block);
+    size_t size = count < 1024 - head - 8 ? 1024 : count + head + 8;
+    if (size < count) {
+        return opd_fail(OPD_ERROR_MEMORY, "out of memory: %llu bytes asked for", (unsigned long long)count);
+    }
+    opdi_arena_block *block = (opdi_arena_block *)opdi_alloc(size);
+    if (block == NULL) { return -1; }
+    block->next = arena->blocks;
+    block->size = size;
+    arena->blocks = block;
+    arena->at = (char *)block + head;
+    arena->end = (char *)block + size;
+    return 0;
+}
+
+/* Returns size bytes of the arena, aligned to 8, not cleared; NULL with the error recorded when memory is out. */
+static void *opdi_arena_alloc(opdi_arena *arena, size_t size) {
+    size_t pad = (size_t)(0u - (uintptr_t)arena->at) & 7u;
+    if (OPDI_UNLIKELY(OPDI_ARENA_TIGHT || arena->at == NULL || (size_t)(arena->end - arena->at) < pad ||
+                      (size_t)(arena->end - arena->at) - pad < size)) {
+        if (opdi_arena_grow(arena, size) < 0) { return NULL; }
+        pad = (size_t)(0u - (uintptr_t)arena->at) & 7u;
+    }
+    void *memory = arena->at + pad;
+    arena->at += pad + size;
+    return memory;
+}
+
+/* Returns a zero-terminated copy of length bytes in the arena, without padding in front; NULL with
+   the error recorded. */
+static char *opdi_arena_copy(opdi_arena *arena, const char *text, size_t length) {
+    if (OPDI_UNLIKELY(OPDI_ARENA_TIGHT || arena->at == NULL || (size_t)(arena->end - arena->at) <= length)) {
+        if (length == SIZE_MAX || opdi_arena_grow(arena, length + 1) < 0) { return NULL; }
+    }
+    char *at = arena->at;
+    arena->at += length + 1;
+    if (length > 0) { memcpy(at, text, length); }
+    at[length] = 0;
+    return at;
+}
+
+static void opdi_arena_free(opdi_arena *arena) {
+    opdi_arena_block *block = arena->blocks;
+    while (block != NULL) {
+        opdi_arena_block *next = block->next;
+        opdi_free(block, block->size);
+        block = next;
+    }
+    arena->blocks = NULL;
+    arena->at = arena->end = NULL;
+}
+
+/* Pointers in the order in which they were found, and a table that finds them again. */
+typedef struct opdi_found { uintptr_t *at; int64_t count, cap; int64_t *table; } opdi_found;
+
+static int64_t opdi_found_slot(const opdi_found *found, uintptr_t p) {
+    const uint64_t mask = (uint64_t)(2 * found->cap - 1);
+    uint64_t hash = (uint64_t)p * 0x9e3779b97f4a7c15u;
+    for (hash = (hash ^ hash >> 29) & mask; found->table[hash] >= 0 && found->at[found->table[hash]] != p;
+         hash = (hash + 1) & mask) { }
+    return (int64_t)hash;
+}
+static void opdi_found_free(opdi_found *found) {
+    opdi_free(found->at, (size_t)found->cap * sizeof *found->at);
+    opdi_free(found->table, (size_t)(2 * found->cap) * sizeof *found->table);
+}
+/* Makes room for twice as many addresses in found; returns 0, or -1 with found as it was. */
+static int opdi_found_grow(opdi_found *found) {
+    opdi_found big;
+    big.count = found->count;
+    big.cap = found->cap ? 2 * found->cap : 64;
+    big.at = (uintptr_t *)opdi_alloc((size_t)big.cap * sizeof *big.at);
+    big.table = big.at ? (int64_t *)opdi_alloc((size_t)(2 * big.cap) * sizeof *big.table) : NULL;
+    if (!big.table) {
+        opdi_free(big.at, (size_t)big.cap * sizeof *big.at);
+        return -1;
+    }
+    for (int64_t i = 0; i < 2 * big.cap; i++) { big.table[i] = -1; }
+    for (int64_t i = 0; i < found->count; i++) {
+        big.at[i] = found->at[i];
+        big.table[opdi_found_slot(&big, found->at[i])] = i;
+    }
+    opdi_found_free(found);
+    *found = big;
+    return 0;
+}
+/* Returns the number of p, which is added when it is new; -1 with an error. */
+static int64_t opdi_found_add(opdi_found *found, uintptr_t p) {
+    if (found->count == found->cap && opdi_found_grow(found)) { return -1; }
+    int64_t slot = opdi_found_slot(found, p);
+    if (found->table[slot] < 0) {
+        found->at[found->count] = p;
+        found->table[slot] = found->count++;
+    }
+    return found->table[slot];
+}
+#endif
+

@@ -1,0 +1,130 @@
+//== errors ============================================================================================================
+
+#if defined(OPDI_CORE)
+
+bool opd_ok(void) { return opdi_self()->error == OPD_OK; }
+#endif
+
+OPDI_COLD_BEGIN
+#if defined(OPDI_CORE)
+
+opd_code opd_error_code(void) { return opdi_self()->error; }
+const char *opd_error_message(void) {
+    opdi_thread *thread = opdi_self();
+    return thread->error != OPD_OK ? thread->message : "";
+}
+void opd_error_clear(void) { opdi_self()->error = OPD_OK; }
+
+static const char *opdi_call_name(const opd_call *call);
+static opdi_thread *opdi_call_thread(const opd_call *call);
+
+/* True when p lies on the stack that the system gave this thread; stacks of coroutines and of signals are others. */
+static bool opdi_on_own_stack(opdi_thread *thread, uintptr_t p) {
+#if defined(OPDI_STACK_KNOWN)
+    pthread_attr_t attr;
+    void *low = NULL;
+    size_t size = 0;
+    if (!thread->stack_low && pthread_getattr_np(pthread_self(), &attr) == 0) {
+        if (pthread_attr_getstack(&attr, &low, &size)) { size = 0; }
+        thread->stack_low = (uintptr_t)low;
+        thread->stack_bytes = size;
+        (void)pthread_attr_destroy(&attr);
+    }
+#endif
+    return p - thread->stack_low < thread->stack_bytes;
+}
+/* True when an exception or a longjmp has left the kernel of th->current: its frame does not lie above `here`, which is
+   live, or is written over.  What is on other stacks is not looked at. */
+static bool opdi_is_left_at(opdi_thread *thread, const volatile void *here) {
+#if defined(OPDI_SANITIZED)                       /* frames may be anywhere */
+    (void)thread;
+    (void)here;
+    return false;
+#else
+    const opd_call *const call = thread->current;
+    return call && opdi_on_own_stack(thread, (uintptr_t)call) &&
+           (opdi_call_thread(call) != thread ||
+            ((uintptr_t)call <= (uintptr_t)here && opdi_on_own_stack(thread, (uintptr_t)here)));
+#endif
+}
+/* True when an exception or a longjmp has left the kernel of th->current, asked out of line: what is live is above the
+   frame of this function. */
+OPDI_NOINLINE static bool opdi_is_left(opdi_thread *thread) {
+    const volatile char here = 0;
+    return opdi_is_left_at(thread, &here);
+}
+/* Forgets the call that an exception or a longjmp has left, and what the dispatcher had set for it.  Returns -1
+   with an error. */
+OPDI_NOINLINE static int opdi_forget_left(opdi_thread *thread) {
+    thread->current = NULL;
+    thread->planned = NULL;
+    thread->run = 0;
+    thread->left = true;
+    thread->state.include = OPDI_DEFAULT_INCLUDE;
+    thread->state.allow = OPDI_DEFAULT_ALLOW | (thread->state.autocast ? OPD_BIT_OF(OPD_F_AUTOCAST) : 0);
+    thread->state.no_grad = 0;
+    return opd_fail(OPD_ERROR_KERNEL, "an exception or a longjmp has left a kernel, which has to return (in C++ "
+                    "OPD_CATCH(kernel) makes errors of exceptions); included and excluded keys and grad mode are now "
+                    "what they are in the beginning");
+}
+
+/* Takes "name: ", of that length, away from the front of a message where what follows begins with the name, too. */
+static void opdi_name_once(char *message, int length) {
+    const char *const rest = message + length;
+    const size_t name = (size_t)length - 2;
+    if (strncmp(rest, message, name) == 0 && rest[name] && strchr(" :(.,'", rest[name])) {
+        memmove(message, rest, strlen(rest) + 1);
+    }
+}
+
+int opd_fail(opd_code code, const char *format, ...) {
+    opdi_thread *thread = opdi_self();
+    va_list ap;
+    int count = 0;
+    if (thread->error != OPD_OK) { return -1; }   /* the first one sticks */
+    if (thread->current && opdi_is_left(thread)) { return opdi_forget_left(thread); }
+    if (thread->current) {
+        count = snprintf(thread->message, sizeof thread->message, "%s: ", opdi_call_name(thread->current));
+    }
+    if (count < 0 || count >= (int)sizeof thread->message) { count = 0; }
+    va_start(ap, format);
+    vsnprintf(thread->message + count, sizeof thread->message - (size_t)count, format, ap);
+    va_end(ap);
+    if (count > 0) { opdi_name_once(thread->message, count); }
+    thread->error = code == OPD_OK ? OPD_ERROR_USER : code;
+    return -1;
+}
+
+/* The error code for a failure of the C library: OPD_ERROR_MEMORY when errno says that memory is
+   out, else `otherwise`. */
+static opd_code opdi_errno_code(opd_code otherwise) { return errno == ENOMEM ? OPD_ERROR_MEMORY : otherwise; }
+
+/* Appends to the text of the pending error, but no place of a function, " [in the ...]", that it names already.
+   Returns -1. */
+static int opdi_fail_more(const char *format, ...) OPD_PRINTF_LIKE(1, 2);
+static int opdi_fail_more(const char *format, ...) {
+    opdi_thread *thread = opdi_self();
+    size_t length = strlen(thread->message);
+    char *more = thread->message + length;
+    va_list ap;
+    va_start(ap, format);
+    vsnprintf(more, sizeof thread->message - length, format, ap);
+    va_end(ap);
+    const char *said = strstr(thread->message, more);
+    if (said && said < more && strncmp(more, " [in the ", 9) == 0) { *more = 0; }
+    return -1;
+}
+
+int opd_error_mark(void) { return opdi_self()->error == OPD_OK ? 1 : 0; }
+
+opd_code opd_error_rewind(int mark) {
+    opdi_thread *thread = opdi_self();
+    opd_code code = thread->error;
+    if (!mark) { return OPD_OK; }                 /* it was pending before */
+    thread->error = OPD_OK;
+    return code;
+}
+#endif
+
+OPDI_COLD_END
+

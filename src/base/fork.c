@@ -1,0 +1,152 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>fork         a thread or the program ends, or the program forks
+//
+//  What ends reports the error that is pending and gives back what it holds.  The child of a fork has one thread, and
+//  whatever others were amid is whole: all locks are taken before, and free after.
+//----------------------------------------------------------------------------------------------------------------------
+
+OPDI_COLD_BEGIN
+#if defined(OPDI_CORE)
+
+/* Ends a thread: reports and gives back what it forgot, and takes its state off the list. */
+OPD_UNUSED static void opdi_thread_end(void *arg) {
+    opdi_thread *thread = (opdi_thread *)arg;
+    opdi_thread_self = thread;
+    opdi_report_pending(thread);
+    opdi_observers_leave(thread);
+    opdi_scope_unwind(thread, 0);
+    while (thread->innermost.level) { opdi_level_end(thread); }
+    if (thread->handles) { OPD_FREE(thread->handles); }
+    thread->handles = NULL;
+    thread->cap = 0;
+    opdi_cache_drain(thread);
+    opdi_live_flush(thread);
+    opdi_lock(&opdi_threads_lock);
+    for (opdi_thread **threads = &opdi_all_threads; *threads; threads = &(*threads)->next) {
+        if (*threads == thread) {
+            *threads = thread->next;
+            break;
+        }
+    }
+    opdi_gone_allocations += thread->allocations;
+    opdi_unlock(&opdi_threads_lock);
+    opdi_thread_self = NULL;
+    if (thread != &opdi_main_thread) { OPD_FREE(thread); }
+    else {
+        memset(thread, 0, sizeof *thread);
+        OPDI_PUBLISH(&opdi_main_taken, 0);
+    }
+}
+
+int opd_finish(void) {
+    opdi_thread *thread = opdi_self();
+    if (thread->current && opdi_is_left(thread)) { (void)opdi_forget_left(thread); }
+    if (thread->left) {
+        thread->inside = 0;
+        thread->left = false;
+    }
+    int failed = thread->error != OPD_OK;
+    opdi_report_pending(thread);
+    opdi_gone_give_back();
+    opdi_scope_unwind(thread, 0);
+    while (thread->innermost.level) { opdi_level_end(thread); }
+    thread->scope_depth = 0;
+    thread->scope_mark = 0;
+    return failed;
+}
+#endif
+OPDI_COLD_END
+
+#if defined(OPDI_CORE)
+#if !defined(OPD_NO_THREADS)
+OPDI_COLD_BEGIN
+#if !defined(OPDI_OPERATORS)
+extern OPDI_SHARED opdi_mutex opdi_generator_lock;
+#endif
+static opdi_mutex *const opdi_fork_locks[] = {
+    &opdi_registry.start, &opdi_registry.lock, &opdi_threads_lock, &opdi_log.lock, &opdi_key_lock,
+#if !defined(OPD_NO_CACHE)
+    &opdi_large.lock,
+#endif
+    &opdi_meta_lock, &opdi_backend_lock, &opdi_own_lock, &opdi_view_lock, &opdi_accumulate_lock, &opdi_dual_lock,
+#if !defined(OPD_NO_GRAPHS)
+    &opdi_plan_lock,
+#endif
+#if !defined(OPD_NO_PROFILER)
+    &opdi_profiler.lock,
+#endif
+#if !defined(OPD_NO_AUTOCAST)
+    &opdi_autocasts.lock, &opdi_casts.lock,
+#endif
+#if !defined(OPD_NO_COLLECTIVES)
+    &opdi_groups.lock,
+#endif
+    &opdi_hooks_lock, &opdi_mutation_lock, &opdi_checkpoint_lock, &opdi_generator_lock};
+enum { OPDI_FORK_LOCKS = (int)(sizeof opdi_fork_locks / sizeof *opdi_fork_locks) };
+static uint32_t opdi_fork_held;                   /* a bit for each that is ours while the process forks */
+
+static void opdi_fork_release(void) {
+    const uint32_t held = opdi_fork_held;
+    opdi_fork_held = 0;                           /* before another thread that forks may have them */
+    for (int i = OPDI_FORK_LOCKS; i-- > 0;) { if (held >> i & 1) { opdi_unlock(opdi_fork_locks[i]); } }
+}
+/* Takes all locks before a fork, in no order: who finds one taken gives back what it has.  One that this thread holds
+   itself, or somebody holds for seconds, is left out: that may be the lock of blocks that run. */
+static void opdi_fork_prepare(void) {
+    const int most = 1000000;                     /* turns: a second or more */
+    uint32_t held = 0, all = ~(uint32_t)0;
+    int i;
+    if (OPDI_LOAD(&opdi_registry.starter) == opdi_thread_self && opdi_thread_self) { all &= ~(uint32_t)1; }
+    for (int tries = 1; tries <= most; tries++) {
+        for (i = 0; i < OPDI_FORK_LOCKS; i++) {
+            if (!(all >> i & 1)) { continue; }
+            if (pthread_mutex_trylock(opdi_fork_locks[i]) == 0) {
+                held |= (uint32_t)1 << i;
+                continue;
+            }
+            if (tries == most) { continue; }
+            while (i-- > 0) { if (held >> i & 1) { opdi_unlock(opdi_fork_locks[i]); } }
+            held = 0;
+            (void)sched_yield();
+            break;
+        }
+        if (i == OPDI_FORK_LOCKS) { break; }
+    }
+    opdi_fork_held = held;
+}
+/* Tidies up in the child: threads that are not there any more are in no call and hold nothing. */
+static void opdi_fork_child(void) {
+    const opdi_mutex fresh = OPDI_MUTEX_INIT;
+    opdi_thread *const self = opdi_thread_self;
+    const bool starts = self && OPDI_LOAD(&opdi_registry.starter) == self;
+    for (opdi_thread *thread = opdi_all_threads; thread; thread = thread->next) {
+        if (thread != self) { OPDI_PUBLISH(&thread->inside, 0); }
+    }
+    opdi_all_threads = self;
+    if (self) {
+        self->next = NULL;
+        self->observe_lock = fresh;
+    }
+#if !defined(OPD_NO_PROFILER)
+    if (opdi_profiler.running) { opdi_profiler.running->lock = fresh; }
+#endif
+    for (int i = starts; i < OPDI_FORK_LOCKS; i++) {
+        if (!(opdi_fork_held >> i & 1)) { (void)pthread_mutex_init(opdi_fork_locks[i], NULL); }
+    }
+    if (!starts) {
+        OPDI_STORE(&opdi_registry.starter, (opdi_thread *)NULL);
+        OPDI_PUBLISH(&opdi_registry.making, 0);
+    }
+    opdi_fork_release();
+}
+#if defined(_WIN32)
+static void opdi_fork_watch(void) {
+    (void)opdi_fork_prepare;
+    (void)opdi_fork_child;
+}
+#else
+static void opdi_fork_watch(void) { (void)pthread_atfork(opdi_fork_prepare, opdi_fork_release, opdi_fork_child); }
+#endif
+OPDI_COLD_END
+#endif
+#endif

@@ -1,0 +1,328 @@
+//== memory planned ahead ==============================================================================================
+//
+//  A run of a graph writes down which blocks of data are asked for in it, and when each is freed.  A run that does the
+//  same in the same order finds the blocks that it frees again in one piece of memory, its region, where those that are
+//  not in use at one time share bytes.  Every asking and freeing is compared: from the first that differs on, blocks
+//  come from opdi_alloc, and the next run is planned by what this one wrote down.  So a block never overlaps with one
+//  that is in use, whoever holds it and for however long; the region goes with the last of its blocks.
+
+/* False makes all blocks of data those of opdi_alloc. */
+#if !defined(OPDI_PLANNING)
+#if defined(OPD_NO_CACHE)
+#define OPDI_PLANNING 0
+#else
+#define OPDI_PLANNING 1
+#endif
+#endif
+
+OPDI_SHARED char *opdi_data_alloc(int64_t bytes);
+OPDI_SHARED void opdi_data_free(char *data, int64_t bytes);
+#if defined(OPDI_CORE)
+
+/* Room in front of data keeps data whose bytes are a power of two from all beginning at the same place of a page. */
+#define OPDI_IN_FRONT 192
+#define OPDI_MOST_STAYS 4096                      /* blocks of a run that are looked at: the first ones */
+#define OPDI_NEVER INT32_MAX
+#define OPDI_MISSES 8                             /* after so many runs of which no two are alike none is planned */
+
+typedef struct opdi_stay {
+    int64_t bytes, at;           /* of data; where its block begins in the region, -1: it is a block of its own */
+    int32_t born, died;          /* counting askings and freeings; OPDI_NEVER: not during the run */
+} opdi_stay;
+typedef struct opdi_region {
+    int64_t bytes;               /* of this */
+    int32_t refs;                /* its blocks that are in use, and the plan's */
+} opdi_region;
+/* What stands before a block's data, in OPDI_FRONT bytes. */
+typedef struct opdi_front {
+    opdi_region *region;         /* NULL: it is a block of its own */
+    uint32_t run;                /* that asked for it; 0: none */
+    int32_t stay;
+} opdi_front;
+#define OPDI_FRONT 16
+/* The runs of a graph, one at a time. */
+typedef struct opdi_planned {
+    opdi_stay *stays;
+    int32_t count, cap, next, clock;
+    int32_t steps;               /* askings and freeings of the run that was written down */
+    int32_t misses;              /* runs, one after another, that were not like the one before */
+    bool follows;                /* so far this run is the one that was written down */
+    bool placed;                 /* stays have their places */
+    opdi_region *region;
+    int64_t bytes;               /* that the stays take up in it */
+} opdi_planned;
+static opdi_planned opdi_planned_taken;           /* stands for one that a run has */
+static uint32_t opdi_runs;
+
+static inline opdi_front *opdi_front_of(char *data) { return (opdi_front *)(void *)(data - OPDI_FRONT); }
+/* Bytes of a region that a block of so many bytes of data takes up: data begins at 64, behind its front. */
+static inline int64_t opdi_stay_extent(int64_t bytes) {
+    return (bytes + (bytes < 8192 ? OPDI_FRONT : OPDI_IN_FRONT) + 63) & ~(int64_t)63;
+}
+static inline char *opdi_region_data(opdi_region *region, int64_t at) {
+    return (char *)(((uintptr_t)(region + 1) + OPDI_FRONT + 63) & ~(uintptr_t)63) + at;
+}
+/* Returns a region for `bytes` of blocks, that counts as cached; NULL with an error. */
+static opdi_region *opdi_region_make(int64_t bytes) {
+    const size_t size = (size_t)bytes + sizeof(opdi_region) + OPDI_FRONT + 64;
+    opdi_region *region = (opdi_region *)opdi_fresh(size);
+    if (!region) { return NULL; }
+    region->bytes = (int64_t)size;
+    region->refs = 1;
+    (void)OPDI_ADD(&opdi_regions_idle, region->bytes);
+    return region;
+}
+/* Counts a region as handed out, or as cached. */
+static void opdi_region_count(opdi_thread *thread, const opdi_region *region, bool live) {
+    (void)OPDI_ADD(&opdi_regions_idle, live ? -region->bytes : region->bytes);
+    opdi_live_count(thread, live ? region->bytes : -region->bytes);
+}
+static void opdi_region_free(opdi_region *region) {
+    (void)OPDI_ADD(&opdi_regions_idle, -region->bytes);
+    opdi_raw_free(region, (size_t)region->bytes);
+}
+/* Drops a reference to a region that counts as handed out. */
+static void opdi_region_drop(opdi_region *region) {
+    if (opdi_ref_down(&region->refs) != 0) { return; }
+    opdi_region_count(opdi_self(), region, false);
+    opdi_region_free(region);
+}
+
+/* Notes that a run goes its own way from here on: what has not happened yet is forgotten. */
+static void opdi_planned_leave(opdi_planned *planned) {
+    planned->follows = false;
+    planned->count = planned->next;
+    for (int32_t i = 0; i < planned->count; i++) {
+        opdi_stay *const stay = &planned->stays[i];
+        if (stay->died >= planned->clock) { stay->died = OPDI_NEVER; }
+    }
+}
+/* Makes room for one more stay; 0, or -1 with an error. */
+static int opdi_planned_grow(opdi_planned *planned) {
+    const int32_t cap = planned->cap ? 2 * planned->cap : 32;
+    if (planned->next < planned->cap) { return 0; }
+    opdi_stay *const stays = (opdi_stay *)opdi_alloc_fresh((size_t)cap * sizeof *stays);
+    if (!stays) { return -1; }
+    if (planned->count) { memcpy(stays, planned->stays, (size_t)planned->count * sizeof *stays); }
+    opdi_free(planned->stays, (size_t)planned->cap * sizeof *stays);
+    planned->stays = stays;
+    planned->cap = cap;
+    return 0;
+}
+/* Returns the stay of the block that a run asks for now; NULL with an error. */
+static opdi_stay *opdi_planned_next(opdi_planned *planned, int64_t bytes) {
+    opdi_stay *stay = planned->next < planned->count ? planned->stays + planned->next : NULL;
+    if (planned->follows && (!stay || stay->born != planned->clock || stay->bytes != bytes)) {
+        opdi_planned_leave(planned);
+    }
+    if (!planned->follows) {
+        if (opdi_planned_grow(planned)) { return NULL; }
+        stay = planned->stays + planned->next;
+        stay->bytes = bytes;
+        stay->at = -1;
+        stay->born = planned->clock;
+        stay->died = OPDI_NEVER;
+        planned->count++;
+    }
+    planned->clock++;
+    planned->next++;
+    return stay;
+}
+static void opdi_planned_died(opdi_planned *planned, int32_t at) {
+    opdi_stay *const stay = planned->stays + at;
+    if (planned->follows && stay->died != planned->clock) { opdi_planned_leave(planned); }
+    stay->died = planned->clock++;
+}
+
+/* Returns memory for bytes of data, more than OPDI_TOGETHER of them, or of what a kernel works with; NULL with an
+   error. */
+OPDI_NOINLINE OPDI_SHARED char *opdi_data_alloc(int64_t bytes) {
+    opdi_thread *const thread = opdi_self();
+    opdi_planned *const planned = thread->planned;
+    opdi_region *region = NULL;
+    opdi_front front = {NULL, 0, 0};
+    char *data = NULL;
+    if (planned && planned->next < OPDI_MOST_STAYS) {
+        const opdi_stay *const stay = opdi_planned_next(planned, bytes);
+        if (!stay) { return NULL; }
+        front.run = thread->run;
+        front.stay = planned->next - 1;
+        if (planned->follows && stay->at >= 0) {
+            region = front.region = planned->region;
+            data = opdi_region_data(region, stay->at);
+            opdi_ref_up(&region->refs);
+        }
+    }
+    if (!region) {
+        char *const block = (char *)opdi_alloc((size_t)bytes + OPDI_IN_FRONT);
+        if (!block) { return NULL; }
+        data = block + OPDI_IN_FRONT;
+    }
+    *opdi_front_of(data) = front;
+    return data;
+}
+OPDI_NOINLINE OPDI_SHARED void opdi_data_free(char *data, int64_t bytes) {
+    opdi_thread *const thread = opdi_self();
+    const opdi_front front = *opdi_front_of(data);
+    if (front.run && front.run == thread->run) { opdi_planned_died(thread->planned, front.stay); }
+    if (front.region) { opdi_region_drop(front.region); }
+    else { opdi_free(data - OPDI_IN_FRONT, (size_t)bytes + OPDI_IN_FRONT); }
+}
+
+OPDI_COLD_BEGIN
+
+typedef struct opdi_ranked_stay { double rank; int32_t stay, placed; } opdi_ranked_stay;
+/* The highest first, then the earliest. */
+static int opdi_stay_order(const void *a, const void *b) {
+    const opdi_ranked_stay *const first = (const opdi_ranked_stay *)a, *const second = (const opdi_ranked_stay *)b;
+    const int order = (first->rank < second->rank) - (first->rank > second->rank);
+    return order ? order : (first->stay > second->stay) - (first->stay < second->stay);
+}
+/* Returns where a block fits best between those that have places already, in the order of these in ranked[0 .. count);
+   those that are in use at another time do not count. */
+static int64_t opdi_stay_place(const opdi_stay *stays, const opdi_ranked_stay *ranked, int32_t count,
+                               const opdi_stay *stay) {
+    const int64_t extent = opdi_stay_extent(stay->bytes);
+    int64_t best = -1, least = INT64_MAX, end = 0;
+    for (int32_t i = 0; i < count; i++) {
+        const opdi_stay *const other = &stays[ranked[i].placed];
+        if (other->born >= stay->died || stay->born >= other->died) { continue; }
+        if (other->at - end >= extent && other->at - end < least) {
+            best = end;
+            least = other->at - end;
+        }
+        end = OPDI_MAX(end, other->at + opdi_stay_extent(other->bytes));
+    }
+    return best < 0 ? end : best;
+}
+/* Gives all blocks that are freed in a run their places, one after another: the largest first, or those that are in use
+   for the longest time, or by the product of both.  Returns the bytes that they take up. */
+static int64_t opdi_planned_places(opdi_planned *planned, opdi_ranked_stay *ranked, int way) {
+    opdi_stay *const stays = planned->stays;
+    int64_t total = 0;
+    int32_t count = 0;
+    for (int32_t i = 0; i < planned->count; i++) {
+        const double bytes = (double)stays[i].bytes, time = (double)stays[i].died - (double)stays[i].born;
+        stays[i].at = -1;                         /* also of one that a run has left behind, which had a place */
+        if (stays[i].died == OPDI_NEVER) { continue; }
+        ranked[count].rank = way == 0 ? bytes : way == 1 ? bytes * time : time;
+        ranked[count++].stay = i;
+    }
+    if (count) { qsort(ranked, (size_t)count, sizeof *ranked, opdi_stay_order); }
+    for (int32_t i = 0, k; i < count; i++) {
+        opdi_stay *const stay = &stays[ranked[i].stay];
+        stay->at = opdi_stay_place(stays, ranked, i, stay);
+        total = OPDI_MAX(total, stay->at + opdi_stay_extent(stay->bytes));
+        for (k = i; k > 0 && stays[ranked[k - 1].placed].at > stay->at; k--) {
+            ranked[k].placed = ranked[k - 1].placed;
+        }
+        ranked[k].placed = ranked[i].stay;
+    }
+    return total;
+}
+
+/* Returns the most bytes that were in use at one time of a run. */
+static int64_t opdi_planned_most(const opdi_planned *planned, const int32_t *events) {
+    int64_t sum = 0, most = 0;
+    for (int32_t i = 0; i < planned->steps; i++) {
+        const opdi_stay *const stay = &planned->stays[events[i]];
+        sum += stay->born == i ? stay->bytes : -stay->bytes;
+        most = OPDI_MAX(most, sum);
+    }
+    return most;
+}
+/* Returns the bytes of a region for all blocks that are freed in a run; 0 where it would be larger, with those that are
+   not freed, than what is in use at one time by more than a twentieth. */
+static int64_t opdi_planned_work(opdi_planned *planned, opdi_ranked_stay *ranked, int32_t *events) {
+    int64_t others = 0;
+    for (int32_t i = 0; i < planned->count; i++) {
+        const opdi_stay *const stay = &planned->stays[i];
+        events[stay->born] = i;
+        if (stay->died == OPDI_NEVER) { others += stay->bytes; } else { events[stay->died] = i; }
+    }
+    const int64_t most = opdi_planned_most(planned, events);
+    for (int way = 0; way < 3; way++) {
+        const int64_t bytes = opdi_planned_places(planned, ranked, way);
+        if (bytes + others <= most + most / 20) { return bytes; }
+    }
+    return 0;
+}
+/* Plans the memory of the next run by this one, if it is worth it; what there is no memory for is not planned. */
+static void opdi_planned_place(opdi_planned *planned, bool worth) {
+    const int mark = opd_error_mark();
+    const size_t count = (size_t)planned->count, room = count * (sizeof(opdi_ranked_stay) + 2 * sizeof(int32_t));
+    opdi_ranked_stay *const ranked = worth && count ? (opdi_ranked_stay *)opdi_alloc(room) : NULL;
+    int64_t bytes = 0;
+    if (ranked) { bytes = opdi_planned_work(planned, ranked, (int32_t *)(void *)(ranked + count)); }
+    if (ranked) { opdi_free(ranked, room); }
+    if (planned->region && planned->bytes != bytes) {
+        opdi_region_free(planned->region);
+        planned->region = NULL;
+    }
+    if (bytes && !planned->region && !(planned->region = opdi_region_make(bytes))) { bytes = 0; }
+    planned->bytes = bytes;
+    planned->placed = worth && opd_ok();
+    (void)opd_error_rewind(mark);
+    for (int32_t i = 0; i < planned->count && !bytes; i++) { planned->stays[i].at = -1; }
+}
+
+/* Begins a run on this thread, whose plan *home is.  *run is NULL where none is planned: inside another run, beside
+   another one of the same graph, under opcheck.  0, or -1 with an error. */
+static int opdi_planned_begin(opdi_thread *thread, opdi_planned **home, opdi_planned **run) {
+    opdi_planned *planned = OPDI_ACQUIRE(home);
+    *run = NULL;
+    if (thread->planned || thread->paint || !OPDI_PLANNING) { return 0; }
+    do {
+        if (planned == &opdi_planned_taken) { return 0; }
+    } while (!OPDI_EXCHANGE(home, &planned, &opdi_planned_taken));
+    opdi_planned *const old = planned;
+    if (!planned && (planned = (opdi_planned *)opdi_alloc(sizeof *planned)) != NULL) {
+        memset(planned, 0, sizeof *planned);
+    }
+    if (planned && planned->bytes && !planned->region) { planned->region = opdi_region_make(planned->bytes); }
+    if (!planned || (planned->bytes && !planned->region)) {
+        OPDI_PUBLISH(home, old);
+        return -1;
+    }
+    if (planned->region) { opdi_region_count(thread, planned->region, true); }
+    planned->next = planned->clock = 0;
+    planned->follows = true;
+    do { thread->run = OPDI_ADD(&opdi_runs, 1); } while (!thread->run);
+    thread->planned = *run = planned;
+    return 0;
+}
+/* Ends a run, and plans the next one if this one was not as planned. */
+static void opdi_planned_end(opdi_thread *thread, opdi_planned **home, opdi_planned *planned, bool failed) {
+    if (!planned) { return; }
+    thread->planned = NULL;
+    thread->run = 0;
+    if (planned->region && OPDI_ACQUIRE(&planned->region->refs) == 1) {
+        opdi_region_count(thread, planned->region, false);
+    } else if (planned->region) {
+        opdi_region_drop(planned->region);
+        planned->region = NULL;
+    }
+    const bool like = planned->follows && planned->next == planned->count && planned->clock == planned->steps;
+    if (failed) {
+        planned->count = planned->steps = 0;
+        opdi_planned_place(planned, false);
+    } else if (!like) {
+        if (planned->follows) { opdi_planned_leave(planned); }
+        planned->steps = planned->clock;
+        opdi_planned_place(planned, planned->misses < OPDI_MISSES);
+        planned->misses = OPDI_MIN(planned->misses + 1, OPDI_MISSES);
+    } else {
+        if (!planned->placed) { opdi_planned_place(planned, true); }
+        planned->misses = 0;
+    }
+    OPDI_PUBLISH(home, planned);
+}
+static void opdi_planned_free(opdi_planned *planned) {
+    if (!planned || planned == &opdi_planned_taken) { return; }
+    if (planned->region) { opdi_region_free(planned->region); }
+    opdi_free(planned->stays, (size_t)planned->cap * sizeof *planned->stays);
+    opdi_free(planned, sizeof *planned);
+}
+OPDI_COLD_END
+#endif
+

@@ -1,0 +1,521 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>platform     allocation, atomics, threads, errors, log, arenas
+//
+//  What the rest stands on: the C library and, unless OPD_NO_THREADS, pthreads.  One private function allocates
+//  (opdi_alloc); one structure per thread (opdi_thread) holds everything that is thread-local.  Knows nothing of
+//  tensors.
+//----------------------------------------------------------------------------------------------------------------------
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <math.h>
+#include <errno.h>
+#include <float.h>
+#include <limits.h>
+#include <time.h>
+#if defined(__GNUC__) && (defined(__GLIBC__) || defined(__APPLE__) || defined(__FreeBSD__)) && !defined(__TINYC__)
+#define OPDI_UNWINDS             /* elsewhere an unwinder may not be linked, or not without being asked for */
+#include <unwind.h>
+#endif
+
+#if !defined(OPD_NO_THREADS) && (defined(__TINYC__) || defined(_MSC_VER) || \
+                                 (defined(__EMSCRIPTEN__) && !defined(__EMSCRIPTEN_PTHREADS__)))
+#define OPD_NO_THREADS
+#endif
+#if defined(__TINYC__) && !defined(OPD_NO_SIMD)
+#define OPD_NO_SIMD
+#endif
+#if !defined(OPD_NO_THREADS)
+#include <pthread.h>
+#include <sched.h>
+#include <unistd.h>
+#if defined(__linux__)
+#include <sys/syscall.h>
+#define OPDI_STACK_KNOWN         /* a thread's stack can be asked for */
+#if !defined(__cplusplus)
+extern int pthread_getattr_np(pthread_t thread, pthread_attr_t *attr);
+extern int pthread_attr_getstack(const pthread_attr_t *attr, void **low, size_t *size);
+#endif
+#endif
+#endif
+#if defined(__unix__) || defined(__linux__) || defined(__APPLE__)
+#define OPDI_MAPS                /* files can be mapped */
+#include <fcntl.h>
+#include <unistd.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#if !defined(__cplusplus)                         /* strict C does not declare them; C++ does */
+extern int fileno(FILE *file);
+extern int fsync(int fd);
+extern char *realpath(const char *path, char *out);
+#endif
+#endif
+#if (!defined(__unix__) || defined(__EMSCRIPTEN__)) && !defined(OPD_NO_PLUGINS)
+#define OPD_NO_PLUGINS
+#endif
+#if defined(OPDI_CORE)
+#if !defined(OPD_NO_PLUGINS)
+#include <dirent.h>
+#include <dlfcn.h>
+#include <elf.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <unistd.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#if !defined(__cplusplus)
+extern int lstat(const char *path, struct stat *out);
+extern int fchmod(int fd, mode_t mode);
+extern int mkstemp(char *path);
+extern char *mkdtemp(char *path);
+extern ssize_t readlink(const char *path, char *out, size_t cap);
+extern int gethostname(char *name, size_t cap);
+extern int sigemptyset(sigset_t *set);
+extern int sigaddset(sigset_t *set, int signal);
+extern char **environ;
+#endif
+#endif
+#endif
+
+/* Families of operators that are left out, see CONFIGURATION, and those that stand on them. */
+#if defined(OPD_NO_OPERATORS)
+#if !defined(OPD_NO_COLLECTIVES)
+#define OPD_NO_COLLECTIVES
+#endif
+#define OPD_NO_OP_CONV
+#define OPD_NO_OP_POOL
+#define OPD_NO_OP_DISTANCE
+#define OPD_NO_OP_FFT
+#define OPD_NO_OP_SOLVE
+#define OPD_NO_OP_SPECIAL
+#define OPD_NO_OP_NORM
+#define OPD_NO_OP_SEQUENCE
+#define OPD_NO_OP_LOSS
+#define OPD_NO_OP_INDEX
+#define OPD_NO_OP_TRAIN
+#endif
+#if defined(OPD_NO_OP_CONV) && !defined(OPD_NO_OP_POOL)
+#define OPD_NO_OP_POOL
+#endif
+#if defined(OPD_NO_OP_CONV) && !defined(OPD_NO_OP_RESAMPLE)
+#define OPD_NO_OP_RESAMPLE
+#endif
+#if defined(OPD_NO_OP_NORM) && !defined(OPD_NO_OP_LOSS)
+#define OPD_NO_OP_LOSS
+#endif
+#if defined(OPD_NO_OP_NORM) && !defined(OPD_NO_OP_SEQUENCE)
+#define OPD_NO_OP_SEQUENCE
+#endif
+#if (defined(OPD_NO_GRAPHS) || defined(OPD_NO_EXCHANGE) || defined(OPD_NO_MODULES)) && !defined(OPD_NO_PROGRAMS)
+#define OPD_NO_PROGRAMS
+#endif
+#if (defined(OPD_NO_GRAPHS) || defined(OPD_NO_EXCHANGE) || defined(OPD_NO_MODULES)) && !defined(OPD_NO_SCRIPTS)
+#define OPD_NO_SCRIPTS
+#endif
+#if (defined(OPD_NO_GRAPHS) || defined(OPD_NO_EXCHANGE) || defined(OPD_NO_OPERATORS)) && !defined(OPD_NO_COMPILER)
+#define OPD_NO_COMPILER
+#endif
+#if defined(OPD_NO_TRANSFORMS) || defined(OPD_NO_GRAPHS) || defined(OPD_NO_CHECKING) || defined(OPD_NO_TRAINING) || \
+    defined(OPD_NO_EXCHANGE) || defined(OPD_NO_MODULES) || defined(OPD_NO_PROFILER) || defined(OPD_NO_AUTOCAST) || \
+    defined(OPD_NO_PROGRAMS) || defined(OPD_NO_SCRIPTS) || defined(OPD_NO_COLLECTIVES) || defined(OPD_NO_COMPILER)
+#define OPDI_TOOLS_LESS
+#endif
+#if defined(OPD_NO_OP_POOL) || defined(OPD_NO_OP_RESAMPLE) || defined(OPD_NO_OP_LOSS) || \
+    defined(OPD_NO_OP_INDEX) || defined(OPD_NO_COMPLEX) || defined(OPDI_TOOLS_LESS)
+#define OPDI_LESS                /* helpers of what is left out stay behind */
+#endif
+#if defined(OPDI_LESS) && defined(__GNUC__) && !defined(__TINYC__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-function"
+#endif
+#if defined(OPDISPATCH_PART) && defined(__clang__)
+#pragma clang diagnostic push
+#pragma clang diagnostic ignored "-Wpragma-clang-attribute"      /* cold regions without a function */
+#endif
+
+#if defined(OPD_MALLOC) != defined(OPD_FREE)
+#error "define OPD_MALLOC(size) and OPD_FREE(pointer) both or neither"
+#endif
+#if defined(__FAST_MATH__) || defined(__ASSOCIATIVE_MATH__) || (defined(__FINITE_MATH_ONLY__) && __FINITE_MATH_ONLY__)
+#error "-ffast-math, -Ofast, -ffinite-math-only or -fassociative-math: build this file without, they give wrong numbers"
+#endif
+#if !defined(OPD_MALLOC)
+#define OPD_MALLOC(size) malloc(size)
+#define OPD_FREE(pointer) free(pointer)
+#endif
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define OPDI_SANITIZED
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+#define OPDI_SANITIZED
+#endif
+#endif
+#if defined(OPDI_SANITIZED) && !defined(OPD_NO_CACHE)
+#define OPD_NO_CACHE
+#endif
+/* Parts that see another memory or other locks do not link: one defines this function, the other calls it. */
+#if defined(OPDISPATCH_PART)
+#if defined(OPD_NO_THREADS) && defined(OPD_NO_CACHE)
+#define OPDI_PARTS_FIT opdi_parts_without_threads_and_cache
+#elif defined(OPD_NO_THREADS)
+#define OPDI_PARTS_FIT opdi_parts_without_threads
+#elif defined(OPD_NO_CACHE)
+#define OPDI_PARTS_FIT opdi_parts_without_cache
+#else
+#define OPDI_PARTS_FIT opdi_parts_whole
+#endif
+OPDI_SHARED void OPDI_PARTS_FIT(void);
+#if defined(OPDI_CORE)
+OPDI_SHARED void OPDI_PARTS_FIT(void) { }
+#endif
+#endif
+
+#if defined(__GNUC__)
+#define OPDI_MAY_ALIAS __attribute__((may_alias))         /* of a type: its memory may be another type's, too */
+#else
+#define OPDI_MAY_ALIAS
+#endif
+#if defined(__GNUC__) && !defined(__TINYC__)
+#define OPDI_LIKELY(x) __builtin_expect(!!(x), 1)
+#define OPDI_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define OPDI_NOINLINE __attribute__((noinline))
+#define OPDI_FORCE_INLINE __attribute__((always_inline)) inline
+#define OPDI_ALWAYS static inline __attribute__((always_inline))
+#define OPDI_TLS __thread __attribute__((tls_model("initial-exec")))
+#define OPDI_LOAD(p) __atomic_load_n(p, __ATOMIC_RELAXED)
+#define OPDI_ACQUIRE(p) __atomic_load_n(p, __ATOMIC_ACQUIRE)
+#define OPDI_STORE(p, v) __atomic_store_n(p, v, __ATOMIC_RELAXED)
+#define OPDI_PUBLISH(p, v) __atomic_store_n(p, v, __ATOMIC_RELEASE)
+#define OPDI_ADD(p, v) __atomic_add_fetch(p, v, __ATOMIC_RELAXED)
+#define OPDI_SUB(p, v) __atomic_sub_fetch(p, v, __ATOMIC_ACQ_REL)
+#define OPDI_EXCHANGE(p, was, v) \
+    (OPDI_ALONE ? (*(p) = (v), true) : __atomic_compare_exchange_n(p, was, v, true, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+#define OPDI_IN_ORDER() __atomic_signal_fence(__ATOMIC_SEQ_CST)      /* of the compiler: no instruction */
+#define OPDI_PREFETCH(p) __builtin_prefetch((const void *)(p))
+#else
+#define OPDI_LIKELY(x) (x)
+#define OPDI_UNLIKELY(x) (x)
+#define OPDI_NOINLINE
+#define OPDI_FORCE_INLINE inline
+#define OPDI_ALWAYS static inline
+#define OPDI_TLS
+#define OPDI_LOAD(p) (*(p))
+#define OPDI_ACQUIRE(p) (*(p))
+#define OPDI_STORE(p, v) (*(p) = (v))
+#define OPDI_PUBLISH(p, v) (*(p) = (v))
+#define OPDI_ADD(p, v) (*(p) += (v))
+#define OPDI_SUB(p, v) (*(p) -= (v))
+#define OPDI_EXCHANGE(p, was, v) ((void)(was), *(p) = (v), true)
+#define OPDI_IN_ORDER() ((void)0)
+#define OPDI_PREFETCH(p) ((void)(p))
+#endif
+
+/* True while the process has one thread: glibc says so, and only the thread that asks can change it
+   by making another. */
+#if defined(OPD_NO_THREADS)
+#define OPDI_ALONE 1
+#elif defined(__linux__) && defined(__has_include)
+#if __has_include(<sys/single_threaded.h>)
+#include <sys/single_threaded.h>
+#define OPDI_ALONE (__libc_single_threaded)
+#endif
+#endif
+#if !defined(OPDI_ALONE)
+#define OPDI_ALONE 0
+#endif
+
+/* Adds a reference.  Then: drops one and returns how many are left. */
+static inline void opdi_ref_up(int32_t *refs) {
+    if (OPDI_ALONE) { OPDI_STORE(refs, *refs + 1); } else { (void)OPDI_ADD(refs, 1); }
+}
+static inline int32_t opdi_ref_down(int32_t *refs) {
+    if (!OPDI_ALONE) { return OPDI_SUB(refs, 1); }
+    int32_t left = *refs - 1;
+    OPDI_STORE(refs, left);
+    return left;
+}
+
+#if defined(OPD_NO_THREADS)
+typedef int opdi_mutex;
+#define OPDI_MUTEX_INIT 0
+#define opdi_lock(m) ((void)(m))
+#define opdi_unlock(m) ((void)(m))
+#else
+typedef pthread_mutex_t opdi_mutex;
+#define OPDI_MUTEX_INIT PTHREAD_MUTEX_INITIALIZER
+#define opdi_lock(m) ((void)pthread_mutex_lock(m))
+#define opdi_unlock(m) ((void)pthread_mutex_unlock(m))
+#endif
+
+/* Code between OPDI_COLD_BEGIN and its end is not on any hot path: gcc spends a third of the time on it.  OPDI_COLD is
+   the same for one function.  What hot loops call and the compiler should inline stays outside.
+   Between OPDI_ONCE_BEGIN and its end nothing is optimised: tools, text, what runs once.
+   Between OPDI_LOOPS_BEGIN and its end stand loops over elements, in which a dozen passes of gcc find nothing;
+   exceptions of floats do not trap there: so they vectorise.  Roots of gcc set errno all the same: see opdi_vsqrt. */
+#define OPDI_COLD_BEGIN
+#define OPDI_COLD_END
+#define OPDI_COLD
+#define OPDI_ONCE_BEGIN
+#define OPDI_ONCE_END
+#define OPDI_LOOPS_BEGIN
+#define OPDI_LOOPS_END
+#if defined(__clang__) && defined(__OPTIMIZE__)
+#undef OPDI_COLD_BEGIN
+#undef OPDI_COLD_END
+#define OPDI_COLD_BEGIN _Pragma("clang attribute push(__attribute__((minsize)), apply_to = function)")
+#define OPDI_COLD_END _Pragma("clang attribute pop")
+#undef OPDI_ONCE_BEGIN
+#undef OPDI_ONCE_END
+#define OPDI_ONCE_BEGIN _Pragma("clang optimize off")
+#define OPDI_ONCE_END _Pragma("clang optimize on")
+#elif defined(__GNUC__) && !defined(__TINYC__) && defined(__OPTIMIZE__)
+#undef OPDI_COLD_BEGIN
+#undef OPDI_COLD_END
+#undef OPDI_COLD
+#define OPDI_COLD_BEGIN _Pragma("GCC push_options") _Pragma("GCC optimize (\"Og\")")
+#define OPDI_COLD_END _Pragma("GCC pop_options")
+#define OPDI_COLD __attribute__((optimize("Og")))
+#undef OPDI_ONCE_BEGIN
+#undef OPDI_ONCE_END
+#define OPDI_ONCE_BEGIN _Pragma("push_macro(\"__OPTIMIZE__\")") \
+    _Pragma("GCC push_options") _Pragma("GCC optimize (\"O0\", \"omit-frame-pointer\")")
+#define OPDI_ONCE_END _Pragma("GCC pop_options") _Pragma("pop_macro(\"__OPTIMIZE__\")")      /* gcc forgets it in C */
+#undef OPDI_LOOPS_BEGIN
+#undef OPDI_LOOPS_END
+#define OPDI_LOOPS_BEGIN _Pragma("GCC push_options") \
+    _Pragma("GCC optimize (\"no-thread-jumps\", \"no-tree-vrp\", \"no-tree-pre\", \"no-gcse\", \"no-code-hoisting\")") \
+    _Pragma("GCC optimize (\"no-schedule-insns2\", \"no-ipa-cp\", \"no-ipa-icf\", \"no-ipa-modref\", \"no-ipa-sra\")") \
+    _Pragma("GCC optimize (\"no-math-errno\", \"no-trapping-math\")")
+#define OPDI_LOOPS_END _Pragma("GCC pop_options")
+#endif
+
+#if defined(__TINYC__)
+#define OPDI_INF (1e308 * 10)
+#define OPDI_MINUS_INF (-1e308 * 10)          /* a constant, which -OPDI_INF is not there */
+#else
+#define OPDI_INF HUGE_VAL
+#define OPDI_MINUS_INF (-HUGE_VAL)
+#endif
+#define OPDI_MIN(a, b) ((a) < (b) ? (a) : (b))
+#define OPDI_MAX(a, b) ((a) > (b) ? (a) : (b))
+
+/* The part of a thread's state that a kernel may change and the dispatcher puts back. */
+typedef struct opdi_state {
+    uint64_t include, allow;     /* functionality bits: always in the set of a call; not excluded from it */
+    int16_t no_grad;
+    uint16_t autocast;           /* opdi_autocasts: what the regions around say; 0: none */
+    int16_t inference;           /* tensors made now have no history and no version */
+    int16_t forward;             /* OPDI_FORWARD_*; tangents are computed when it is OPDI_FORWARD_OPEN alone */
+} opdi_state;
+enum { OPDI_FORWARD_OPEN = 1, OPDI_FORWARD_OFF = 2 };      /* a level is open; switched off */
+/* Returns the four modes in one word: a call keeps and restores them with one load and one store. */
+static inline uint64_t opdi_modes_get(const opdi_state *state) {
+    uint64_t modes;
+    memcpy(&modes, &state->no_grad, sizeof modes);
+    return modes;
+}
+static inline void opdi_modes_set(opdi_state *state, uint64_t modes) {
+    memcpy(&state->no_grad, &modes, sizeof modes);
+}
+
+#define OPDI_SMALL_CLASSES 64                     /* 16-byte steps to 1 KiB */
+#define OPDI_CLASSES (OPDI_SMALL_CLASSES + 24)    /* then four steps a doubling to 64 KiB */
+#define OPDI_LATE 16                              /* a power of two */
+#define OPDI_LATE_CLASSES 32
+#define OPDI_LATE_BYTES 512                       /* what the last of them has */
+#define OPDI_PLACES 64
+/* What a free block has; its last owner's elements must have been read before and its next one's be written behind. */
+typedef struct OPDI_MAY_ALIAS opdi_free_block { struct opdi_free_block *next; } opdi_free_block;
+
+/* The thread's defaults: what is included and excluded when nobody said anything (DispatchKeySet.h). */
+#define OPDI_DEFAULT_INCLUDE (OPD_BIT_OF(OPD_F_BACKEND_SELECT) | OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW))
+#define OPDI_DEFAULT_ALLOW (~OPD_BIT_OF(OPD_F_AUTOCAST))
+
+#define OPDI_MAX_OBSERVERS 32                     /* of one thread's events: half are of all threads */
+typedef struct opdi_observer opdi_observer;
+typedef struct opdi_watch { opdi_observer *observer; int64_t left; } opdi_watch;      /* sampled: events to the next */
+
+/* The things that are open around a call, each the innermost of its kind, NULL or 0 where there is none.  A helper
+   thread that goes on for another one takes all of it over. */
+typedef struct opdi_innermost {
+    opd_node *node;              /* autograd: node whose formula is running */
+    struct opdi_engine *engine;  /* autograd: backward at work here */
+    struct opdi_packer *packer;  /* autograd: saved-tensor hooks; why more are refused */
+    const char *packers_off;
+    struct opdi_mutation *mutation;               /* autograd: see opd_allow_mutation_begin */
+    struct opdi_level *level;    /* forward mode: the level that is open for what is called, */
+    struct opdi_level *dual;     /* and the one whose tangents are worked on, which is inside it */
+    int32_t floor;               /* forward mode: levels inside this layer have tangents in the running call; 0: all */
+    struct opdi_layer *layer;    /* transforms: layer, and the vmap whose batching rule is running */
+    struct opdi_layer *rule;
+    uint32_t serials, serial;    /* transforms: layers so far; the number of the layer that is open, */
+    uint32_t tape;               /* of the grad or jvp that is open; 0: none */
+    struct opdi_tracer *tracer;  /* graphs: recording that is under way */
+    struct opdi_fake *fake;      /* fakes: mode */
+    bool observe_off;            /* observers: switched off here */
+} opdi_innermost;
+typedef struct opdi_thread {
+    uint64_t inside;             /* epoch in which the outermost running call began; 0: none runs */
+    opdi_state state;
+    opd_code error;              /* OPD_OK: none pending */
+    int32_t observed;            /* observers: whether there are any; see opdi_observing */
+    int32_t scope_depth;
+    int32_t warned_root;
+    opd_call *current;           /* innermost running call */
+    uintptr_t *handles;          /* the scope stack: tensors; with bit 0 set, opdi_block */
+    int64_t top, cap;            /* handles in use and allocated */
+    int64_t scope_mark;          /* where the innermost scope begins */
+    uint64_t sequence;           /* autograd: number of the next node */
+    opdi_innermost innermost;
+    int64_t fake_live;           /* bytes of fakes that this thread made and let go of */
+    opdi_free_block *free_lists[OPDI_CLASSES];
+    void *late[OPDI_LATE_CLASSES][OPDI_LATE];     /* freed, and not yet in free_lists: see opdi_free_late; */
+    uint8_t late_at[OPDI_LATE_CLASSES];           /* the oldest of a class */
+    int32_t hand;                                 /* the class from which blocks went last: see opdi_cache_room */
+    struct opdi_planned *planned;                 /* the run of a graph that is going on here, */
+    uint32_t run;                                 /* and its number; 0: none */
+    const char *ending;          /* why tensors go now: see opdi_dead_why */
+    int64_t cached;              /* bytes in both */
+    int64_t live_delta;          /* bytes handed out and not yet added to the global count */
+    int64_t allocated;           /* bytes handed out to this thread so far */
+    int64_t allocations;
+    struct opdi_thread *next;    /* in the list of all threads */
+    uint64_t born;               /* its number, from 1 */
+    bool observing, observe_end; /* observers: in a callback; the thread ends */
+    bool showing;                /* a hop of the dispatcher: nothing inside is shown */
+    int32_t nobservers;
+    opdi_mutex observe_lock;     /* of the list of observers */
+    opdi_watch observers[OPDI_MAX_OBSERVERS];
+    opdi_observer *own_observers;                 /* this thread's alone, registered */
+    int64_t skip, skip_from;     /* calls that pass before the list is looked at again; what it was then */
+    uint64_t random, events;
+    int32_t depth;               /* autograd: backwards that are inside each other here */
+    void *recorder;              /* profiler: this thread's, if it belongs to profile recorder_of */
+    uint64_t recorder_of;
+    char message[2048];
+    uintptr_t stack_low;         /* the stack that the system gave it, once asked: see opdi_on_own_stack */
+    size_t stack_bytes;
+    bool no_wait;                /* a copy to or from a device is queued only */
+    int32_t sorting;             /* scripts: lists that are sorted inside each other's __lt__ */
+    struct opdi_paint *paint;   /* opcheck: fills what is allocated */
+    bool left;                   /* an exception or a longjmp has left calls, which `inside` still counts */
+    const char *places[OPDI_PLACES];              /* of open scopes, by depth less one */
+} opdi_thread;
+
+#if defined(OPDI_CORE)
+
+static opdi_thread opdi_main_thread;              /* the first thread's; no allocation */
+static int opdi_main_taken;
+#endif
+OPDI_SHARED_STATE OPDI_TLS opdi_thread *opdi_thread_self;
+
+OPDI_NOINLINE OPDI_SHARED opdi_thread *opdi_thread_make(void);
+static inline uint32_t opdi_thread_number(const opdi_thread *thread) { return (uint32_t)thread->born & 0xfffff; }
+static inline opdi_thread *opdi_self(void) {
+    opdi_thread *thread = opdi_thread_self;
+    return OPDI_LIKELY(thread != NULL) ? thread : opdi_thread_make();
+}
+
+#if defined(OPDI_CORE)
+
+OPDI_SHARED uint64_t opdi_epoch = 1;              /* moves on when something is taken out of use */
+#else
+extern OPDI_SHARED uint64_t opdi_epoch;
+#endif
+
+/* Begins to read operators' tables or schemas without the registry's lock; opdi_leave ends it and takes
+   what this returns. */
+static inline uint64_t opdi_enter(opdi_thread *thread) {
+    const uint64_t was = thread->inside;
+    if (OPDI_LIKELY(was == 0)) {
+        OPDI_PUBLISH(&thread->inside, OPDI_ACQUIRE(&opdi_epoch));
+        OPDI_IN_ORDER();
+    }
+    return was;
+}
+static inline void opdi_leave(opdi_thread *thread, uint64_t was) { OPDI_PUBLISH(&thread->inside, was); }
+
+#if defined(OPDI_CORE)
+
+static void opdi_log_default(void *user, int is_error, const char *text) {
+    (void)user;
+    fprintf(stderr, "opdispatch: %s%s\n", is_error > 0 ? "error: " : is_error ? "" : "warning: ", text);
+}
+
+static struct opdi_log_target {
+    opdi_mutex lock; opd_log_fn fn; void *user;
+} opdi_log = {OPDI_MUTEX_INIT, opdi_log_default, NULL};
+
+void opd_log_set(opd_log_fn fn, void *user) {
+    opdi_lock(&opdi_log.lock);
+    opdi_log.fn = fn ? fn : opdi_log_default;
+    opdi_log.user = user;
+    opdi_unlock(&opdi_log.lock);
+}
+
+/* Hands a text to the log function; `bare`: the default one writes it without "opdispatch: ".  As in a call the
+   function's code stays mapped while it runs. */
+static void opdi_log_say(opdi_thread *thread, int is_error, const char *text, bool bare) {
+    const uint64_t was = opdi_enter(thread);
+    opdi_lock(&opdi_log.lock);
+    opd_log_fn fn = opdi_log.fn;
+    void *user = opdi_log.user;
+    opdi_unlock(&opdi_log.lock);
+    if (bare && fn == opdi_log_default) { (void)fprintf(stderr, "%s\n", text); } else { fn(user, is_error, text); }
+    opdi_leave(thread, was);
+}
+
+void opd_warn(const char *format, ...) {
+    char text[1024];
+    va_list ap;
+    va_start(ap, format);
+    vsnprintf(text, sizeof text, format, ap);
+    va_end(ap);
+    opdi_log_say(opdi_self(), 0, text, false);
+}
+#endif
+
+/* The number of the highest set bit of bits, bits != 0.  63 ^ is one instruction, 63 - not always. */
+static inline int opdi_top_bit(uint64_t bits) {
+#if defined(__GNUC__) && !defined(__TINYC__)
+    return 63 ^ __builtin_clzll(bits);
+#else
+    int count = 0;
+    if (bits >> 32) {
+        count += 32;
+        bits >>= 32;
+    }
+    if (bits >> 16) {
+        count += 16;
+        bits >>= 16;
+    }
+    if (bits >> 8) {
+        count += 8;
+        bits >>= 8;
+    }
+    if (bits >> 4) {
+        count += 4;
+        bits >>= 4;
+    }
+    if (bits >> 2) {
+        count += 2;
+        bits >>= 2;
+    }
+    return count + (int)(bits >> 1);
+#endif
+}
+static inline int opdi_popcount(uint64_t bits) {  /* without branches, which would be guessed wrong */
+    bits -= bits >> 1 & 0x5555555555555555u;
+    bits = (bits & 0x3333333333333333u) + (bits >> 2 & 0x3333333333333333u);
+    return (int)(((bits + (bits >> 4)) & 0x0F0F0F0F0F0F0F0Fu) * 0x0101010101010101u >> 56);
+}
+#if defined(__GNUC__) && !defined(__TINYC__)
+static inline int opdi_low_bit(uint64_t bits) { return __builtin_ctzll(bits); }
+#else
+static inline int opdi_low_bit(uint64_t bits) { return opdi_top_bit(bits & (0 - bits)); }
+#endif
+

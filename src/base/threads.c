@@ -1,0 +1,130 @@
+OPDI_COLD_BEGIN
+
+//== threads ===========================================================================================================
+
+#if defined(OPDI_CORE)
+
+static opdi_mutex opdi_threads_lock = OPDI_MUTEX_INIT;
+static opdi_thread *opdi_all_threads;
+static uint64_t opdi_threads_born;
+static int64_t opdi_live_total, opdi_live_peak, opdi_gone_allocations;
+static int64_t opdi_regions_idle;                 /* bytes that graphs keep for their next run */
+
+static void opdi_observers_enter(opdi_thread *thread);
+OPD_UNUSED static void opdi_thread_end(void *arg);
+
+static void opdi_report_pending(opdi_thread *thread) {
+    if (thread->error != OPD_OK) {
+        thread->error = OPD_OK;
+        opdi_log_say(thread, 1, thread->message, false);
+    }
+}
+
+#if !defined(OPD_NO_THREADS)
+static pthread_key_t opdi_thread_key;
+static pthread_once_t opdi_thread_once = PTHREAD_ONCE_INIT;
+static void opdi_fork_watch(void);                /* where all locks are known */
+static void opdi_thread_key_make(void) {
+    (void)pthread_key_create(&opdi_thread_key, opdi_thread_end);
+    opdi_fork_watch();
+}
+#endif
+
+/* Reports at the end of the program an error that nobody has looked at. */
+static void opdi_at_exit(void) {
+    if (opdi_thread_self) { opdi_report_pending(opdi_thread_self); }
+}
+
+/* Makes the state of this thread and enters it in the list of all threads.  Returns it; where there is no memory, a
+   state with an error pending that all such threads share. */
+OPDI_NOINLINE OPDI_SHARED opdi_thread *opdi_thread_make(void) {
+    static const opdi_mutex fresh = OPDI_MUTEX_INIT;
+    static int at_exit_done;
+    opdi_thread *thread;
+    opdi_lock(&opdi_threads_lock);
+    if (!opdi_main_taken) {
+        opdi_main_taken = 1;
+        thread = &opdi_main_thread;
+        if (!at_exit_done) {
+            at_exit_done = 1;
+            (void)atexit(opdi_at_exit);
+        }
+    } else {
+        thread = (opdi_thread *)OPD_MALLOC(sizeof *thread);
+    }
+    if (!thread) {                                /* no memory for a thread's state: all such threads share one */
+        static opdi_thread emergency;
+        opdi_unlock(&opdi_threads_lock);
+        emergency.error = OPD_ERROR_MEMORY;
+        strcpy(emergency.message, "out of memory: no room for the state of a thread");
+        return &emergency;
+    }
+    memset(thread, 0, sizeof *thread);
+    thread->state.include = OPDI_DEFAULT_INCLUDE;
+    thread->state.allow = OPDI_DEFAULT_ALLOW;
+    thread->born = ++opdi_threads_born;
+    thread->random = 0x9e3779b97f4a7c15u * thread->born;
+    thread->observe_lock = fresh;
+    thread->next = opdi_all_threads;
+    opdi_all_threads = thread;
+    opdi_observers_enter(thread);
+    opdi_unlock(&opdi_threads_lock);
+#if !defined(OPD_NO_THREADS)
+    (void)pthread_once(&opdi_thread_once, opdi_thread_key_make);
+    if (thread != &opdi_main_thread) { (void)pthread_setspecific(opdi_thread_key, thread); }
+#endif
+    opdi_thread_self = thread;
+    return thread;
+}
+#endif
+
+//== what nobody can be inside any more ================================================================================
+//
+//  A call writes the epoch into its thread's `inside` when it begins and 0 when it ends: plain stores, no lock and no
+//  fence.  What registration takes out of use (tables, kernels with their user pointers) is stamped with the epoch,
+//  which then moves on, and given back when no call is running that began at the stamp or before.  The order between a
+//  call's store and what it reads next is paid for here, by a barrier that the kernel sends to the other threads.
+
+typedef struct opdi_gone {
+    struct opdi_gone *next;                       /* oldest first */
+    uint64_t stamp;
+    void (*give_back)(struct opdi_gone *gone);
+} opdi_gone;
+
+#if defined(OPDI_CORE)
+#if !defined(OPD_NO_THREADS) && defined(__linux__) && defined(SYS_membarrier)
+#if !defined(__cplusplus)
+extern long syscall(long number, ...);            /* -std=c11 does not declare it */
+#endif
+/* Makes every other thread of the process pass a full barrier.  False when that cannot be had. */
+static bool opdi_barrier(void) {
+    static int ready;
+    if (OPDI_ALONE) { return true; }
+    if (!OPDI_LOAD(&ready)) {                     /* MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED */
+        OPDI_STORE(&ready, syscall(SYS_membarrier, 16, 0) == 0 ? 1 : -1);
+    }
+    return OPDI_LOAD(&ready) > 0 && syscall(SYS_membarrier, 8, 0) == 0;
+}
+#else
+static bool opdi_barrier(void) { return OPDI_ALONE != 0; }
+#endif
+
+/* The epoch in which the oldest of the running calls began; UINT64_MAX when none runs, 0 when nobody can know.  Threads
+   that have never called are not in the list, and take its lock when they come. */
+static uint64_t opdi_oldest_call(void) {
+    const opdi_thread *thread;
+    uint64_t oldest = UINT64_MAX;
+    opdi_lock(&opdi_threads_lock);
+    for (thread = opdi_all_threads; thread && thread == opdi_thread_self; thread = thread->next) { }
+    if (thread && !opdi_barrier()) { oldest = 0; }
+    for (thread = opdi_all_threads; thread; thread = thread->next) {
+        const uint64_t inside = OPDI_ACQUIRE(&thread->inside);
+        if (inside && inside < oldest) { oldest = inside; }
+    }
+    opdi_unlock(&opdi_threads_lock);
+    return oldest;
+}
+#endif
+
+OPDI_COLD_END
+

@@ -1,0 +1,228 @@
+#if !defined(OPD_NO_COLLECTIVES)
+//----------------------------------------------------------------------------------------------------------------------
+//  >>collectives  process groups, work that is on its way, and who waits for it
+//
+//  A work is one transfer of a group.  While it runs it holds the storages of its tensors and stands in a list, and all
+//  calls take the rare way (opdi_beyond_limit), where they look whether the memory of an argument is in that list: so
+//  calls cost nothing more while nothing runs.  The operators are in >>op:collective; of the tape this knows nothing.
+//----------------------------------------------------------------------------------------------------------------------
+
+OPDI_COLD_BEGIN
+
+OPDI_SHARED opd_work *opdi_group_move(opd_group *group, const opd_transfer *transfer, const opd_tensor *read,
+                                      opd_tensor *written);
+OPDI_SHARED opd_group *opdi_group_of_size(const char *name, int64_t size);
+OPDI_SHARED bool opdi_group_can_move(opd_group *group, const opd_tensor *tensor, const opd_transfer *transfer);
+OPDI_SHARED int opdi_reduction_of(const char *name);
+OPDI_SHARED opd_group *opdi_group_given(const opd_value *value);
+/* Waits for a work and for those that are joined with it, which stay; 0 or -1. */
+OPDI_SHARED int opdi_works_finish(opd_work *work);
+/* Joins works to one that has just begun, and sets its time limit (0: the group's); returns it. */
+OPDI_SHARED opd_work *opdi_work_joined(opd_work *first, opd_work *others, int64_t timeout_ms);
+/* A work that is done, of nothing; NULL with an error. */
+OPDI_SHARED opd_work *opdi_work_none(opd_group *group);
+/* Counts a write into tensor. */
+OPDI_SHARED void opdi_move_writes(const opd_tensor *tensor);
+#if defined(OPDI_CORE)
+
+//== groups ============================================================================================================
+
+struct opd_group {
+    opd_group *next;
+    int32_t refs;                                 /* of the registry and of works */
+    opdi_mutex lock;                              /* held while a function of the table runs */
+    uint64_t calls;                               /* transfers so far */
+    opd_group_desc desc;
+    bool moves;                                   /* memory of a device by the mover */
+    bool gone;                                    /* unregistered: who still holds it is told so */
+    opd_device device;
+    opd_group_mover mover;
+    char name[64], abandoned[300];                /* why this rank does not go on; "": it does */
+};
+/* The states of a work. */
+enum { OPDI_WORK_RUNS = 0, OPDI_WORK_DONE, OPDI_WORK_FAILED };
+struct opd_work {
+    opd_work *next;                               /* in the list, while it runs or has failed */
+    int32_t refs, state;
+    bool listed, average;
+    int8_t backend;                               /* whose memory it is: CPU also for what the table takes */
+    opd_device device;                            /* and where that is */
+    opd_group *group;                             /* a reference */
+    opd_work *also;                               /* waited for, and given back, with this one */
+    int64_t timeout_ms;                           /* 0: the group's */
+    void *request;
+    opd_transfer transfer;
+    int64_t *counts;                              /* [2 * size] those of an ALL_TO_ALL */
+    uint64_t number;                              /* of the group's transfers */
+    struct opdi_told *told;                       /* of a SEND or RECV of a checked group */
+    opdi_storage *read, *written;                 /* references, or NULL */
+    char message[400];                            /* why it failed */
+};
+static int opdi_works_call(const opd_call *call);
+static int opdi_works_use(const opd_tensor *tensor);
+static int opdi_group_elsewhere(const opd_group *group, const opd_tensor *tensor);
+static struct opdi_group_list {
+    opdi_mutex lock; opd_group *groups; opd_work *works;
+} opdi_groups = {OPDI_MUTEX_INIT, NULL, NULL};
+
+static int64_t opdi_group_clock(void) {
+    struct timespec now;
+#if defined(CLOCK_MONOTONIC)
+    (void)clock_gettime(CLOCK_MONOTONIC, &now);
+#else
+    (void)timespec_get(&now, TIME_UTC);
+#endif
+    return (int64_t)now.tv_sec * 1000000 + (int64_t)now.tv_nsec / 1000;
+}
+static void opdi_group_let_go(opd_group *group) {
+    if (opdi_ref_down(&group->refs) != 0) { return; }
+#if !defined(OPD_NO_THREADS)
+    (void)pthread_mutex_destroy(&group->lock);
+#endif
+    opdi_free(group, sizeof *group);
+}
+/* The group of that name, or NULL.  Under the lock. */
+static opd_group *opdi_group_named(const char *name) {
+    opd_group *group = opdi_groups.groups;
+    while (group && strcmp(group->name, name) != 0) { group = group->next; }
+    return group;
+}
+static int opdi_group_check(const opd_group_desc *desc) {
+    if (!desc->name || !*desc->name || strlen(desc->name) > 63) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_group_register: a group has a name of 1 to 63 bytes");
+    }
+    if (desc->size < 1 || desc->rank < 0 || desc->rank >= desc->size) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_group_register: group '%s' cannot have rank %d of %d", desc->name,
+                        (int)desc->rank, (int)desc->size);
+    }
+    if ((desc->size > 1 && !desc->start) || !desc->start != !desc->test || desc->timeout_ms < 0) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_group_register: group '%s' lacks a function, or its timeout_ms is "
+                        "negative", desc->name);
+    }
+    return 0;
+}
+opd_group *opd_group_register_sized(const opd_group_desc *desc, size_t size) {
+    opd_group_desc whole;
+    memset(&whole, 0, sizeof whole);
+    if (!opd_ok()) { return NULL; }
+    if (!desc || size < offsetof(opd_group_desc, timeout_ms)) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_group_register: no desc");
+        return NULL;
+    }
+    memcpy(&whole, desc, OPDI_MIN(size, sizeof whole));
+    opd_group *const group = opdi_group_check(&whole) ? NULL : (opd_group *)opdi_alloc(sizeof *group);
+    if (!group) { return NULL; }
+    const opdi_mutex fresh = OPDI_MUTEX_INIT;
+    memset(group, 0, sizeof *group);
+    group->refs = 1;
+    group->lock = fresh;
+    group->desc = whole;
+    memcpy(group->name, whole.name, strlen(whole.name));
+    group->desc.name = group->name;
+    if (whole.timeout_ms == 0) { group->desc.timeout_ms = 600000; }
+    opdi_lock(&opdi_groups.lock);
+    const bool taken = opdi_group_named(group->name) != NULL;
+    OPDI_PUBLISH(&opdi_works_before_call, &opdi_works_call);
+    OPDI_PUBLISH(&opdi_works_before_use, &opdi_works_use);
+    if (!taken) {
+        group->next = opdi_groups.groups;
+        opdi_groups.groups = group;
+    }
+    opdi_unlock(&opdi_groups.lock);
+    if (!taken) { return group; }
+    (void)opd_fail(OPD_ERROR_REGISTER, "opd_group_register: there is a process group '%s' already", group->name);
+    opdi_group_let_go(group);
+    return NULL;
+}
+/* Registers the group of this process alone, unless it is there. */
+static opd_group *opdi_group_self(void) {
+    opd_group_desc desc;
+    opdi_lock(&opdi_groups.lock);
+    opd_group *group = opdi_group_named("self");
+    opdi_unlock(&opdi_groups.lock);
+    if (group) { return group; }
+    memset(&desc, 0, sizeof desc);
+    desc.name = "self";
+    desc.size = 1;
+    return opd_group_register(&desc);
+}
+opd_group *opd_group_find(const char *name) {
+    char names[300];
+    opdi_text text = opdi_text_of(names, sizeof names);
+    if (!opd_ok()) { return NULL; }
+    if (!name || !*name) {
+        (void)opd_fail(OPD_ERROR_NOT_FOUND, "a process group without a name was asked for");
+        return NULL;
+    }
+    if (strcmp(name, "self") == 0) { return opdi_group_self(); }
+    opdi_lock(&opdi_groups.lock);
+    opd_group *const group = opdi_group_named(name);
+    for (const opd_group *other = opdi_groups.groups; other && !group; other = other->next) {
+        if (strcmp(other->name, "self") != 0) { opdi_text_add(&text, ", '%s'", other->name); }
+    }
+    opdi_unlock(&opdi_groups.lock);
+    if (!group) {
+        (void)opd_fail(OPD_ERROR_NOT_FOUND, "there is no process group '%.63s' (opd_group_register); there are "
+                       "'self'%s", name, names);
+    }
+    return group;
+}
+/* The group that an argument of class ProcessGroup is: a registered one itself, or its name; NULL with an error. */
+OPDI_SHARED opd_group *opdi_group_given(const opd_value *value) {
+    if (value->tag == OPD_TAG_STR) { return opd_group_find(value->u.s); }
+    opdi_lock(&opdi_groups.lock);
+    opd_group *group = opdi_groups.groups;
+    while (group && (value->tag != OPD_TAG_OBJECT || group != value->u.object)) { group = group->next; }
+    opdi_unlock(&opdi_groups.lock);
+    if (!group) {
+        (void)opd_fail(OPD_ERROR_NOT_FOUND, "process_group is no process group that is registered (an opd_group, or "
+                       "its name)");
+    }
+    return group;
+}
+/* True, with an error, for a group that is NULL. */
+static bool opdi_group_none(const opd_group *group, const char *who) {
+    return !group && (!opd_ok() || opd_fail(OPD_ERROR_ARGUMENT, "%s: the process group is NULL", who));
+}
+int opd_group_rank(const opd_group *group) { return opdi_group_none(group, "opd_group_rank") ? -1 : group->desc.rank; }
+int opd_group_size(const opd_group *group) { return opdi_group_none(group, "opd_group_size") ? -1 : group->desc.size; }
+const char *opd_group_name(const opd_group *group) {
+    return opdi_group_none(group, "opd_group_name") ? NULL : group->name;
+}
+int opd_group_abandon(opd_group *group, const char *why) {
+    const bool was_ok = opd_ok();
+    int rc = 0;
+    if (opdi_group_none(group, "opd_group_abandon")) { return -1; }
+    opdi_lock(&group->lock);
+    if (!group->abandoned[0]) {
+        (void)snprintf(group->abandoned, sizeof group->abandoned, "rank %d of process group '%s' has given up: %.180s",
+                       (int)group->desc.rank, group->name, why ? why : "it does not say why");
+        rc = group->desc.abandon ? group->desc.abandon(group->desc.user, group->abandoned) : 0;
+        if (group->moves && group->mover.abandon(group->mover.user, group->abandoned)) { rc = -1; }
+    }
+    opdi_unlock(&group->lock);
+    if (rc && was_ok && opd_ok()) { (void)opd_fail(OPD_ERROR_KERNEL, "opd_group_abandon: the others were not told"); }
+    return rc ? -1 : 0;
+}
+/* True while an error is pending.  Others wait for what a rank without memory does not do: it tells them. */
+static bool opdi_group_lost(opd_group *group) {
+    if (opd_ok()) { return false; }
+    if (group && group->desc.size > 1 && opd_error_code() == OPD_ERROR_MEMORY) {
+        (void)opd_group_abandon(group, opd_error_message());
+    }
+    return true;
+}
+OPDI_SHARED opd_group *opdi_group_of_size(const char *name, int64_t size) {
+    opd_group *const group = opd_group_find(name);
+    if (!group || size < 0 || group->desc.size == size) { return group; }
+    (void)opd_fail(OPD_ERROR_ARGUMENT, "group_size is %lld, but process group '%s' has %d rank(s)", (long long)size,
+                   group->name, (int)group->desc.size);
+    return NULL;
+}
+OPDI_SHARED int opdi_reduction_of(const char *name) {
+    static const char *const names[] = {"sum", "avg", "product", "min", "max", "band", "bor", "bxor"};
+    for (int i = 0; name && i < 8; i++) { if (strcmp(name, names[i]) == 0) { return i; } }
+    return opd_fail(OPD_ERROR_ARGUMENT, "reduce_op must be sum, avg, product, min, max, band, bor or bxor, not '%.40s'",
+                    name ? name : "");
+}
+

@@ -1,0 +1,455 @@
+//== sharded ===========================================================================================================
+
+static struct { opdi_mutex lock; opd_parallel *first; } opdi_shardings = {OPDI_MUTEX_INIT, NULL};
+
+/* The number of a parameter, looked for from the one behind the last on; -1: it is none. */
+static int opdi_part_find(opd_parallel *parallel, const opd_tensor *tensor) {
+    for (int i = 0; i < parallel->count; i++) {
+        const int at = parallel->next + i < parallel->count ? parallel->next + i : parallel->next + i - parallel->count;
+        if (parallel->params[at].tensor != tensor) { continue; }
+        parallel->next = at + 1 < parallel->count ? at + 1 : 0;
+        return at;
+    }
+    return -1;
+}
+static bool opdi_part_known(const opd_tensor *tensor) {
+    bool found = false;
+    opdi_lock(&opdi_shardings.lock);
+    for (const opd_parallel *one = opdi_shardings.first; one && !found; one = one->following) {
+        for (int i = 0; i < one->count && !found; i++) { found = one->params[i].tensor == tensor; }
+    }
+    opdi_unlock(&opdi_shardings.lock);
+    return found;
+}
+static void opdi_parts_forget(opd_parallel *parallel) {
+    opdi_lock(&opdi_shardings.lock);
+    for (opd_parallel **at = &opdi_shardings.first; *at; at = &(*at)->following) {
+        if (*at == parallel) {
+            *at = parallel->following;
+            break;
+        }
+    }
+    opdi_unlock(&opdi_shardings.lock);
+}
+static opd_parallel *opdi_parallel_keep(opd_parallel *parallel) {
+    opdi_ref_up(&parallel->refs);
+    return parallel;
+}
+static void opdi_parallel_let_go(void *parallel) { opd_parallel_free((opd_parallel *)parallel); }
+
+/* What gathered memory and nodes know of the parameter. */
+typedef struct opdi_entire {
+    opd_parallel *parallel;
+    opd_tensor *memory;          /* of a device, a reference; NULL: `bytes` of the host */
+    int index;
+    uint32_t version;
+    size_t bytes;
+} opdi_entire;
+static opdi_entire *opdi_entire_new(opd_parallel *parallel, int index, size_t bytes) {
+    opdi_entire *const whole = (opdi_entire *)opdi_alloc(sizeof *whole);
+    if (!whole) { return NULL; }
+    memset(whole, 0, sizeof *whole);
+    whole->parallel = opdi_parallel_keep(parallel);
+    whole->index = index;
+    whole->bytes = bytes;
+    return whole;
+}
+static void opdi_entire_free(void *its) {
+    opdi_entire *const whole = (opdi_entire *)its;
+    opd_parallel *const parallel = whole->parallel;
+    opdi_free(whole, sizeof *whole);
+    opd_parallel_free(parallel);
+}
+static void opdi_entire_drop(void *data, void *its) {
+    const opdi_entire *const whole = (const opdi_entire *)its;
+    if (whole->memory) { opd_release(whole->memory); } else { opdi_free(data, whole->bytes); }
+    opdi_entire_free(its);
+}
+/* Memory for all parts of a parameter, where that is, in a row; NULL with an error. */
+static opd_tensor *opdi_entire_empty(opd_parallel *parallel, int index, opdi_entire **out) {
+    const opd_tensor *const part = parallel->params[index].tensor;
+    const opd_scalar_type dtype = (opd_scalar_type)part->dtype;
+    const int64_t numel = parallel->params[index].part * parallel->group->desc.size;
+    const size_t bytes = (size_t)numel * opd_dtype_size(dtype) + 1;
+    opdi_entire *const whole = *out = opdi_entire_new(parallel, index, bytes);
+    if (!whole) { return NULL; }
+    if (part->backend != OPD_CPU) {
+        whole->memory = opd_keep(opd_tensor_new_on(opd_ints_of(&numel, 1), dtype, opd_tensor_device(part)));
+    }
+    void *const data = whole->memory ? whole->memory->data : part->backend == OPD_CPU ? opdi_alloc(bytes) : NULL;
+    if (!data && !(whole->memory && numel == 0)) {
+        opdi_entire_free(whole);
+        return NULL;
+    }
+    return whole->memory ? opd_tensor_wrap_on(data, opd_ints_of(&numel, 1), NULL, dtype, opd_tensor_device(part),
+                                              opdi_entire_drop, whole)
+        : opd_tensor_wrap(data, opd_ints_of(&numel, 1), NULL, dtype, opdi_entire_drop, whole);
+}
+/* Gathers a parameter into new memory: all parts in a row; it is on its way.  NULL with an error. */
+static opd_tensor *opdi_entire_gather(opd_parallel *parallel, int index) {
+    static opd_op *op;
+    opd_value args[4];
+    opdi_entire *whole = NULL;
+    opd_tensor *const flat = opdi_entire_empty(parallel, index, &whole);
+    if (!flat) { return NULL; }
+    args[0] = opd_value_tensor(parallel->params[index].tensor);
+    args[1] = opd_value_int(parallel->group->desc.size);
+    args[2] = opd_value_str(parallel->group->name);
+    args[3] = opd_value_tensor(flat);
+    if (!opd_call_op(opd_op_cached(&op, "_c10d_functional::all_gather_into_tensor_out"), args, 4)) { return NULL; }
+    whole->version = OPDI_LOAD(&flat->storage->version);
+    return flat;
+}
+/* Waits for the gradient that is on its way; 0 or -1. */
+static int opdi_part_settle(opd_parallel *parallel) {
+    opd_work *const work = parallel->pending;
+    parallel->pending = NULL;
+    return work ? opd_work_wait(work) : 0;
+}
+static int opdi_part_done(void *its) {
+    opd_parallel *const parallel = (opd_parallel *)its;
+    parallel->backward = 0;
+    return opdi_part_settle(parallel);
+}
+/* Zeros beside a tensor, of its dtype; NULL with an error. */
+static opd_tensor *opdi_zeros_beside(const opd_tensor *tensor, int64_t numel) {
+    opd_tensor *const out = opd_tensor_new_on(opd_ints_of(&numel, 1), (opd_scalar_type)tensor->dtype,
+                                              opd_tensor_device(tensor));
+    return out ? opd_zero_(out) : NULL;
+}
+/* Whether gradients are reduced to plain means. */
+static bool opdi_entire_means(const opd_parallel *parallel, const opd_tensor *param) {
+    return parallel->total == 0 || (parallel->even && opd_dtype_size((opd_scalar_type)param->dtype) > 2);
+}
+/* The gradient as it is sent: all parts in a row, weighted.  NULL with an error. */
+static opd_tensor *opdi_entire_weigh(const opd_parallel *parallel, const opdi_parallel_param *param, opd_tensor *grad) {
+    const int64_t numel = param->part * parallel->group->desc.size, row = -1;
+    if (parallel->total > 0 && parallel->samples == 0) {
+        return opdi_zeros_beside(param->tensor, numel);
+    }
+    opd_tensor *flat = opd_reshape(grad, opd_ints_of(&row, 1));
+    if (parallel->total > 0 && !opdi_entire_means(parallel, param->tensor) && parallel->samples != parallel->total) {
+        flat = opd_mul_Scalar(flat, opd_value_float((double)parallel->samples / (double)parallel->total));
+    }
+    if (numel == param->numel || !flat) { return opd_contiguous(flat); }
+    opd_tensor *const padded = opdi_zeros_beside(param->tensor, numel);
+    return padded && opd_copy_(opd_narrow(padded, 0, 0, param->numel), flat) ? padded : NULL;
+}
+/* Sums a gradient over the ranks; returns this rank's part, on its way.  At most one other is on its way then, so that
+   whole gradients do not pile up.  NULL with an error. */
+static opd_tensor *opdi_entire_reduce(opd_parallel *parallel, int index, opd_tensor *grad) {
+    const int64_t id = opd_backward_id();
+    if (parallel->backward != id) {
+        if (opd_backward_callback(opdi_part_done, opdi_parallel_keep(parallel), opdi_parallel_let_go)) {
+            opd_parallel_free(parallel);
+            return NULL;
+        }
+        parallel->backward = id;
+    }
+    opd_tensor *const flat = opdi_entire_weigh(parallel, &parallel->params[index], grad);
+    if (!flat || opdi_part_settle(parallel)) { return NULL; }
+    const bool means = opdi_entire_means(parallel, parallel->params[index].tensor);
+    opd_tensor *const part = opd_reduce_scatter(flat, means ? "avg" : "sum", parallel->group->name);
+    if (part) { parallel->pending = opdi_work_of(opdi_storage_root(part), false); }
+    return part;
+}
+static int opdi_entire_forward(opd_context *ctx) {
+    const opdi_entire *const asked = (const opdi_entire *)opd_context_user(ctx);
+    const opdi_parallel_param *const param = &asked->parallel->params[asked->index];
+    opd_tensor *const flat = opdi_entire_gather(asked->parallel, asked->index);
+    opdi_entire *const whole = flat ? opdi_entire_new(asked->parallel, asked->index, 0) : NULL;
+    if (!whole || opd_context_set_data(ctx, whole, opdi_entire_free)) {
+        if (whole) { opdi_entire_free(whole); }
+        return -1;
+    }
+    opd_tensor *const values = opd_narrow(flat, 0, 0, param->numel);
+    return opd_context_return(ctx, opd_view(values, opd_ints_of(param->sizes, param->ndim)));
+}
+static int opdi_entire_backward(opd_backward_call *bw) {
+    const opdi_entire *const whole = (const opdi_entire *)opd_context_data(opd_bw_context(bw));
+    return opd_bw_return(bw, 0, opdi_entire_reduce(whole->parallel, whole->index, opd_bw_grad(bw, 0)));
+}
+opd_tensor *opd_parallel_full(opd_parallel *parallel, opd_tensor *param) {
+    opd_autograd_function function;
+    opdi_entire asked;
+    if (opdi_group_lost(parallel ? parallel->group : NULL) || opdi_null_tensor(param, "opd_parallel_full")) {
+        return NULL;
+    }
+    const int index = parallel && parallel->sharded ? opdi_part_find(parallel, param) : -1;
+    if (index < 0) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_parallel_full: %s", !parallel ? "NULL" : parallel->sharded
+                       ? "the tensor is none of the parameters" : "opd_data_parallel leaves parameters whole");
+        return NULL;
+    }
+    memset(&asked, 0, sizeof asked);
+    asked.parallel = parallel;
+    asked.index = index;
+    memset(&function, 0, sizeof function);
+    function.name = "ShardedParameter";
+    function.forward = opdi_entire_forward;
+    function.backward = opdi_entire_backward;
+    function.user = &asked;
+    function.once_differentiable = true;
+    const opd_value input = opd_value_tensor(param);
+    return opd_autograd_call(&function, &input, 1);
+}
+
+/* What is kept of a saved tensor: itself, or how it lies in a parameter that can be gathered again. */
+typedef struct opdi_gathered {
+    opd_tensor *kept;
+    opd_parallel *parallel;
+    int64_t offset, dims[2 * OPD_MAX_DIMS];
+    int index, ndim;
+    uint32_t version;            /* of this rank's part */
+    int64_t backward;            /* the last one that has asked for it */
+    opd_tensor *ahead;           /* on its way, before it was asked for; a reference */
+    struct opdi_gathered *before, *after;         /* of this parallel, in the order in which they were kept */
+} opdi_gathered;
+/* The gathered parameter that a tensor looks at, as it came; or NULL. */
+static const opdi_entire *opdi_entire_of(const opd_tensor *tensor) {
+    const opdi_storage *const storage = opdi_storage_root(tensor);
+    const opdi_foreign *const foreign = (const opdi_foreign *)(const void *)storage;
+    if (storage->block_bytes >= 0 || storage->block_bytes == OPDI_AGAIN || foreign->deleter != opdi_entire_drop) {
+        return NULL;
+    }
+    const opdi_entire *const whole = (const opdi_entire *)foreign->user;
+    const bool same = tensor->storage == storage && OPDI_LOAD(&storage->version) == whole->version &&
+        tensor->dtype == whole->parallel->params[whole->index].tensor->dtype && !(tensor->flags & OPDI_LAZY);
+    return same ? whole : NULL;
+}
+static void *opdi_gathered_pack(opd_tensor *tensor, void *user) {
+    const opdi_entire *const whole = opdi_entire_of(tensor);
+    opdi_gathered *const packed = (opdi_gathered *)opdi_alloc(sizeof *packed);
+    (void)user;
+    if (!packed) { return NULL; }
+    memset(packed, 0, sizeof *packed);
+    if (!whole) {
+        packed->kept = opd_keep(tensor);
+        return packed;
+    }
+    packed->parallel = opdi_parallel_keep(whole->parallel);
+    packed->index = whole->index;
+    packed->version = OPDI_LOAD(&whole->parallel->params[whole->index].tensor->storage->version);
+    packed->ndim = tensor->ndim;
+    memcpy(packed->dims, tensor->dims, 2 * (size_t)tensor->ndim * sizeof *tensor->dims);
+    packed->offset = (tensor->data - tensor->storage->data) /
+        (int64_t)opd_dtype_size((opd_scalar_type)tensor->dtype);
+    opdi_lock(&opdi_shardings.lock);
+    packed->before = packed->parallel->kept;
+    if (packed->before) { packed->before->after = packed; }
+    packed->parallel->kept = packed;
+    opdi_unlock(&opdi_shardings.lock);
+    return packed;
+}
+static bool opdi_gathered_fits(const opdi_gathered *packed) {
+    return OPDI_LOAD(&packed->parallel->params[packed->index].tensor->storage->version) == packed->version;
+}
+/* Begins to gather what backward will ask for next: what was kept before this one, if an earlier backward asked for
+   that.  0 or -1.  All ranks do the same. */
+static int opdi_gathered_prefetch(opdi_gathered *packed) {
+    const int64_t id = opd_backward_id();
+    if (id <= 0) { return 0; }
+    packed->backward = id;
+    packed->parallel->params[packed->index].asked = true;
+    opdi_lock(&opdi_shardings.lock);
+    opdi_gathered *next = packed->before;
+    while (next && next->backward == id) { next = next->before; }
+    opdi_unlock(&opdi_shardings.lock);
+    if (!next || next->ahead || !next->parallel->params[next->index].asked || !opdi_gathered_fits(next)) { return 0; }
+    OPD_SCOPE { next->ahead = opd_keep(opdi_entire_gather(next->parallel, next->index)); }
+    return next->ahead ? 0 : -1;
+}
+static opd_tensor *opdi_gathered_unpack(void *its, void *user) {
+    opdi_gathered *const packed = (opdi_gathered *)its;
+    opd_tensor *const ahead = packed->ahead;
+    (void)user;
+    if (packed->kept) { return packed->kept; }
+    packed->ahead = NULL;
+    opd_tensor *const flat = !opdi_gathered_fits(packed) ? NULL : ahead ? ahead
+        : opdi_entire_gather(packed->parallel, packed->index);
+    if (!flat && opd_ok()) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "sharded parameter %d was written to between forward and backward, which "
+                       "gathers it again", packed->index);
+    }
+    opd_tensor *const view = !flat || opdi_gathered_prefetch(packed) ? NULL
+        : opd_as_strided_full(flat, opd_ints_of(packed->dims, packed->ndim),
+                              opd_ints_of(packed->dims + packed->ndim, packed->ndim), opd_value_int(packed->offset));
+    opd_release(ahead);
+    return view;
+}
+static void opdi_gathered_drop(void *its, void *user) {
+    opdi_gathered *const packed = (opdi_gathered *)its;
+    (void)user;
+    if (packed->parallel) {
+        opdi_lock(&opdi_shardings.lock);
+        if (packed->before) { packed->before->after = packed->after; }
+        if (packed->after) { packed->after->before = packed->before; }
+        else { packed->parallel->kept = packed->before; }
+        opdi_unlock(&opdi_shardings.lock);
+    }
+    opd_release(packed->kept);
+    opd_release(packed->ahead);
+    opd_parallel_free(packed->parallel);
+    opdi_free(packed, sizeof *packed);
+}
+int opd_sharded_hooks_begin(opd_parallel *parallel) {
+    opd_saved_hooks hooks;
+    if (!opd_ok()) { return -1; }
+    if (!parallel || !parallel->sharded) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_sharded_hooks_begin: %s", parallel ? "it is not sharded" : "NULL");
+    }
+    memset(&hooks, 0, sizeof hooks);
+    hooks.pack = opdi_gathered_pack;
+    hooks.unpack = opdi_gathered_unpack;
+    hooks.drop = opdi_gathered_drop;
+    return opd_saved_hooks_begin(&hooks);
+}
+
+/* This rank's part of a parameter that is whole, as a tensor of its own; NULL with an error. */
+static opd_tensor *opdi_part_cut(const opd_parallel *parallel, opd_tensor *tensor) {
+    const int64_t size = parallel->group->desc.size, part = (tensor->numel + size - 1) / size, row = -1;
+    const int64_t begin = OPDI_MIN(parallel->group->desc.rank * part, tensor->numel);
+    const int64_t count = OPDI_MIN(part, tensor->numel - begin);
+    opd_tensor *const flat = opd_reshape(opd_tensor_data(tensor), opd_ints_of(&row, 1));
+    opd_tensor *const own = opdi_zeros_beside(tensor, part);
+    return flat && own && opd_copy_(opd_narrow(own, 0, 0, count), opd_narrow(flat, 0, begin, count)) ? own : NULL;
+}
+/* Makes room for count parameters more; 0 or -1. */
+static int opdi_parts_grow(opd_parallel *parallel, int count) {
+    const int room = parallel->count + count > 2 * parallel->room ? parallel->count + count : 2 * parallel->room;
+    if (parallel->count + count <= parallel->room) { return 0; }
+    opdi_parallel_param *const more = (opdi_parallel_param *)opdi_alloc((size_t)room * sizeof *more);
+    if (!more) { return -1; }
+    memset(more, 0, (size_t)room * sizeof *more);
+    opdi_lock(&opdi_shardings.lock);
+    if (parallel->params) { memcpy(more, parallel->params, (size_t)parallel->count * sizeof *more); }
+    opdi_parallel_param *const old = parallel->params;
+    const size_t bytes = (size_t)parallel->room * sizeof *more;
+    parallel->params = more;
+    parallel->room = room;
+    opdi_unlock(&opdi_shardings.lock);
+    if (old) { opdi_free(old, bytes); }
+    return 0;
+}
+/* Fills the rows behind the last with what is known of the whole parameters; 0 or -1. */
+static int opdi_parts_describe(opd_parallel *parallel, opd_tensor *const *params, int count) {
+    const int64_t size = parallel->group->desc.size;
+    for (int i = 0; i < count; i++) {
+        opdi_parallel_param *const param = &parallel->params[parallel->count + i];
+        const size_t bytes = ((size_t)params[i]->ndim + 1) * sizeof *param->sizes;
+        memset(param, 0, sizeof *param);
+        param->sizes = (int64_t *)opdi_alloc(bytes);
+        if (!param->sizes) { return -1; }
+        memcpy(param->sizes, params[i]->dims, (size_t)params[i]->ndim * sizeof *param->sizes);
+        param->ndim = params[i]->ndim;
+        param->numel = params[i]->numel;
+        param->part = (param->numel + size - 1) / size;
+        param->parallel = parallel;
+        param->index = parallel->count + i;
+    }
+    return 0;
+}
+/* Gives the parameters their parts: all of them, or none; 0 or -1. */
+static int opdi_parts_set(opd_parallel *parallel, opd_tensor *const *params, int count) {
+    opd_tensor **const parts = (opd_tensor **)opdi_scope_alloc(2 * (size_t)count * sizeof *parts);
+    int done = 0;
+    for (int i = 0; parts && i < count; i++) {
+        parts[i] = opdi_parallel_spread(parallel, params[i]) ? NULL : opdi_part_cut(parallel, params[i]);
+        parts[count + i] = parts[i] ? opd_tensor_data(params[i]) : NULL;
+        if (!parts[count + i]) { return -1; }
+    }
+    while (parts && done < count && opd_tensor_set_data(params[done], parts[done]) == 0) { done++; }
+    if (parts && done == count) { return 0; }
+    while (parts && --done >= 0) { (void)opd_tensor_set_data(params[done], parts[count + done]); }
+    return -1;
+}
+int opd_sharded_add(opd_parallel *parallel, opd_tensor *const *params, int count) {
+    if (opdi_group_lost(parallel ? parallel->group : NULL)) { return -1; }
+    if (!parallel || !parallel->sharded) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_sharded_add: %s", parallel ? "it is not sharded" : "NULL");
+    }
+    if (opdi_parallel_check(params, count, parallel->group, "opd_sharded_add")) { return -1; }
+    for (int i = 0; i < count; i++) {
+        if (opdi_part_known(params[i])) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "opd_sharded_add: parameter %d is a part already", i);
+        }
+    }
+    if (opdi_parallel_compare(parallel, params, count) || opdi_parts_grow(parallel, count)) { return -1; }
+    int rc = opdi_parts_describe(parallel, params, count);
+    const bool was = opd_grad_mode_set(false);
+    OPD_SCOPE { rc = rc ? rc : opdi_parts_set(parallel, params, count); }
+    (void)opd_grad_mode_set(was);
+    for (int i = 0; i < count; i++) {
+        opdi_parallel_param *const param = &parallel->params[parallel->count + i];
+        if (rc && param->sizes) {
+            opdi_free(param->sizes, ((size_t)param->ndim + 1) * sizeof *param->sizes);
+            param->sizes = NULL;
+        }
+        if (rc) { continue; }
+        param->tensor = opd_keep(params[i]);
+        opdi_home_trim(params[i]);
+        (void)opd_tensor_set_grad(params[i], NULL);
+    }
+    opdi_lock(&opdi_shardings.lock);
+    parallel->count += rc ? 0 : count;
+    opdi_unlock(&opdi_shardings.lock);
+    return rc ? -1 : 0;
+}
+opd_parallel *opd_sharded_parallel(opd_tensor *const *params, int count, opd_group *group,
+                                   const opd_parallel_options *options) {
+    if (opdi_group_lost(group) || opdi_group_none(group, "opd_sharded_parallel")) { return NULL; }
+    opd_parallel *const parallel = (opd_parallel *)opdi_alloc(sizeof *parallel);
+    if (!parallel) { return NULL; }
+    memset(parallel, 0, sizeof *parallel);
+    parallel->group = group;
+    parallel->sharded = parallel->sync = true;
+    parallel->refs = 1;
+    opdi_ref_up(&group->refs);
+    opdi_lock(&opdi_shardings.lock);
+    parallel->following = opdi_shardings.first;
+    opdi_shardings.first = parallel;
+    OPDI_PUBLISH(&opdi_is_part, &opdi_part_known);
+    opdi_unlock(&opdi_shardings.lock);
+    int rc = opdi_parallel_take_buffers(parallel, options) || opdi_parallel_compare(parallel, NULL, 0);
+    for (int i = 0; i < parallel->nbuffers && !rc; i++) { rc = opdi_parallel_spread(parallel, parallel->buffers[i]); }
+    if (rc || ((params || count != 0) && opd_sharded_add(parallel, params, count))) {
+        opd_parallel_free(parallel);
+        return NULL;
+    }
+    return parallel;
+}
+/* Adds up numbers of all ranks; 0 or -1. */
+static int opdi_parts_total(opd_parallel *parallel, double *numbers, int count, opd_reduction reduction) {
+    return opdi_parallel_move(parallel, OPD_COLLECTIVE_ALL_REDUCE, reduction, OPD_FLOAT64, numbers, count);
+}
+opd_tensor *opd_sharded_clip_grad_norm(opd_parallel *parallel, double max_norm) {
+    double sum = 0;
+    opd_tensor *result = NULL;
+    if (opdi_group_lost(parallel ? parallel->group : NULL)) { return NULL; }
+    if (!parallel || !parallel->sharded || !(max_norm >= 0)) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_sharded_clip_grad_norm: %s", !parallel ? "NULL" : !parallel->sharded
+                       ? "it is not sharded" : "the norm is negative or NaN");
+        return NULL;
+    }
+    const bool was = opd_grad_mode_set(false);
+    for (int i = 0; i < parallel->count && opd_ok(); i++) {
+        OPD_SCOPE {
+            opd_tensor *const grad = opd_tensor_grad(parallel->params[i].tensor);
+            opd_tensor *const wide = grad ? opd_to_dtype(grad, OPD_FLOAT64) : NULL;
+            if (wide) { sum += opd_item_f64(opd_sum(opd_mul(wide, wide))); }
+        }
+    }
+    if (opd_ok() && opdi_parts_total(parallel, &sum, 1, OPD_REDUCTION_SUM) == 0) {
+        const double factor = max_norm / (sqrt(sum) + 1e-6);
+        for (int i = 0; i < parallel->count && opd_ok() && !(factor >= 1); i++) {
+            OPD_SCOPE {
+                opd_tensor *const grad = opd_tensor_grad(parallel->params[i].tensor);
+                if (grad) { (void)opd_mul_Scalar_(grad, opd_value_float(factor)); }
+            }
+        }
+        if (opd_ok()) { result = opd_full(opd_ints_of(NULL, 0), opd_value_float(sqrt(sum)), OPD_FLOAT32); }
+    }
+    (void)opd_grad_mode_set(was);
+    return result;
+}
+

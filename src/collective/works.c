@@ -1,0 +1,763 @@
+//== a work runs =======================================================================================================
+
+static const char *opdi_collective_name(int64_t kind) {
+    static const char *const names[] = {"?", "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast",
+                                        "reduce", "gather", "scatter", "send", "recv", "barrier"};
+    return names[kind >= 1 && kind <= OPD_COLLECTIVE_BARRIER ? kind : 0];
+}
+/* Names of the spans in which a transfer begins, with the bytes of it that this rank has, and is waited for. */
+static const char *opdi_collective_span(int64_t kind, bool waits) {
+    static const char *const names[][2] = {{"moves ?", "waits for ?"}, {"moves all_reduce", "waits for all_reduce"},
+        {"moves all_gather", "waits for all_gather"}, {"moves reduce_scatter", "waits for reduce_scatter"},
+        {"moves all_to_all", "waits for all_to_all"}, {"moves broadcast", "waits for broadcast"},
+        {"moves reduce", "waits for reduce"}, {"moves gather", "waits for gather"},
+        {"moves scatter", "waits for scatter"}, {"moves send", "waits for send"}, {"moves recv", "waits for recv"},
+        {"moves barrier", "waits for barrier"}};
+    return names[kind >= 1 && kind <= OPD_COLLECTIVE_BARRIER ? kind : 0][waits];
+}
+/* The bytes of a transfer that this rank hands in or gets, whichever is more. */
+static int64_t opdi_work_bytes(const opd_work *work) {
+    const opd_transfer *const transfer = &work->transfer;
+    const int64_t each = (int64_t)opd_dtype_size(transfer->dtype), ranks = work->group->desc.size;
+    int64_t sent = 0, taken = 0;
+    const bool root = transfer->peer == work->group->desc.rank;
+    switch ((int)transfer->kind) {
+    case OPD_COLLECTIVE_ALL_GATHER: case OPD_COLLECTIVE_REDUCE_SCATTER: return transfer->count * ranks * each;
+    case OPD_COLLECTIVE_GATHER: case OPD_COLLECTIVE_SCATTER: return transfer->count * (root ? ranks : 1) * each;
+    case OPD_COLLECTIVE_ALL_TO_ALL:
+        for (int64_t i = 0; i < ranks; i++) {
+            sent += transfer->send_counts[i];
+            taken += transfer->recv_counts[i];
+        }
+        return OPDI_MAX(sent, taken) * each;
+    default: return transfer->count * each;
+    }
+}
+/* Writes which one it is: "all_reduce, call 3 of process group 'world' (rank 1 of 4)"; returns buf. */
+static const char *opdi_work_text(const opd_work *work, char *buf, size_t cap) {
+    (void)snprintf(buf, cap, "%s, call %llu of process group '%s' (rank %d of %d)",
+                   opdi_collective_name(work->transfer.kind), (unsigned long long)work->number, work->group->name,
+                   (int)work->group->desc.rank, (int)work->group->desc.size);
+    return buf;
+}
+/* Ends a work with what a function of its group has said, or with `why`, and records that as the error; -1. */
+static int opdi_work_fail(opd_work *work, bool was_ok, const char *why) {
+    char name[200], said[200];
+    const char *const reason = was_ok && !opd_ok() ? opd_error_message() : why;
+    (void)snprintf(said, sizeof said, "%s", reason);
+    (void)snprintf(work->message, sizeof work->message, "%s: %s", opdi_work_text(work, name, sizeof name), said);
+    if (was_ok) { opd_error_clear(); }
+    OPDI_PUBLISH(&work->state, OPDI_WORK_FAILED);
+    return opd_fail(OPD_ERROR_KERNEL, "%s", work->message);
+}
+/* Takes a work off the list and gives back the memory that it held. */
+static void opdi_work_unlist(opd_work *work) {
+    bool listed = false;
+    opdi_lock(&opdi_groups.lock);
+    for (opd_work **at = &opdi_groups.works; *at && work->listed; at = &(*at)->next) {
+        if (*at == work) {
+            *at = work->next;
+            work->listed = false;
+            listed = true;
+            (void)OPDI_SUB(&opdi_works_running, 1);
+            break;
+        }
+    }
+    opdi_storage *const read = listed ? work->read : NULL, *const written = listed ? work->written : NULL;
+    if (listed) { work->read = work->written = NULL; }
+    opdi_unlock(&opdi_groups.lock);
+    if (!listed) { return; }
+    opdi_depth_limit_update();
+    if (read) { opdi_storage_drop(read); }
+    if (written) { opdi_storage_drop(written); }
+    opd_work_release(work);
+}
+/* Divides what the ranks summed by their number. */
+static void opdi_work_average(const opd_work *work, void *data) {
+    const int64_t count = work->transfer.count, size = work->group->desc.size;
+    switch ((int)work->transfer.dtype) {
+    case OPD_FLOAT64: case OPD_COMPLEX128:
+        for (int64_t i = 0; i < count << (work->transfer.dtype == OPD_COMPLEX128); i++) {
+            ((double *)data)[i] /= (double)size;
+        }
+        break;
+    case OPD_FLOAT32: case OPD_COMPLEX64:
+        for (int64_t i = 0; i < count << (work->transfer.dtype == OPD_COMPLEX64); i++) {
+            ((float *)data)[i] /= (float)size;
+        }
+        break;
+    case OPD_FLOAT16:
+        for (int64_t i = 0; i < count; i++) {
+            ((uint16_t *)data)[i] = opdi_f32_to_f16(opdi_f16_to_f32(((uint16_t *)data)[i]) / (float)size);
+        }
+        break;
+    default:
+        for (int64_t i = 0; i < count; i++) {
+            ((uint16_t *)data)[i] = opdi_f32_to_bf16(opdi_bf16_to_f32(((uint16_t *)data)[i]) / (float)size);
+        }
+    }
+}
+/* The same where the memory is; 0, or -1 with an error. */
+static int opdi_work_mean(const opd_work *work) {
+    const size_t bytes = (size_t)work->transfer.count * opd_dtype_size(work->transfer.dtype);
+    const opdi_backend *const backend = work->device.type == OPD_CPU ? NULL : opdi_backend_of(work->device.type);
+    const int index = work->device.index;
+    if (!backend) { opdi_work_average(work, work->transfer.recv); }
+    if (!backend || bytes == 0) { return 0; }
+    void *const host = opdi_alloc(bytes);
+    int rc = host ? opdi_backend_rc(backend->desc.copy(backend->desc.user, host, -1, work->transfer.recv, index, bytes),
+                                    work->device.type, "copy") : -1;
+    if (rc == 0) {
+        opdi_work_average(work, host);
+        rc = opdi_backend_rc(backend->desc.copy(backend->desc.user, work->transfer.recv, index, host, -1, bytes),
+                             work->device.type, "copy");
+    }
+    if (host) { opdi_free(host, bytes); }
+    return rc;
+}
+/* Fails where a group, whose lock is held, is gone or this rank does not go on; 0 or -1. */
+static int opdi_group_stopped(const opd_group *group) {
+    if (group->gone) {
+        return opd_fail(OPD_ERROR_NOT_FOUND, "process group '%s' is gone (opd_group_unregister)", group->name);
+    }
+    return group->abandoned[0] ? opd_fail(OPD_ERROR_KERNEL, "%s", group->abandoned) : 0;
+}
+/* Asks who moves the memory of a work that runs: 1 done, 0 not yet, -1 failed. */
+static int opdi_work_ask(opd_work *work, int64_t wait_us) {
+    opd_group *const group = work->group;
+    if (work->backend == OPD_CPU) {
+        return group->desc.test ? group->desc.test(group->desc.user, work->request, wait_us) : 1;
+    }
+    const int rc = group->mover.test(group->mover.user, work->request);
+    return rc > 0 && group->mover.wait(group->mover.user, work->request) ? -1 : rc;
+}
+static int opdi_told_step(opd_work *work, int64_t wait_us);
+/* Asks the group once how far a work is: 1 done, 0 not yet, -1 failed, with an error. */
+static int opdi_work_step(opd_work *work, int64_t wait_us) {
+    opd_group *const group = work->group;
+    const bool was_ok = opd_ok();
+    int rc = 1;
+    opdi_lock(&group->lock);
+    if (work->state == OPDI_WORK_RUNS && (group->gone || group->abandoned[0])) {
+        rc = opdi_group_stopped(group);
+    } else if (work->state == OPDI_WORK_RUNS) {
+        rc = work->told ? opdi_told_step(work, wait_us) : opdi_work_ask(work, wait_us);
+    }
+    if (rc > 0 && work->state == OPDI_WORK_RUNS && work->average && opdi_work_mean(work)) { rc = -1; }
+    if (work->state == OPDI_WORK_FAILED) { rc = opd_fail(OPD_ERROR_KERNEL, "%s", work->message); }
+    else if (rc < 0) { rc = opdi_work_fail(work, was_ok, "it failed without saying why"); }
+    else if (rc > 0 && work->state == OPDI_WORK_RUNS) {
+        OPDI_PUBLISH(&work->state, OPDI_WORK_DONE);
+    }
+    opdi_unlock(&group->lock);
+    if (rc > 0) { opdi_work_unlist(work); }
+    return rc;
+}
+static void opdi_work_used(const opd_work *work);
+/* Makes the current stream wait for a work on a device; 0, or -1 with an error. */
+static int opdi_work_follow(opd_work *work) {
+    opd_group *const group = work->group;
+    const bool was_ok = opd_ok();
+    int rc = 0;
+    opdi_lock(&group->lock);
+    if (work->state == OPDI_WORK_FAILED) { rc = opd_fail(OPD_ERROR_KERNEL, "%s", work->message); }
+    else if (work->state == OPDI_WORK_RUNS) {
+        rc = group->gone || group->abandoned[0] ? opdi_group_stopped(group)
+            : group->mover.wait(group->mover.user, work->request);
+        if (rc) { rc = opdi_work_fail(work, was_ok, "it failed without saying why"); }
+        else {
+            opdi_work_used(work);
+            OPDI_PUBLISH(&work->state, OPDI_WORK_DONE);
+        }
+    }
+    opdi_unlock(&group->lock);
+    if (rc == 0) { opdi_work_unlist(work); }
+    return rc ? -1 : 0;
+}
+/* Waits for a work; 0, or -1 with its error.  Others may call functions of the group meanwhile. */
+static int opdi_work_await(opd_work *work) {
+    const int64_t begun = opdi_group_clock(), limit = work->timeout_ms ? work->timeout_ms
+        : work->group->desc.timeout_ms;
+    if (work->backend != OPD_CPU && !work->told) { return opdi_work_follow(work); }
+    for (int turns = 0;; turns++) {
+        char why[100];
+        const int rc = opdi_work_step(work, turns < 4 ? 50 : 1000);
+        if (rc != 0) { return rc < 0 ? -1 : 0; }
+        if (opdi_group_clock() - begun >= limit * 1000) {
+            (void)snprintf(why, sizeof why, "it was not done after %.3g s: a rank has ended, or calls something else",
+                           (double)limit / 1000);
+            return opdi_work_fail(work, opd_ok(), why);
+        }
+#if !defined(OPD_NO_THREADS)
+        if (turns > 4) { (void)sched_yield(); }
+#endif
+    }
+}
+static int opdi_work_finish(opd_work *work) {
+    opd_span *const span = OPDI_ACQUIRE(&work->state) == OPDI_WORK_RUNS
+        ? opd_span_open(opdi_collective_span(work->transfer.kind, true)) : NULL;
+    const int rc = opdi_work_await(work);
+    opd_span_close(span);
+    return rc;
+}
+static void opdi_told_drop(opd_work *work);
+void opd_work_release(opd_work *work) {
+    while (work && opdi_ref_down(&work->refs) == 0) {
+        opd_work *const also = work->also;
+        opdi_told_drop(work);
+        if (work->counts) { opdi_free(work->counts, 2 * (size_t)work->group->desc.size * sizeof *work->counts); }
+        opdi_group_let_go(work->group);
+        opdi_free(work, sizeof *work);
+        work = also;
+    }
+}
+OPDI_SHARED int opdi_works_finish(opd_work *work) {
+    int rc = 0;
+    for (; work; work = work->also) { if (opdi_work_finish(work)) { rc = -1; } }
+    return rc;
+}
+int opd_work_wait(opd_work *work) {
+    if (!work) { return opd_ok() ? opd_fail(OPD_ERROR_ARGUMENT, "opd_work_wait: the work is NULL") : -1; }
+    const int rc = opdi_works_finish(work);
+    opd_work_release(work);
+    return rc;
+}
+int opd_work_test(opd_work *work) {
+    int rc = 1;
+    if (!work) { return opd_ok() ? opd_fail(OPD_ERROR_ARGUMENT, "opd_work_test: the work is NULL") : -1; }
+    for (; work && rc >= 0; work = work->also) {
+        const int one = opdi_work_step(work, 0);
+        if (one <= 0) { rc = one; }
+    }
+    return rc;
+}
+OPDI_SHARED opd_work *opdi_work_joined(opd_work *first, opd_work *others, int64_t timeout_ms) {
+    first->also = others;
+    first->timeout_ms = timeout_ms;
+    return first;
+}
+
+//== what ranks call, compared =========================================================================================
+
+/* What a rank says of its call, in this order. */
+enum {
+    OPDI_SAYS_KIND, OPDI_SAYS_DEVICE, OPDI_SAYS_DTYPE, OPDI_SAYS_REDUCTION, OPDI_SAYS_COUNT, OPDI_SAYS_PEER, OPDI_SAYS
+};
+/* Gathers count integers of each rank, for each in order, into `all`; 0, or -1 with an error.  Waits. */
+static int opdi_work_exchange(opd_work *work, const int64_t *mine, int64_t *all, int64_t count) {
+    opd_work one = *work;
+    memset(&one.transfer, 0, sizeof one.transfer);
+    one.average = one.listed = false;
+    one.backend = OPD_CPU;
+    one.transfer.kind = OPD_COLLECTIVE_ALL_GATHER;
+    one.transfer.dtype = OPD_INT64;
+    one.transfer.send = mine;
+    one.transfer.recv = all;
+    one.transfer.count = count;
+    const bool was_ok = opd_ok();
+    opdi_lock(&work->group->lock);
+    int rc = work->group->desc.start(work->group->desc.user, &one.transfer, &one.request);
+    if (rc) { rc = opdi_work_fail(&one, was_ok, "ranks could not tell each other what they call"); }
+    opdi_unlock(&work->group->lock);
+    one.transfer.kind = work->transfer.kind;      /* what an error is to name */
+    return rc ? -1 : opdi_work_finish(&one);
+}
+/* Writes what a rank calls, as far as it matters for the difference at place `at`. */
+static void opdi_work_says(const int64_t *says, int at, char *buf, size_t cap) {
+    static const char *const reductions[] = {"sum", "avg", "product", "min", "max", "band", "bor", "bxor"};
+    const char *const name = opdi_collective_name(says[OPDI_SAYS_KIND]);
+    if (at == OPDI_SAYS_KIND) { (void)snprintf(buf, cap, "%s", name); }
+    else if (at == OPDI_SAYS_DEVICE) { (void)snprintf(buf, cap, "%s on %s", name, opdi_device_name((int)says[at])); }
+    else if (at == OPDI_SAYS_DTYPE) {
+        (void)snprintf(buf, cap, "%s of %s", name, opd_dtype_name((opd_scalar_type)says[at]));
+    }
+    else if (at == OPDI_SAYS_REDUCTION) { (void)snprintf(buf, cap, "%s by %s", name, reductions[says[at] & 7]); }
+    else if (at == OPDI_SAYS_COUNT) {
+        (void)snprintf(buf, cap, "%s of %lld element(s)", name, (long long)says[at]);
+    }
+    else { (void)snprintf(buf, cap, "%s with root %lld", name, (long long)says[at]); }
+}
+/* Compares what all ranks say, [size, OPDI_SAYS]; -1 with an error, the same on every rank. */
+static int opdi_work_compare(const opd_work *work, const int64_t *all) {
+    char first[100], other[100];
+    for (int at = 0; at < OPDI_SAYS; at++) {
+        for (int rank = 1; rank < work->group->desc.size; rank++) {
+            const int64_t *const says = all + (size_t)rank * OPDI_SAYS;
+            if (says[at] == all[at]) { continue; }
+            opdi_work_says(all, at, first, sizeof first);
+            opdi_work_says(says, at, other, sizeof other);
+            return opd_fail(OPD_ERROR_ARGUMENT, "ranks of process group '%s' differ in call %llu: rank 0 calls %s, "
+                            "rank %d calls %s", work->group->name, (unsigned long long)work->number, first, rank,
+                            other);
+        }
+    }
+    return 0;
+}
+/* Compares the splits of an ALL_TO_ALL: all has of each rank what it sends, then what it takes, [size, 2, size]. */
+static int opdi_work_compare_splits(const opd_work *work, const int64_t *all) {
+    const int size = work->group->desc.size;
+    for (int from = 0; from < size; from++) {
+        for (int to = 0; to < size; to++) {
+            const int64_t sent = all[(size_t)(2 * from * size + to)], taken = all[(size_t)((2 * to + 1) * size + from)];
+            if (sent == taken) { continue; }
+            return opd_fail(OPD_ERROR_ARGUMENT, "ranks of process group '%s' differ in call %llu: all_to_all sends "
+                            "%lld element(s) from rank %d to rank %d, which expects %lld", work->group->name,
+                            (unsigned long long)work->number, (long long)sent, from, to, (long long)taken);
+        }
+    }
+    return 0;
+}
+/* Lets all ranks compare what they are about to do; 0, or -1 with an error. */
+static int opdi_work_check(opd_work *work) {
+    const opd_transfer *const transfer = &work->transfer;
+    const int64_t size = work->group->desc.size;
+    const bool splits = transfer->kind == OPD_COLLECTIVE_ALL_TO_ALL;
+    int64_t says[OPDI_SAYS];
+    const size_t bytes = (size_t)(size * OPDI_MAX((int)OPDI_SAYS, 2 * size)) * sizeof(int64_t);
+    int64_t *const all = (int64_t *)opdi_alloc(bytes);
+    if (!all) { return -1; }
+    says[OPDI_SAYS_KIND] = transfer->kind;
+    says[OPDI_SAYS_DEVICE] = work->backend;
+    says[OPDI_SAYS_DTYPE] = transfer->dtype;
+    says[OPDI_SAYS_REDUCTION] = work->average ? OPD_REDUCTION_AVG : transfer->reduction;
+    says[OPDI_SAYS_COUNT] = transfer->count;
+    says[OPDI_SAYS_PEER] = transfer->peer;
+    int rc = opdi_work_exchange(work, says, all, OPDI_SAYS);
+    if (!rc) { rc = opdi_work_compare(work, all); }
+    if (!rc && splits) { rc = opdi_work_exchange(work, work->counts, all, 2 * size); }
+    if (!rc && splits) { rc = opdi_work_compare_splits(work, all); }
+    opdi_free(all, bytes);
+    return rc;
+}
+
+//== what two ranks call, compared =====================================================================================
+
+/* A rank that sends and one that receives tell each other of what, beside the memory itself, for which neither waits:
+   the sender before it, under its tag, the receiver under one of its own. */
+enum { OPDI_TOLD_DEVICE, OPDI_TOLD_DTYPE, OPDI_TOLD_COUNT, OPDI_TOLD };
+typedef struct opdi_told {
+    int64_t mine[OPDI_TOLD], its[OPDI_TOLD];
+    void *sent, *taken;                           /* requests that run */
+    int moved;                                    /* what `test` said of the memory itself: 0: not yet */
+    char why[200];                                /* why that failed */
+} opdi_told;
+
+static bool opdi_of_two_ranks(const opd_transfer *transfer) {
+    return transfer->kind == OPD_COLLECTIVE_SEND || transfer->kind == OPD_COLLECTIVE_RECV;
+}
+/* Begins to tell; under the group's lock, before the transfer itself begins, whose tag changes.  0 or -1. */
+static int opdi_told_begin(opd_work *work) {
+    const opd_group_desc *const desc = &work->group->desc;
+    const bool sends = work->transfer.kind == OPD_COLLECTIVE_SEND;
+    const int32_t tag = 2 * work->transfer.tag;
+    opd_transfer told = work->transfer;
+    opdi_told *const say = (opdi_told *)opdi_alloc(sizeof *say);
+    if (!say) { return -1; }
+    memset(say, 0, sizeof *say);
+    work->told = say;
+    say->mine[OPDI_TOLD_DEVICE] = work->backend;
+    say->mine[OPDI_TOLD_DTYPE] = work->transfer.dtype;
+    say->mine[OPDI_TOLD_COUNT] = work->transfer.count;
+    told.dtype = OPD_INT64;
+    told.count = OPDI_TOLD;
+    told.kind = OPD_COLLECTIVE_SEND;
+    told.tag = tag + !sends;
+    told.send = say->mine;
+    told.recv = NULL;
+    if (desc->start(desc->user, &told, &say->sent)) { return -1; }
+    told.kind = OPD_COLLECTIVE_RECV;
+    told.tag = tag + sends;
+    told.send = NULL;
+    told.recv = say->its;
+    if (desc->start(desc->user, &told, &say->taken)) { return -1; }
+    if (work->backend == OPD_CPU) { work->transfer.tag = tag; }
+    return 0;
+}
+/* Works that run are held until they are done, or until their group is gone; those that failed, or did not begin, leave
+   messages that are on their way what they name. */
+static void opdi_told_drop(opd_work *work) {
+    if (work->told && (work->group->gone || (!work->told->sent && !work->told->taken))) {
+        opdi_free(work->told, sizeof *work->told);
+    }
+    work->told = NULL;
+}
+/* Writes what a rank says of its memory, as far as it matters for the difference at place `at`. */
+static void opdi_told_says(const int64_t *says, int at, char *buf, size_t cap) {
+    if (at == OPDI_TOLD_COUNT) {
+        (void)snprintf(buf, cap, "%lld element(s)", (long long)says[at]);
+    } else {
+        (void)snprintf(buf, cap, "%s", at == OPDI_TOLD_DTYPE ? opd_dtype_name((opd_scalar_type)says[at])
+                       : opdi_device_name((int)says[at]));
+    }
+}
+/* Compares what both have said; 0, or -1 with an error, the same on both. */
+static int opdi_told_compare(const opd_work *work) {
+    const opdi_told *const say = work->told;
+    const bool sends = work->transfer.kind == OPD_COLLECTIVE_SEND;
+    const int here = work->group->desc.rank, peer = work->transfer.peer;
+    const int tag = work->backend == OPD_CPU ? work->transfer.tag / 2 : work->transfer.tag;
+    char sent[60], taken[60];
+    for (int at = 0; at < OPDI_TOLD; at++) {
+        if (say->mine[at] == say->its[at]) { continue; }
+        opdi_told_says(sends ? say->mine : say->its, at, sent, sizeof sent);
+        opdi_told_says(sends ? say->its : say->mine, at, taken, sizeof taken);
+        return opd_fail(OPD_ERROR_ARGUMENT, "they differ: rank %d sends %s, rank %d receives %s (tag %d)",
+                        sends ? here : peer, sent, sends ? peer : here, taken, tag);
+    }
+    return 0;
+}
+/* Asks for a message; 0: it runs still, or is done and its request gone, -1 with an error. */
+static int opdi_told_ask(const opd_work *work, void **request, int64_t wait_us) {
+    const int rc = *request ? work->group->desc.test(work->group->desc.user, *request, wait_us) : 0;
+    if (rc) { *request = NULL; }
+    return rc < 0 ? -1 : 0;
+}
+/* opdi_work_ask, and what both say of it. */
+static int opdi_told_step(opd_work *work, int64_t wait_us) {
+    opdi_told *const say = work->told;
+    if (!say->moved) {
+        const bool was_ok = opd_ok();
+        say->moved = opdi_work_ask(work, wait_us);
+        if (say->moved < 0 && was_ok && !opd_ok()) {         /* maybe for what they differ in */
+            (void)snprintf(say->why, sizeof say->why, "%s", opd_error_message());
+            opd_error_clear();
+        }
+    }
+    if (opdi_told_ask(work, &say->sent, say->moved ? wait_us : 0) ||
+        opdi_told_ask(work, &say->taken, say->moved ? wait_us : 0)) { return -1; }
+    if (!say->taken && (say->moved || say->mine[OPDI_TOLD_DEVICE] != say->its[OPDI_TOLD_DEVICE]) &&
+        opdi_told_compare(work)) { return -1; }
+    if (say->sent || say->taken || say->moved >= 0) { return !say->sent && !say->taken ? say->moved : 0; }
+    return opd_fail(OPD_ERROR_KERNEL, "%s", say->why[0] ? say->why : "it failed without saying why");
+}
+
+//== a work begins =====================================================================================================
+
+/* Does what a process alone has to do; 0 or -1. */
+static int opdi_work_alone(const opd_work *work) {
+    const opd_transfer *const transfer = &work->transfer;
+    const size_t bytes = (size_t)transfer->count * opd_dtype_size(transfer->dtype);
+    if (!transfer->recv || !transfer->send || transfer->recv == transfer->send || bytes == 0) { return 0; }
+    if (work->backend == OPD_CPU) {
+        memmove(transfer->recv, transfer->send, bytes);
+        return 0;
+    }
+    const opdi_backend *const backend = opdi_backend_of(work->backend);
+    const int index = opdi_backend_current(backend);
+    return opdi_backend_rc(backend->desc.copy(backend->desc.user, transfer->recv, index, transfer->send, index, bytes),
+                           work->backend, "copy");
+}
+/* Fails where a transfer makes no sense for its group; 0 or -1. */
+static int opdi_transfer_check(const opd_group *group, const opd_transfer *transfer) {
+    const bool sum = transfer->kind == OPD_COLLECTIVE_ALL_REDUCE || transfer->kind == OPD_COLLECTIVE_REDUCE_SCATTER ||
+        transfer->kind == OPD_COLLECTIVE_REDUCE;
+    const bool pair = opdi_of_two_ranks(transfer);
+    const char *const name = opdi_collective_name(transfer->kind);
+    if (transfer->kind < 1 || transfer->kind > OPD_COLLECTIVE_BARRIER || transfer->count < 0 || transfer->tag < 0) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: a transfer with a kind, count or tag that there is not", name);
+    }
+    if (transfer->peer < 0 || transfer->peer >= group->desc.size) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: rank %d is not in process group '%s', which has %d", name,
+                        (int)transfer->peer, group->name, (int)group->desc.size);
+    }
+    if (pair && transfer->peer == group->desc.rank) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: rank %d of process group '%s' is this process itself", name,
+                        (int)transfer->peer, group->name);
+    }
+    if (pair && group->desc.checked && transfer->tag >= 1 << 30) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: process group '%s' is checked: tags are less than 2^30", name,
+                        group->name);
+    }
+    if (!sum) { return 0; }
+    const bool floats = opd_dtype_is_floating(transfer->dtype) || opd_dtype_is_complex(transfer->dtype);
+    if (opdi_is_stored_dtype(transfer->dtype) ||
+        (opd_dtype_is_complex(transfer->dtype) && transfer->reduction > OPD_REDUCTION_PRODUCT) ||
+        (floats ? transfer->reduction >= OPD_REDUCTION_BAND : transfer->reduction == OPD_REDUCTION_AVG)) {
+        static const char *const reductions[] = {"sum", "avg", "product", "min", "max", "band", "bor", "bxor"};
+        return opd_fail(OPD_ERROR_DTYPE, "%s: %s has no meaning here for %s", name, reductions[transfer->reduction & 7],
+                        opd_dtype_cname(transfer->dtype));
+    }
+    return 0;
+}
+/* Whether the table divides by itself, of the host's memory. */
+static bool opdi_group_averages(const opd_group *group, const opd_transfer *transfer) {
+    return group->desc.averages && group->desc.size > 1 && group->desc.averages(group->desc.user, transfer);
+}
+static opd_work *opdi_work_new(opd_group *group, const opd_transfer *transfer, int backend) {
+    const size_t row = (size_t)group->desc.size * sizeof(int64_t);
+    opd_work *const work = (opd_work *)opdi_alloc(sizeof *work);
+    if (!work) { return NULL; }
+    memset(work, 0, sizeof *work);
+    work->refs = 1;
+    work->group = group;
+    work->backend = (int8_t)backend;
+    work->transfer = *transfer;
+    opdi_ref_up(&group->refs);
+    if (transfer->kind == OPD_COLLECTIVE_ALL_TO_ALL) {
+        work->counts = (int64_t *)opdi_alloc(2 * row);
+        if (!work->counts) {
+            opd_work_release(work);
+            return NULL;
+        }
+        memcpy(work->counts, transfer->send_counts, row);
+        memcpy(work->counts + group->desc.size, transfer->recv_counts, row);
+        work->transfer.send_counts = work->counts;
+        work->transfer.recv_counts = work->counts + group->desc.size;
+    }
+    work->average = transfer->reduction == OPD_REDUCTION_AVG && backend == OPD_CPU &&
+        !opdi_group_averages(group, transfer);
+    if (work->average) { work->transfer.reduction = OPD_REDUCTION_SUM; }
+    return work;
+}
+OPDI_SHARED opd_work *opdi_work_none(opd_group *group) {
+    opd_transfer transfer;
+    memset(&transfer, 0, sizeof transfer);
+    transfer.kind = OPD_COLLECTIVE_BARRIER;
+    transfer.dtype = OPD_UINT8;
+    opd_work *const work = opdi_work_new(group, &transfer, OPD_CPU);
+    if (work) { work->state = OPDI_WORK_DONE; }
+    return work;
+}
+/* Begins a work: 0, or -1 with an error.  A process alone is done at once. */
+static int opdi_work_launch(opd_work *work) {
+    opd_group *const group = work->group;
+    const bool was_ok = opd_ok();
+    opdi_lock(&group->lock);
+    work->number = ++group->calls;
+    const int stopped = opdi_group_stopped(group);
+    opdi_unlock(&group->lock);
+    if (stopped) { return -1; }
+    if (!group->desc.start || (work->backend != OPD_CPU && group->desc.size == 1)) {
+        work->state = OPDI_WORK_DONE;
+        return opdi_work_alone(work);
+    }
+    const bool checks = group->desc.checked, pair = checks && opdi_of_two_ranks(&work->transfer);
+    if (checks && !pair && opdi_work_check(work)) { return -1; }
+    opdi_lock(&group->lock);
+    if (work->backend == OPD_CPU && group->moves && group->mover.flush) { (void)group->mover.flush(group->mover.user); }
+    int rc = pair ? opdi_told_begin(work) : 0;
+    if (!rc) {
+        rc = work->backend != OPD_CPU ? group->mover.start(group->mover.user, &work->transfer, &work->request)
+            : group->desc.start(group->desc.user, &work->transfer, &work->request);
+    }
+    if (rc) { rc = opdi_work_fail(work, was_ok, "it could not be begun"); }
+    if (work->transfer.kind == OPD_COLLECTIVE_REDUCE && work->transfer.peer != group->desc.rank) {
+        work->average = false;                    /* the root has the sum */
+    }
+    opdi_unlock(&group->lock);
+    return rc ? -1 : 0;
+}
+/* The same in a span, which counts what is moved as bytes. */
+static int opdi_work_begin(opd_work *work) {
+    opd_span *const span = opd_span_open(opdi_collective_span(work->transfer.kind, false));
+    if (span) { opdi_self()->allocated += opdi_work_bytes(work); }
+    const int rc = opdi_work_launch(work);
+    opd_span_close(span);
+    return rc;
+}
+/* Ends works of a group that are done and whose results nobody can ask for any more; 0, or -1 with the error of one. */
+static int opdi_works_reap(const opd_group *group) {
+    int rc = OPDI_LOAD(&opdi_works_running) != 0;
+    while (rc > 0) {
+        opd_work *oldest = NULL;
+        opdi_lock(&opdi_groups.lock);
+        for (opd_work *work = opdi_groups.works; work; work = work->next) {
+            if (work->group == group && OPDI_ACQUIRE(&work->refs) == 1 &&
+                OPDI_ACQUIRE(&work->state) != OPDI_WORK_FAILED &&
+                (!work->written || OPDI_ACQUIRE(&work->written->refs) == 1)) { oldest = work; }
+        }
+        if (oldest) { opdi_ref_up(&oldest->refs); }
+        opdi_unlock(&opdi_groups.lock);
+        rc = oldest ? opdi_work_step(oldest, 0) : 0;
+        opd_work_release(oldest);
+    }
+    return rc;
+}
+/* Begins a transfer of memory of a device: of the host, of the device that the group moves, or, with backend CPU, of
+   one that its table takes. */
+static opd_work *opdi_group_start_on(opd_group *group, const opd_transfer *transfer, int backend, opd_device device) {
+    if (opdi_group_lost(group) || opdi_group_none(group, "opd_group_start")) { return NULL; }
+    if (!transfer) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_group_start: the transfer is NULL");
+        return NULL;
+    }
+    opd_work *const work = opdi_transfer_check(group, transfer) || opdi_works_reap(group) ? NULL
+        : opdi_work_new(group, transfer, backend);
+    if (!work) { return NULL; }
+    work->device = device;
+    if (opdi_work_begin(work) == 0) { return work; }
+    opd_work_release(work);
+    return NULL;
+}
+
+//== memory that works use =============================================================================================
+
+/* True if a storage is what a work writes, or, for somebody who writes, what it reads. */
+static bool opdi_work_has(const opd_work *work, const opdi_storage *storage, bool writes) {
+    return storage == work->written || (writes && storage == work->read);
+}
+/* The first work in the list that has to be waited for before a storage is used, held; or NULL. */
+static opd_work *opdi_work_of(const opdi_storage *storage, bool writes) {
+    opdi_lock(&opdi_groups.lock);
+    opd_work *work = opdi_groups.works;
+    while (work && !opdi_work_has(work, storage, writes)) { work = work->next; }
+    if (work) { opdi_ref_up(&work->refs); }
+    opdi_unlock(&opdi_groups.lock);
+    return work;
+}
+/* Waits until tensor's memory may be read, or written too; 0, or -1 with an error. */
+static int opdi_tensor_await(const opd_tensor *tensor, bool writes) {
+    const opdi_storage *const storage = opdi_storage_root(tensor);
+    opd_work *work = opdi_work_of(storage, writes);
+    while (work) {
+        const int rc = opdi_work_finish(work);
+        opd_work_release(work);
+        if (rc) { return -1; }
+        work = opdi_work_of(storage, writes);
+    }
+    return 0;
+}
+/* Waits for work that writes tensor's memory, as another one is to read it; 0, or -1 with an error. */
+OPDI_SHARED int opdi_wait_to_send(const opd_tensor *tensor) {
+    return OPDI_LOAD(&opdi_works_running) == 0 ? 0 : opdi_tensor_await(tensor, false);
+}
+static int opdi_works_use(const opd_tensor *tensor) {
+    if (opdi_is_dead(tensor) || !tensor->storage) { return 0; }               /* a number on its way to a device */
+    const opd_tensor *const held = tensor->flags & OPDI_BATCHED ? opdi_batched_of(tensor)->value : tensor;
+    return opdi_tensor_await(held, true);
+}
+/* Waits for the memory that a call uses; an operator that returns views does not use any. */
+static int opdi_works_call(const opd_call *call) {
+    const opd_op *const op = call->op;
+    if (opdi_returns_views(op)) { return 0; }
+    for (int i = 0; i < op->nargs; i++) {
+        const opd_value *const value = &call->args[i];
+        const bool writes = op->written_args >> i & 1;
+        const int32_t count = value->tag == OPD_TAG_TENSOR ? 1 : value->tag == OPD_TAG_TENSORS ? value->n : 0;
+        for (int32_t k = 0; k < count; k++) {
+            const opd_tensor *const tensor = value->tag == OPD_TAG_TENSOR ? value->u.t : value->u.tensors[k];
+            if (!tensor || opdi_is_dead(tensor) || (tensor->flags & OPDI_BATCHED)) { continue; }
+            if (opdi_tensor_await(tensor, writes)) { return -1; }
+        }
+    }
+    return 0;
+}
+/* Puts a work into the list, with the memory of its tensors. */
+static void opdi_work_list(opd_work *work, const opd_tensor *read, const opd_tensor *written) {
+    work->read = read ? opdi_storage_root(read) : NULL;
+    work->written = written ? opdi_storage_root(written) : NULL;
+    if (work->read) { opdi_ref_up(&work->read->refs); }
+    if (work->written) { opdi_ref_up(&work->written->refs); }
+    opdi_ref_up(&work->refs);
+    opdi_lock(&opdi_groups.lock);
+    work->next = opdi_groups.works;
+    opdi_groups.works = work;
+    work->listed = true;
+    (void)OPDI_ADD(&opdi_works_running, 1);
+    opdi_unlock(&opdi_groups.lock);
+    opdi_depth_limit_update();
+}
+opd_work *opd_group_start(opd_group *group, const opd_transfer *transfer) {
+    opd_work *const work = opdi_group_start_on(group, transfer, OPD_CPU, opd_device_of(OPD_CPU, -1));
+    if (work && work->state == OPDI_WORK_RUNS) { opdi_work_list(work, NULL, NULL); }      /* until it is done */
+    return work;
+}
+/* The current stream uses the memory of a work, too: it waits for that. */
+static void opdi_work_used(const opd_work *work) {
+    const opdi_backend *const backend = opdi_backend_of(work->backend);
+    const int index = work->group->device.index;
+    if (!backend || !backend->desc.record_stream || !backend->desc.stream_get) { return; }
+    const int64_t stream = backend->desc.stream_get(backend->desc.user, index);
+    if (work->read && work->read->data) {
+        (void)backend->desc.record_stream(backend->desc.user, index, work->read->data, stream);
+    }
+    if (work->written && work->written->data) {
+        (void)backend->desc.record_stream(backend->desc.user, index, work->written->data, stream);
+    }
+}
+/* Whether a group's own table takes a tensor's memory, which is a device's. */
+static bool opdi_table_takes(const opd_group *group, const opd_tensor *tensor, const opd_transfer *transfer) {
+    return group->desc.size > 1 && group->desc.takes && !(group->moves && group->device.type == tensor->backend) &&
+        group->desc.takes(group->desc.user, opd_tensor_device(tensor), transfer);
+}
+/* Whether a group moves memory where the tensor is; of a group of one nothing moves. */
+static bool opdi_group_moves(const opd_group *group, const opd_tensor *tensor) {
+    if (tensor->backend == OPD_CPU) { return true; }
+    return opdi_backend_of(tensor->backend) &&
+        (group->desc.size == 1 || (group->moves && group->device.type == tensor->backend) ||
+         opdi_table_takes(group, tensor, NULL));
+}
+/* The same, and whether that can do what the transfer says. */
+OPDI_SHARED bool opdi_group_can_move(opd_group *group, const opd_tensor *tensor, const opd_transfer *transfer) {
+    return opdi_group_moves(group, tensor) &&
+        (group->desc.size == 1 || tensor->backend == OPD_CPU || opdi_table_takes(group, tensor, transfer) ||
+         (group->moves && group->mover.takes(group->mover.user, transfer)));
+}
+/* Fails where a tensor is on another device than the one that the group was given; 0 or -1. */
+static int opdi_group_elsewhere(const opd_group *group, const opd_tensor *tensor) {
+    char one[48], two[48];
+    const opd_device device = opd_tensor_device(tensor);
+    if (group->desc.size == 1 || (group->moves && group->device.type == device.type &&
+                                  group->device.index == device.index)) { return 0; }
+    return opd_fail(OPD_ERROR_ARGUMENT, "process group '%s' moves memory of %s: a tensor on %s cannot be sent "
+                    "(opd_group_device_add)", group->name,
+                    group->moves ? opd_device_print(group->device, one, sizeof one) : "the host",
+                    opd_device_print(device, two, sizeof two));
+}
+/* Begins a transfer of memory like the tensor's; NULL with an error. */
+static opd_work *opdi_group_start_for(opd_group *group, const opd_transfer *transfer, const opd_tensor *any) {
+    const bool takes = any->backend != OPD_CPU && opdi_table_takes(group, any, transfer);
+    const opd_device device = opd_tensor_device(any);
+    if (any->backend != OPD_CPU && (takes ? opd_device_synchronize(device) : opdi_group_elsewhere(group, any))) {
+        return NULL;
+    }
+    return opdi_group_start_on(group, transfer, takes ? (int)OPD_CPU : any->backend, device);
+}
+/* Begins a transfer whose memory is that of tensors `read` and `written` (either may be NULL): who uses them waits.
+   NULL with an error. */
+OPDI_SHARED opd_work *opdi_group_move(opd_group *group, const opd_transfer *transfer, const opd_tensor *read,
+                                      opd_tensor *written) {
+    const opd_tensor *const any = written ? written : read;
+    opd_work *const work = opdi_group_start_for(group, transfer, any);
+    if (work && work->state == OPDI_WORK_RUNS) { opdi_work_list(work, read, written); }
+    return work;
+}
+int opd_group_unregister(opd_group *group) {
+    int rc = 0;
+    if (opdi_group_none(group, "opd_group_unregister")) { return -1; }
+    (void)opdi_group_lost(group);
+    for (;;) {
+        opdi_lock(&opdi_groups.lock);
+        opd_work *work = opdi_groups.works;
+        while (work && (work->group != group || OPDI_ACQUIRE(&work->state) == OPDI_WORK_FAILED)) { work = work->next; }
+        if (work) { opdi_ref_up(&work->refs); }
+        opdi_unlock(&opdi_groups.lock);
+        if (!work) { break; }
+        if (opdi_work_finish(work)) { rc = -1; }
+        opd_work_release(work);
+    }
+    opdi_lock(&opdi_groups.lock);
+    for (opd_group **at = &opdi_groups.groups; *at; at = &(*at)->next) {
+        if (*at == group) {
+            *at = group->next;
+            break;
+        }
+    }
+    opdi_unlock(&opdi_groups.lock);
+    opdi_lock(&group->lock);
+    group->gone = true;
+    opdi_unlock(&group->lock);
+    if (group->moves && group->mover.destroy(group->mover.user)) { rc = -1; }
+    if (group->desc.destroy) { group->desc.destroy(group->desc.user); }
+    for (;;) {                                    /* those that failed: their memory is nobody's but ours now */
+        opdi_lock(&opdi_groups.lock);
+        opd_work *work = opdi_groups.works;
+        while (work && work->group != group) { work = work->next; }
+        opdi_unlock(&opdi_groups.lock);
+        if (!work) { break; }
+        opdi_work_unlist(work);
+    }
+    opdi_group_let_go(group);
+    return rc;
+}
+

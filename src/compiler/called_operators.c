@@ -1,0 +1,480 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>called       operators without a form in C, which compiled graphs call
+//
+//  Such a call is a nest that stays as it is.  It reads one buffer, into which its tensors were copied one behind the
+//  other, and writes another one, out of which its results are copied: what is around it is fused with the copies, and
+//  needs to know nothing of it.
+//----------------------------------------------------------------------------------------------------------------------
+
+#if defined(OPDI_CORE)
+OPDI_COLD_BEGIN
+
+/* A tensor of a call: row by row from byte `place` on; -1: None; OPDI_CALLED_NUMBER: a number in a tensor's place. */
+#define OPDI_CALLED_NUMBER (-2)
+typedef struct opdi_called_tensor {
+    opd_scalar_type dtype;
+    int32_t ndim;
+    int32_t from, element;                        /* of a call's: result, or ~argument; of a list which, or -1 */
+    int64_t place;
+    double number[2];                             /* complex; of whole ones the bits are in the first */
+    int64_t sizes[OPD_MAX_DIMS];
+} opdi_called_tensor;
+typedef int (*opdi_called_each)(opd_tensor *tensor, int from, int element, void *user);
+/* A call: the arguments, where a tensor is {TENSOR, n: which of `in`} and a list {TENSORS, n, u.i: the first of them},
+   and what it gives: the results that are tensors, then the arguments that it writes. */
+typedef struct opdi_called {
+    struct opdi_called *next;
+    opd_op *op;
+    int32_t id, nargs, nin, nout;
+    opd_value *args;
+    opdi_called_tensor *in, *out;
+    size_t in_bytes, out_bytes;
+    bool draws;                                   /* from the generator, in each run, in the order of the calls */
+} opdi_called;
+
+/* Fills the sizes of loops over a tensor's elements as those of a dtype with a type in C, and an access with them.
+   Returns how many loops these are; -1 with an error. */
+static int opdi_called_loops(const opd_tensor *tensor, int64_t sizes[OPDI_NEST_DIMS], opdi_access *access) {
+    int64_t strides[OPDI_NEST_DIMS];
+    int each;
+    const opd_scalar_type unit = opdi_nest_unit(opd_dtype(tensor), &each);
+    const int n = opd_ndim(tensor) + (each > 1);
+    if (n > OPDI_NEST_DIMS) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "a tensor of %d dims cannot be compiled", opd_ndim(tensor));
+        return -1;
+    }
+    for (int i = 0; i < opd_ndim(tensor); i++) {
+        sizes[i] = opd_sizes(tensor)[i];
+        strides[i] = opd_strides(tensor)[i] * each;
+    }
+    if (each > 1) {
+        sizes[n - 1] = each;
+        strides[n - 1] = 1;
+    }
+    return opdi_access_set(access, opd_device_data(tensor, OPD_LAZY), unit, strides, n) ? -1 : n;
+}
+/* Notes a copy of a tensor to its place in a buffer, or from there.  0, or -1 with an error. */
+static int opdi_called_copy(const opdi_called_tensor *slot, const opd_tensor *tensor, opdi_buffer *buffer, bool back) {
+    int64_t sizes[OPDI_NEST_DIMS], count = 1;
+    opdi_access mine, other;
+    if (opd_numel(tensor) == 0) { return 0; }
+    const int n = opdi_called_loops(tensor, sizes, &mine);
+    opdi_nest *const nest = n < 0 ? NULL : opdi_nest_new(sizes, n, 0);
+    opdi_xpr *const load = nest ? opdi_xpr_new(OPDI_XPR_LOAD, mine.dtype) : NULL;
+    if (!load) { return -1; }
+    memset(&other, 0, sizeof other);
+    other.buffer = buffer;
+    other.dtype = mine.dtype;
+    other.offset = slot->place / (int64_t)opd_dtype_size(mine.dtype);
+    for (int i = n - 1; i >= 0; i--) {
+        other.strides[i] = count;
+        count *= sizes[i];
+    }
+    load->access = back ? other : mine;
+    nest->out = back ? mine : other;
+    return opdi_nest_add(nest, load);
+}
+/* Gives a tensor its place among others that end at byte *end. */
+static void opdi_called_slot(opdi_called_tensor *slot, const opd_tensor *tensor, size_t *end) {
+    slot->dtype = opd_dtype(tensor);
+    slot->ndim = opd_ndim(tensor);
+    slot->place = (int64_t)*end;
+    memcpy(slot->sizes, opd_sizes(tensor), (size_t)slot->ndim * sizeof *slot->sizes);
+    *end += ((size_t)opd_numel(tensor) * opd_dtype_size(slot->dtype) + 63) / 64 * 64;
+}
+/* Fills the slot of an argument's tensor, or of None; 0, or -1 with an error. */
+static int opdi_called_argument(opdi_called *called, const opd_tensor *tensor) {
+    opdi_called_tensor *const slot = &called->in[called->nin++];
+    slot->place = -1;
+    if (!tensor) { return 0; }
+    if (opd_tensor_device(tensor).type == OPD_LAZY) {
+        opdi_called_slot(slot, tensor, &called->in_bytes);
+        return 0;
+    }
+    if (!opd_tensor_is_wrapped_number(tensor)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: memory from outside of the recording", opd_op_name(called->op));
+    }
+    slot->place = OPDI_CALLED_NUMBER;
+    slot->dtype = opd_dtype(tensor);
+    memcpy(slot->number, opd_data((opd_tensor *)(uintptr_t)tensor), opd_dtype_size(slot->dtype));
+    return 0;
+}
+/* Returns whether a value can be kept: it is no object of this run's. */
+static bool opdi_called_keeps(const opd_value *value) {
+    bool keeps = value->tag != OPD_TAG_OBJECT && value->tag != OPD_TAG_CELL;
+    for (int32_t i = 0; value->tag == OPD_TAG_LIST && i < value->n; i++) {
+        keeps = keeps && opdi_called_keeps(&value->u.list[i]);
+    }
+    return keeps;
+}
+/* Keeps the arguments of a call; 0, or -1 with an error. */
+static int opdi_called_arguments(opdi_called *called, const opd_value *args) {
+    for (int i = 0; i < called->nargs; i++) {
+        const opd_value *const value = &args[i];
+        opd_value *const kept = &called->args[i];
+        *kept = *value;
+        if (value->tag == OPD_TAG_TENSOR) {
+            kept->n = called->nin;
+            if (opdi_called_argument(called, value->u.t)) { return -1; }
+        } else if (value->tag == OPD_TAG_TENSORS) {
+            kept->u.i = called->nin;
+            for (int32_t k = 0; k < value->n; k++) {
+                if (opdi_called_argument(called, value->u.tensors[k])) { return -1; }
+            }
+        } else if (value->tag == OPD_TAG_DEVICE && value->u.device.type == OPD_LAZY) {
+            *kept = opd_value_device(opd_device_of(OPD_CPU, -1));
+        } else {
+            const int64_t bytes = opdi_value_bytes(value, 0);
+            if (bytes < 0 || value->tag == OPD_TAG_DEVICE || !opdi_called_keeps(value)) {
+                return opd_fail(OPD_ERROR_ARGUMENT, "%s: argument %d cannot be kept", opd_op_name(called->op), i);
+            }
+            char *const copy = (char *)opdi_recording_alloc(opdi_recording_now, (size_t)bytes);
+            if (!copy) { return -1; }
+            (void)opdi_value_copy(kept, copy);
+        }
+    }
+    return 0;
+}
+/* Counts the tensors of values. */
+static int opdi_called_count(const opd_value *values, int count) {
+    int sum = 0;
+    for (int i = 0; i < count; i++) {
+        sum += values[i].tag == OPD_TAG_TENSOR ? 1 : values[i].tag == OPD_TAG_TENSORS ? values[i].n : 0;
+    }
+    return sum;
+}
+/* Calls `each` for the tensors that a call gives, in their order; 0, or what it returned. */
+static int opdi_called_outputs(const opd_op *op, const opd_value *args, const opd_value *rets,
+                               opdi_called_each each, void *user) {
+    int rc = 0;
+    for (int i = 0; i < op->nrets + op->nargs && rc == 0; i++) {
+        const bool result = i < op->nrets;
+        const opd_value *const value = result ? &rets[i] : &args[i - op->nrets];
+        if (result ? op->ret_alias[i] >= 0 : !(op->written_args >> (i - op->nrets) & 1)) { continue; }
+        const int from = result ? i : ~(i - op->nrets);
+        if (value->tag == OPD_TAG_TENSOR) { rc = each(value->u.t, from, -1, user); }
+        for (int32_t k = 0; value->tag == OPD_TAG_TENSORS && k < value->n && rc == 0; k++) {
+            if (value->u.tensors[k]) { rc = each(value->u.tensors[k], from, k, user); }
+        }
+    }
+    return rc;
+}
+/* What is done with those of a call that is recorded: first they get places, then they are copied. */
+typedef struct opdi_called_job { opdi_called *called; opdi_buffer *from; int32_t at; } opdi_called_job;
+static int opdi_called_place(opd_tensor *tensor, int from, int element, void *user) {
+    opdi_called_job *const job = (opdi_called_job *)user;
+    opdi_called_tensor *const slot = &job->called->out[job->at++];
+    slot->from = from;
+    slot->element = element;
+    if (opd_tensor_device(tensor).type != OPD_LAZY) {
+        return opd_fail(OPD_ERROR_NO_KERNEL, "%s cannot be compiled", opd_op_name(job->called->op));
+    }
+    opdi_called_slot(slot, tensor, &job->called->out_bytes);
+    return 0;
+}
+static int opdi_called_copy_back(opd_tensor *tensor, int from, int element, void *user) {
+    (void)from;
+    (void)element;
+    opdi_called_job *const job = (opdi_called_job *)user;
+    return opdi_called_copy(&job->called->out[job->at++], tensor, job->from, true);
+}
+/* Returns why an operator cannot be called by compiled code; NULL: it can. */
+static const char *opdi_called_refuses(const opdi_recording *recording, opd_op *op, const opd_value *rets) {
+    if (!recording->calls || recording->open || !op->schema) { return "it"; }
+    if (opd_op_tags(op) & (OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE | OPD_OPTAG_DATA_DEPENDENT_OUTPUT |
+                           OPD_OPTAG_INPLACE_VIEW)) { return "what it gives"; }
+    if (!recording->draws && (opd_op_tags(op) & OPD_OPTAG_NONDETERMINISTIC_SEEDED)) { return "what it draws"; }
+    if (opdi_returns_view(op)) { return "a view"; }
+    for (int i = 0; i < op->nrets; i++) {
+        const opdi_alias *const alias = op->schema->returns[i].type->alias;
+        if (alias && op->ret_alias[i] < 0) { return "a view"; }
+        if (rets && rets[i].tag != OPD_TAG_TENSOR && rets[i].tag != OPD_TAG_TENSORS && rets[i].tag != OPD_TAG_NONE) {
+            return "a number that it gives";
+        }
+    }
+    return NULL;
+}
+/* The tensors of a call's arguments, one after the other: returns number `at`, NULL behind the last; *written: whether
+   it is written. */
+static opd_tensor *opdi_called_tensor_at(const opd_op *op, const opd_value *args, int at, bool *written) {
+    for (int i = 0; i < op->nargs; i++) {
+        const bool list = args[i].tag == OPD_TAG_TENSORS;
+        const int count = list ? args[i].n : args[i].tag == OPD_TAG_TENSOR;
+        *written = op->written_args >> i & 1;
+        for (int k = 0; k < count; k++) {
+            opd_tensor *const tensor = list ? args[i].u.tensors[k] : args[i].u.t;
+            if (tensor && at-- == 0) { return tensor; }
+        }
+    }
+    return NULL;
+}
+/* Returns whether tensors have memory in common. */
+static bool opdi_called_meet(const opd_tensor *a, const opd_tensor *b) {
+    const char *const first = (const char *)a->data, *const second = (const char *)b->data;
+    return a->numel && b->numel && first && second && first < second + opdi_span(b) && second < first + opdi_span(a);
+}
+/* Returns why these tensors cannot be handed to an operator as copies: it may tell what it writes from what it reads,
+   or its result is one of them, though its schema does not say so.  NULL: they can. */
+static const char *opdi_called_shares(const opd_op *op, const opd_value *args, const opd_value *rets) {
+    bool written, other;
+    opd_tensor *a, *b;
+    for (int i = 0; (a = opdi_called_tensor_at(op, args, i, &written)) != NULL; i++) {
+        if (written && opdi_overlaps_itself(a)) { return "a tensor that it writes shares memory with itself"; }
+        for (int k = 0; written && (b = opdi_called_tensor_at(op, args, k, &other)) != NULL; k++) {
+            if (k != i && opdi_called_meet(a, b)) { return "a tensor that it writes shares memory with another"; }
+        }
+        for (int k = 0; k < op->nrets; k++) {
+            const int count = rets[k].tag == OPD_TAG_TENSORS ? rets[k].n : rets[k].tag == OPD_TAG_TENSOR;
+            for (int n = 0; n < count && op->ret_alias[k] < 0; n++) {
+                b = rets[k].tag == OPD_TAG_TENSORS ? rets[k].u.tensors[n] : rets[k].u.t;
+                if (a == b) { return "its result is an argument"; }
+            }
+        }
+    }
+    return NULL;
+}
+/* Returns whether all tensors of a call lie row by row, or are one element again and again: others are drawn for in the
+   order of their memory. */
+static bool opdi_called_rows(const opd_op *op, const opd_value *args) {
+    bool written, rows = true;
+    const opd_tensor *tensor;
+    for (int i = 0; (tensor = opdi_called_tensor_at(op, args, i, &written)) != NULL; i++) {
+        bool one = true;
+        for (int k = 0; k < tensor->ndim; k++) { one = one && opd_strides(tensor)[k] == 0; }
+        rows = rows && (one || opd_is_contiguous(tensor));
+    }
+    return rows;
+}
+/* Records the nest of a call between its buffers; 0, or -1 with an error. */
+static int opdi_called_nest(opdi_called *called, opdi_buffer *in, opdi_buffer *out) {
+    const int64_t sizes[2] = {(int64_t)out->bytes, (int64_t)in->bytes};
+    opdi_nest *const nest = opdi_nest_new(sizes, 2, 1);
+    opdi_xpr *const load = opdi_xpr_new(OPDI_XPR_LOAD, OPD_UINT8);
+    if (!nest || !load) { return -1; }
+    load->access.buffer = in;
+    load->access.dtype = OPD_UINT8;
+    load->access.strides[1] = 1;
+    nest->out.buffer = out;
+    nest->out.dtype = OPD_UINT8;
+    nest->out.strides[0] = 1;
+    nest->reduction = OPDI_OVER_CALLED;
+    nest->called = called;
+    return opdi_nest_add(nest, load);
+}
+/* Returns a buffer of bytes; NULL with an error. */
+static opdi_buffer *opdi_called_buffer(size_t bytes) {
+    opdi_buffer *const buffer = opdi_buffer_new(opdi_recording_now, OPDI_MAX(bytes, (size_t)64), OPDI_BUFFER_TEMPORARY);
+    if (buffer) { buffer->dtype = OPD_UINT8; }
+    return buffer;
+}
+/* Returns a call of an operator with these arguments, whose results are not known; NULL with an error. */
+static opdi_called *opdi_called_new(opd_op *op, const opd_value *args) {
+    opdi_recording *const recording = opdi_recording_now;
+    opdi_called *const called = (opdi_called *)opdi_recording_alloc(recording, sizeof *called);
+    if (!called) { return NULL; }
+    called->op = op;
+    called->nargs = op->nargs;
+    called->args = (opd_value *)opdi_recording_alloc(recording, (size_t)op->nargs * sizeof *called->args);
+    called->in = (opdi_called_tensor *)opdi_recording_alloc(recording, (size_t)opdi_called_count(args, op->nargs) *
+                                                            sizeof *called->in);
+    return called->args && called->in && opdi_called_arguments(called, args) == 0 ? called : NULL;
+}
+/* Copies the tensors of a call to where it reads them; 0, or -1 with an error. */
+static int opdi_called_gather(const opdi_called *called, const opd_value *args, opdi_buffer *in) {
+    for (int i = 0; i < called->nargs; i++) {
+        const opd_value *const kept = &called->args[i];
+        const bool list = kept->tag == OPD_TAG_TENSORS;
+        const int count = list ? kept->n : kept->tag == OPD_TAG_TENSOR;
+        for (int k = 0; k < count; k++) {
+            const opdi_called_tensor *const slot = &called->in[list ? kept->u.i + k : kept->n];
+            const opd_tensor *const tensor = list ? args[i].u.tensors[k] : args[i].u.t;
+            if (slot->place >= 0 && opdi_called_copy(slot, tensor, in, false)) { return -1; }
+        }
+    }
+    return 0;
+}
+/* Takes back what a lowering has noted behind a nest, and given. */
+static void opdi_called_instead(opd_call *call, opdi_nest *last) {
+    opdi_recording *const recording = opdi_recording_now;
+    recording->last = last;
+    if (last) { last->next = NULL; } else { recording->first = NULL; }
+    opdi_rets_drop(call);
+    call->filled = call->owned = 0;
+    call->cursor = 0;
+}
+/* Returns whether a call gets complex numbers, or others without a type in C: the lowerings are formulas of real ones
+   alone. */
+static bool opdi_called_unfit(const opd_call *call) {
+    bool unfit = false;
+    int each;
+    for (int i = 0; i < opd_call_nargs(call); i++) {
+        const opd_value *const value = &opd_call_args(call)[i];
+        const bool list = value->tag == OPD_TAG_TENSORS;
+        const int count = list ? value->n : value->tag == OPD_TAG_TENSOR;
+        unfit = unfit || value->tag == OPD_TAG_COMPLEX;
+        for (int k = 0; k < count; k++) {
+            const opd_tensor *const tensor = list ? value->u.tensors[k] : value->u.t;
+            unfit = unfit || (tensor && opdi_nest_unit(opd_dtype(tensor), &each) != opd_dtype(tensor));
+        }
+    }
+    return unfit;
+}
+/* Returns an operator's name without that of its namespace. */
+static const char *opdi_lower_name(const char *name) {
+    const char *const end = strstr(name, "::");
+    return end ? end + 2 : name;
+}
+/* The kernel of an operator on the lazy device that has no other one: it will be called.  0, or -1 with an error. */
+static int opdi_called_record(opd_call *call) {
+    opd_op *const op = opd_call_operator(call);
+    opdi_recording *const recording = opdi_recording_now;
+    const opd_value *const args = opd_call_args(call);
+    if (opdi_called_refuses(recording, op, NULL)) {
+        return opd_fail(OPD_ERROR_NO_KERNEL, "%s cannot be compiled", opd_op_name(op));
+    }
+    if (opd_results_from_fake(call)) { return -1; }
+    const opd_value *const rets = opd_call_rets(call);
+    const char *why = opdi_called_refuses(recording, op, rets);
+    if (!why) { why = opdi_called_shares(op, args, rets); }
+    const bool draws = opdi_generator_was_missed() || (opd_op_tags(op) & OPD_OPTAG_NONDETERMINISTIC_SEEDED);
+    if (!why && draws && !opdi_called_rows(op, args)) { why = "it draws for what does not lie row by row"; }
+    if (!why && draws && opdi_generator_has_sides()) { why = "it draws on one side of a condition"; }
+    if (why) { return opd_fail(OPD_ERROR_NO_KERNEL, "%s cannot be compiled: %s", opd_op_name(op), why); }
+    if (recording->draws) { opdi_generator_rests_set(true); }      /* the call draws */
+    opdi_called *const called = opdi_called_new(op, args);
+    if (!called) { return -1; }
+    called->draws = draws;
+    called->nout = opdi_called_count(rets, op->nrets) + opdi_called_count(args, op->nargs);
+    called->out = (opdi_called_tensor *)opdi_recording_alloc(recording, (size_t)called->nout * sizeof *called->out);
+    opdi_called_job job = {called, NULL, 0};
+    if (!called->out || opdi_called_outputs(op, args, rets, opdi_called_place, &job)) { return -1; }
+    called->nout = job.at;
+    opdi_buffer *const in = opdi_called_buffer(called->in_bytes), *const out = opdi_called_buffer(called->out_bytes);
+    if (!in || !out) { return -1; }
+    out->kept = called->nout == 0 || draws;       /* it is called for what it may find, or takes */
+    called->id = recording->ncalled++;
+    called->next = recording->called;
+    recording->called = called;
+    job.from = out;
+    job.at = 0;
+    return opdi_called_gather(called, args, in) || opdi_called_nest(called, in, out) ||
+        opdi_called_outputs(op, args, rets, opdi_called_copy_back, &job) ? -1 : 0;
+}
+
+//== when it is called =================================================================================================
+
+/* Copies a call into memory that stays; NULL with an error. */
+static opdi_called *opdi_called_keep(opdi_arena *arena, const opdi_called *called) {
+    const size_t in = (size_t)called->nin * sizeof *called->in, out = (size_t)called->nout * sizeof *called->out;
+    opdi_called *const copy = (opdi_called *)opdi_arena_alloc(arena, sizeof *copy);
+    if (!copy) { return NULL; }
+    *copy = *called;
+    copy->args = (opd_value *)opdi_arena_alloc(arena, (size_t)(called->nargs + 1) * sizeof *copy->args);
+    copy->in = (opdi_called_tensor *)opdi_arena_alloc(arena, in + 8);
+    copy->out = (opdi_called_tensor *)opdi_arena_alloc(arena, out + 8);
+    if (!copy->args || !copy->in || !copy->out) { return NULL; }
+    memcpy(copy->in, called->in, in);
+    memcpy(copy->out, called->out, out);
+    for (int i = 0; i < called->nargs; i++) {
+        copy->args[i] = called->args[i];
+        const opd_tag tag = (opd_tag)copy->args[i].tag;
+        const int64_t bytes = tag == OPD_TAG_TENSOR || tag == OPD_TAG_TENSORS ? 0 : opdi_value_bytes(&copy->args[i], 0);
+        char *const memory = bytes > 0 ? (char *)opdi_arena_alloc(arena, (size_t)bytes) : NULL;
+        if (bytes > 0 && !memory) { return NULL; }
+        if (bytes > 0) { (void)opdi_value_copy(&copy->args[i], memory); }
+    }
+    return copy;
+}
+/* Returns the number that stands in a tensor's place. */
+static opd_value opdi_called_number(const opdi_called_tensor *slot) {
+    int64_t whole = 0;
+    if (slot->dtype == OPD_BOOL) { return opd_value_bool(*(const uint8_t *)slot->number != 0); }
+    if (opd_dtype_is_complex(slot->dtype)) { return opd_value_complex(slot->number); }
+    if (opd_dtype_is_floating(slot->dtype)) { return opd_value_float(slot->number[0]); }
+    memcpy(&whole, slot->number, sizeof whole);
+    return opd_value_int(whole);
+}
+/* Returns an argument's tensor, one of its own where it is written; NULL with an error. */
+static opd_tensor *opdi_called_tensor_of(const opdi_called_tensor *slot, const unsigned char *in, bool written) {
+    if (slot->place == OPDI_CALLED_NUMBER) { return opd_tensor_wrapped_number(opdi_called_number(slot)); }
+    const opd_ints sizes = opd_ints_of(slot->sizes, slot->ndim);
+    return written ? opd_tensor_from(in + slot->place, sizes, slot->dtype)
+        : opd_tensor_wrap((void *)(uintptr_t)(in + slot->place), sizes, NULL, slot->dtype, NULL, NULL);
+}
+/* Stores what a call gives. */
+typedef struct opdi_called_gives { const opdi_called *called; unsigned char *out; int32_t at; } opdi_called_gives;
+static int opdi_called_give(opd_tensor *tensor, int from, int element, void *user) {
+    opdi_called_gives *const gives = (opdi_called_gives *)user;
+    const opdi_called_tensor *const slot = gives->at < gives->called->nout ? &gives->called->out[gives->at] : NULL;
+    gives->at++;
+    if (!slot || slot->from != from || slot->element != element || opd_dtype(tensor) != slot->dtype ||
+        opd_ndim(tensor) != slot->ndim ||
+        memcmp(opd_sizes(tensor), slot->sizes, (size_t)slot->ndim * sizeof *slot->sizes) != 0) {
+        return opd_fail(OPD_ERROR_KERNEL, "%s: result %d is not as the operator's fake kernel says",
+                        opd_op_name(gives->called->op), (int)gives->at - 1);
+    }
+    opd_tensor *const to = opd_tensor_wrap(gives->out + slot->place, opd_ints_of(slot->sizes, slot->ndim), NULL,
+                                           slot->dtype, NULL, NULL);
+    return to && opd_copy_(to, tensor) ? 0 : -1;
+}
+/* Fills args with the arguments of a call, in the innermost scope; 0, or -1 with an error. */
+static int opdi_called_fill(const opdi_called *called, const unsigned char *in, opd_value *args) {
+    for (int i = 0; i < called->nargs; i++) {
+        const opd_value *const kept = &called->args[i];
+        const bool written = called->op->written_args >> i & 1;
+        args[i] = *kept;
+        if (kept->tag == OPD_TAG_TENSOR) {
+            opd_tensor *const tensor = opdi_called_tensor_of(&called->in[kept->n], in, written);
+            if (!tensor) { return -1; }
+            args[i] = opd_value_tensor(tensor);
+        } else if (kept->tag == OPD_TAG_TENSORS) {
+            opd_tensor **const list = (opd_tensor **)opdi_scope_alloc((size_t)(kept->n + 1) * sizeof *list);
+            if (!list) { return -1; }
+            for (int32_t k = 0; k < kept->n; k++) {
+                const opdi_called_tensor *const slot = &called->in[kept->u.i + k];
+                list[k] = slot->place == -1 ? NULL : opdi_called_tensor_of(slot, in, written);
+                if (!list[k] && slot->place != -1) { return -1; }
+            }
+            args[i] = opd_value_tensors(list, kept->n);
+        }
+    }
+    return 0;
+}
+/* Returns how often the tensors of arguments that an operator does not write, as its schema says, were written. */
+static uint64_t opdi_called_writes(const opdi_called *called, const opd_value *args) {
+    uint64_t sum = 0;
+    bool written;
+    const opd_tensor *tensor;
+    for (int i = 0; (tensor = opdi_called_tensor_at(called->op, args, i, &written)) != NULL; i++) {
+        if (!written && tensor->storage) { sum += OPDI_LOAD(&tensor->storage->version); }
+    }
+    return sum;
+}
+/* Calls an operator, and stores what it gives; 0, or -1 with an error. */
+static int opdi_called_now(const opdi_called *called, const opd_value *args, unsigned char *out) {
+    opd_value rets[OPDI_MAX_RETURNS];
+    opdi_called_gives gives = {called, out, 0};
+    const uint64_t writes = opdi_called_writes(called, args);
+    if (opd_call_all(called->op, rets, args, called->nargs)) { return -1; }
+    if (opdi_called_writes(called, args) != writes) {
+        return opd_fail(OPD_ERROR_KERNEL, "%s writes an argument, which its schema does not say",
+                        opd_op_name(called->op));
+    }
+    if (opdi_called_outputs(called->op, args, rets, opdi_called_give, &gives)) { return -1; }
+    return gives.at == called->nout ? 0 : opd_fail(OPD_ERROR_KERNEL, "%s: results are fewer than the operator's fake "
+                                                   "kernel says", opd_op_name(called->op));
+}
+/* Calls an operator of a compiled graph on what lies at `in`; 0, or 4 with an error. */
+static int opdi_called_run(const opdi_called *called, const unsigned char *in, unsigned char *out) {
+    opd_scope scope = opd_scope_open();
+    const bool was = opd_grad_mode_set(false);
+    opd_value args[OPD_MAX_ARGS];
+    const int rc = opdi_called_fill(called, in, args) || opdi_called_now(called, args, out) || !opd_ok();
+    (void)opd_grad_mode_set(was);
+    opd_scope_close(&scope);
+    return rc ? 4 : 0;
+}
+
+OPDI_COLD_END
+#endif
+

@@ -1,0 +1,1101 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>fusing       nests become fewer: values are computed where they are read, and rows stay in the cache
+//
+//    opdi_fuse_versions     a buffer that is written again as a whole becomes two
+//    opdi_fuse_values       what one nest stores and another reads is computed there (opdi_map_find says with which
+//                           indices), or where it was reduced (`finish`)
+//    opdi_fuse_rows         nests over the same rows become one group, whose rows are walked once
+//----------------------------------------------------------------------------------------------------------------------
+
+#if defined(OPDI_CORE)
+OPDI_COLD_BEGIN
+
+/* How the loops of one nest follow those of another: index of loop j = offset[j] + sum of by[j][k] * loop k. */
+typedef struct opdi_map {
+    int ndim;
+    int64_t offset[OPDI_NEST_DIMS], by[OPDI_NEST_DIMS][OPDI_NEST_DIMS];
+} opdi_map;
+
+static void opdi_xpr_split(opdi_xpr *xpr, int dim, int ndim, int64_t inner);
+/* Splits a loop's stride in two. */
+static void opdi_access_split(opdi_access *access, int dim, int ndim, int64_t inner) {
+    memmove(access->strides + dim + 1, access->strides + dim, (size_t)(ndim - dim) * sizeof *access->strides);
+    access->strides[dim] *= inner;
+}
+/* What is done once to every expression of a tree: those that several share have a mark. */
+static OPDI_TLS int32_t opdi_xpr_round;
+static void opdi_xpr_split(opdi_xpr *xpr, int dim, int ndim, int64_t inner) {
+    if (!xpr || xpr->round == opdi_xpr_round) { return; }
+    xpr->round = opdi_xpr_round;
+    if (xpr->kind == OPDI_XPR_LOAD || xpr->kind == OPDI_XPR_COUNT) {
+        opdi_access_split(&xpr->access, dim, ndim, inner);
+    }
+    for (int i = 0; i < xpr->nin; i++) { opdi_xpr_split(xpr->in[i], dim, ndim, inner); }
+}
+/* Makes two loops of one, the inner of size inner, which divides its size; false: there are too many. */
+static bool opdi_nest_split(opdi_nest *nest, int dim, int64_t inner) {
+    if (nest->ndim == OPDI_NEST_DIMS) { return false; }
+    opdi_xpr_round++;
+    opdi_access_split(&nest->out, dim, nest->ndim, inner);
+    opdi_xpr_split(nest->value, dim, nest->ndim, inner);
+    opdi_xpr_split(nest->finish, dim, nest->ndim, inner);
+    opdi_xpr_split(nest->place, dim, nest->ndim, inner);
+    memmove(nest->sizes + dim + 1, nest->sizes + dim, (size_t)(nest->ndim - dim) * sizeof *nest->sizes);
+    nest->sizes[dim] /= inner;
+    nest->sizes[dim + 1] = inner;
+    if (dim >= nest->ndim - nest->nreduce) { nest->nreduce++; }
+    nest->ndim++;
+    return true;
+}
+static void opdi_nest_drop(opdi_nest *nest, int dim);
+/* Makes one loop of two that were split. */
+static void opdi_nest_join(opdi_nest *nest, int dim) {
+    nest->sizes[dim + 1] *= nest->sizes[dim];
+    opdi_nest_drop(nest, dim);
+}
+/* Returns whether strides walk `count` elements in a row, each once. */
+static bool opdi_access_dense(const int64_t *sizes, const int64_t *strides, int ndim, int64_t count) {
+    int64_t next = 1;
+    uint32_t done = 0;
+    for (int round = 0; round < ndim; round++) {
+        int found = -1;
+        for (int i = 0; i < ndim; i++) {
+            if (!(done >> i & 1) && (sizes[i] == 1 || strides[i] == next)) {
+                found = i;
+                if (sizes[i] == 1) { break; }
+            }
+        }
+        if (found < 0) { return false; }
+        done |= 1u << found;
+        next *= sizes[found];
+    }
+    return next == count;
+}
+/* What was done to find a map: loops that were split, one after the other, and how many facts there were before. */
+typedef struct opdi_map_done { int32_t facts, nsplit; int8_t split[OPDI_NEST_DIMS]; } opdi_map_done;
+/* Forgets what was relied on, joins what was split, and returns false. */
+static bool opdi_map_not(opdi_nest *consumer, opdi_map_done *done) {
+    opdi_recording_now->nfacts = done->facts;
+    while (done->nsplit) { opdi_nest_join(consumer, done->split[--done->nsplit]); }
+    return false;
+}
+/* Finds how the loops of a producer, which has the element `to` in each round, follow from those of a consumer that
+   asks for element `from`: digits of one address in two ways of counting.  Splits loops of the consumer where one runs
+   over several of the producer's.  count: the producer's loops; false: it cannot be said so.  */
+static bool opdi_map_find(opdi_map *map, opdi_nest *consumer, const opdi_access *from, const opdi_nest *producer,
+                          const opdi_access *to, int count) {
+    int64_t most[OPDI_NEST_DIMS] = {0};
+    opdi_map_done done = {opdi_recording_now->nfacts, 0, {0}};
+again:
+    memset(map, 0, sizeof *map);
+    map->ndim = count;
+    opdi_recording_now->nfacts = done.facts;
+    int64_t left = from->offset - to->offset;
+    if (left < 0) { return opdi_map_not(consumer, &done); }
+    opdi_relies(0, left);
+    for (;;) {                                    /* the offset's digits, of the largest stride first */
+        int best = -1;
+        for (int j = 0; j < count; j++) {
+            if (producer->sizes[j] > 1 && !map->offset[j] && to->strides[j] > 0 && to->strides[j] <= left &&
+                (best < 0 || to->strides[j] > to->strides[best])) { best = j; }
+        }
+        if (best < 0) { break; }
+        map->offset[best] = left / to->strides[best];
+        if (map->offset[best] >= producer->sizes[best]) { return opdi_map_not(consumer, &done); }
+        opdi_relies(0, map->offset[best]);
+        opdi_relies(map->offset[best] + 1, producer->sizes[best]);
+        left %= to->strides[best];
+    }
+    if (left) { return opdi_map_not(consumer, &done); }
+    for (int j = 0; j < count; j++) { most[j] = map->offset[j]; }
+    for (int k = 0; k < consumer->ndim; k++) {
+        int64_t stride = from->strides[k];
+        if (consumer->sizes[k] == 1 || stride == 0) { continue; }
+        if (stride < 0) { return opdi_map_not(consumer, &done); }
+        int best = -1;
+        for (int j = 0; j < count; j++) {
+            if (producer->sizes[j] > 1 && to->strides[j] > 0 && to->strides[j] <= stride &&
+                (best < 0 || to->strides[j] > to->strides[best])) { best = j; }
+        }
+        if (best < 0 || stride % to->strides[best]) { return opdi_map_not(consumer, &done); }
+        const int64_t step = stride / to->strides[best], size = producer->sizes[best];
+        if (most[best] + step * (consumer->sizes[k] - 1) < size) {
+            map->by[best][k] = step;
+            most[best] += step * (consumer->sizes[k] - 1);
+            opdi_relies(0, step);
+            opdi_relies(most[best] + 1, size);
+            continue;
+        }
+        const int64_t inner = size / step;        /* it runs on into the next digit */
+        if (size % step || inner < 2 || consumer->sizes[k] % inner || map->offset[best] ||
+            !opdi_nest_split(consumer, k, inner)) { return opdi_map_not(consumer, &done); }
+        done.split[done.nsplit++] = (int8_t)k;
+        goto again;
+    }
+    return true;
+}
+
+/* Returns a copy of an access of the producer's as one of the consumer's. */
+static opdi_access opdi_access_mapped(const opdi_access *access, const opdi_map *map, int ndim) {
+    opdi_access mapped = *access;
+    memset(mapped.strides, 0, sizeof mapped.strides);
+    for (int j = 0; j < map->ndim; j++) {
+        mapped.offset += access->strides[j] * map->offset[j];
+        for (int k = 0; k < ndim; k++) { mapped.strides[k] += access->strides[j] * map->by[j][k]; }
+    }
+    return mapped;
+}
+/* Returns a copy of an expression, by the loops of another nest; NULL with an error.  Where it loads `instead` the
+   value `with` is taken.  */
+static opdi_xpr *opdi_xpr_mapped(const opdi_xpr *xpr, const opdi_map *map, int ndim, const opdi_buffer *instead,
+                                 opdi_xpr *with) {
+    if (instead && xpr->kind == OPDI_XPR_LOAD && xpr->access.buffer == instead) { return with; }
+    opdi_xpr *const copy = opdi_xpr_new(xpr->kind, xpr->dtype);
+    if (!copy) { return NULL; }
+    *copy = *xpr;
+    copy->round = 0;
+    if (xpr->kind == OPDI_XPR_LOAD || xpr->kind == OPDI_XPR_COUNT) {
+        copy->access = opdi_access_mapped(&xpr->access, map, ndim);
+    }
+    for (int i = 0; i < xpr->nin; i++) {
+        if (!(copy->in[i] = opdi_xpr_mapped(xpr->in[i], map, ndim, instead, with))) { return NULL; }
+    }
+    return copy;
+}
+
+//== who reads and writes what =========================================================================================
+
+typedef void (*opdi_access_seen)(opdi_access *access, void *user);
+static void opdi_xpr_visit(opdi_xpr *xpr, opdi_access_seen seen, void *user) {
+    if (!xpr || xpr->round == opdi_xpr_round) { return; }
+    xpr->round = opdi_xpr_round;
+    if (xpr->kind == OPDI_XPR_LOAD) { seen(&xpr->access, user); }
+    for (int i = 0; i < xpr->nin; i++) { opdi_xpr_visit(xpr->in[i], seen, user); }
+}
+/* Calls a function once for each load of an expression, and of a nest. */
+static void opdi_xpr_walk(opdi_xpr *xpr, opdi_access_seen seen, void *user) {
+    opdi_xpr_round++;
+    opdi_xpr_visit(xpr, seen, user);
+}
+static void opdi_nest_walk(opdi_nest *nest, opdi_access_seen seen, void *user) {
+    opdi_xpr_round++;
+    opdi_xpr_visit(nest->value, seen, user);
+    opdi_xpr_visit(nest->finish, seen, user);
+    opdi_xpr_visit(nest->place, seen, user);
+}
+static int64_t opdi_nest_rounds(const opdi_nest *nest, int count) {
+    int64_t rounds = 1;
+    for (int i = 0; i < count; i++) { rounds *= nest->sizes[i]; }
+    return rounds;
+}
+/* Returns whether a nest writes all of the buffer that it writes into. */
+static bool opdi_nest_fills(const opdi_nest *nest) {
+    const int outer = nest->ndim - nest->nreduce;
+    const int64_t count = (int64_t)(nest->out.buffer->bytes / opd_dtype_size(nest->out.dtype));
+    const int64_t rounds = opdi_nest_rounds(nest, outer);
+    const size_t bytes = (size_t)rounds * opd_dtype_size(nest->out.dtype);
+    /* memory comes in whole blocks: what is behind the last element nobody reads */
+    const bool fills = !nest->place && nest->out.offset == 0 &&
+        opdi_access_dense(nest->sizes, nest->out.strides, outer, rounds) && rounds <= count &&
+        bytes >= nest->out.buffer->used;
+    if (!fills || !opdi_recording_now->open) { return fills; }
+    opdi_relies((int64_t)nest->out.buffer->used, (int64_t)bytes);
+    return (bytes + 63) / 64 * 64 >= nest->out.buffer->bytes;
+}
+static void opdi_seen_reads(opdi_access *access, void *user) {
+    access->buffer->reads++;
+    access->buffer->readers += access->buffer->reader != (opdi_nest *)user;
+    access->buffer->reader = (opdi_nest *)user;
+}
+/* Counts who reads and writes each buffer. */
+static void opdi_fuse_count(opdi_recording *recording) {
+    for (int i = 0; i < recording->nbuffers; i++) {
+        opdi_buffer *const buffer = recording->buffers[i];
+        buffer->reads = buffer->readers = buffer->writes = 0;
+        buffer->writer = buffer->reader = NULL;
+    }
+    for (opdi_nest *nest = recording->first; nest; nest = nest->next) {
+        opdi_nest_walk(nest, opdi_seen_reads, nest);
+        nest->out.buffer->writes++;
+        nest->out.buffer->writer = nest;
+    }
+}
+static void opdi_nest_remove(opdi_recording *recording, opdi_nest *nest) {
+    if (nest->prev) { nest->prev->next = nest->next; } else { recording->first = nest->next; }
+    if (nest->next) { nest->next->prev = nest->prev; } else { recording->last = nest->prev; }
+}
+/* Takes away nests that write what nobody reads. */
+static void opdi_fuse_dead(opdi_recording *recording) {
+    bool again = true;
+    while (again) {
+        again = false;
+        opdi_fuse_count(recording);
+        for (opdi_nest *nest = recording->first, *next; nest; nest = next) {
+            next = nest->next;
+            const opdi_buffer *const buffer = nest->out.buffer;
+            if (!buffer->reads && !buffer->output && !buffer->kept && buffer->role == OPDI_BUFFER_TEMPORARY) {
+                opdi_nest_remove(recording, nest);
+                again = true;
+            }
+        }
+    }
+}
+
+/* The buffer that stands for each one from here on. */
+static void opdi_seen_version(opdi_access *access, void *user) {
+    opdi_buffer **const now = (opdi_buffer **)user;
+    access->buffer = now[access->buffer->id];
+}
+/* Notes how many bytes of a buffer are used. */
+static void opdi_seen_used(opdi_access *access, const opdi_nest *nest, int ndim) {
+    int64_t last = access->offset;
+    for (int i = 0; i < ndim; i++) { last += OPDI_MAX(access->strides[i], 0) * (nest->sizes[i] - 1); }
+    const size_t bytes = (size_t)(last + 1) * opd_dtype_size(access->dtype);
+    access->buffer->used = OPDI_MAX(access->buffer->used, bytes);
+}
+static void opdi_seen_used_by(opdi_access *access, void *user) {
+    const opdi_nest *const nest = (const opdi_nest *)user;
+    if (access->dtype != OPD_DTYPE_NONE) { opdi_seen_used(access, nest, nest->ndim); }
+}
+/* Makes a buffer that is written as a whole a second time another one from there on.  0, or -1 with an error. */
+static int opdi_fuse_versions(opdi_recording *recording) {
+    const int count = recording->nbuffers;
+    opdi_buffer **const now = (opdi_buffer **)opdi_recording_alloc(recording, (size_t)count * sizeof *now);
+    if (!now) { return -1; }
+    for (int i = 0; i < count; i++) { now[i] = recording->buffers[i]; }
+    for (opdi_nest *nest = recording->first; nest; nest = nest->next) {
+        opdi_nest_walk(nest, opdi_seen_used_by, nest);
+        opdi_seen_used(&nest->out, nest, nest->ndim - nest->nreduce);
+    }
+    for (opdi_nest *nest = recording->first; nest; nest = nest->next) {
+        opdi_nest_walk(nest, opdi_seen_version, now);
+        opdi_buffer *const buffer = nest->out.buffer;
+        if (buffer->role == OPDI_BUFFER_TEMPORARY && !buffer->output && buffer->writes && opdi_nest_fills(nest)) {
+            opdi_buffer *const fresh = opdi_buffer_new(recording, buffer->bytes, OPDI_BUFFER_TEMPORARY);
+            if (!fresh) { return -1; }
+            fresh->used = buffer->used;
+            fresh->dtype = buffer->dtype;
+            now[buffer->id] = fresh;
+        }
+        nest->out.buffer = now[buffer->id];
+        buffer->writes++;
+    }
+    return 0;
+}
+
+typedef struct opdi_reads_check { const opdi_buffer *buffer; bool reads; } opdi_reads_check;
+static void opdi_seen_buffer(opdi_access *access, void *user) {
+    opdi_reads_check *const check = (opdi_reads_check *)user;
+    check->reads = check->reads || access->buffer == check->buffer;
+}
+static bool opdi_nest_reads(opdi_nest *nest, const opdi_buffer *buffer) {
+    opdi_reads_check check = {buffer, false};
+    opdi_nest_walk(nest, opdi_seen_buffer, &check);
+    return check.reads;
+}
+
+//== values are computed where they are read ===========================================================================
+
+/* What an expression costs: 1 for simple arithmetic, more for functions. */
+static int opdi_xpr_cost(const opdi_xpr *xpr) {
+    int cost = xpr->kind == OPDI_XPR_FORMULA ? 1 : xpr->kind == OPDI_XPR_LOAD ? 1 + 2 * xpr->nin : 0;
+    if (xpr->kind == OPDI_XPR_FORMULA && !strchr(opdi_formula_kinds[xpr->formula], 'W') &&
+        !strchr(opdi_formula_kinds[xpr->formula], 'V')) { cost = 8; }
+    for (int i = 0; i < xpr->nin; i++) { cost += opdi_xpr_cost(xpr->in[i]); }
+    return cost;
+}
+static void opdi_seen_written(opdi_access *access, void *user) {
+    bool *const bad = (bool *)user;
+    *bad = *bad || (access->buffer->writes > 0 && access->buffer->role != OPDI_BUFFER_TEMPORARY) ||
+        access->buffer->writes > 1;
+}
+/* Returns whether a nest stays as it is recorded: loops in their order, an operand that is one load. */
+static bool opdi_nest_stays(const opdi_nest *nest) {
+    return nest->reduction == OPDI_OVER_MOST || nest->reduction == OPDI_OVER_LEAST || nest->called;
+}
+/* Returns whether a product's operands are used again and again: each has loops that the other does not have. */
+static bool opdi_nest_shares(const opdi_nest *nest) {
+    const opdi_xpr *in[2] = {nest->value->in[0], nest->value->in[1]};
+    bool alone[2] = {false, false};
+    for (int i = 0; i < 2; i++) { while (in[i]->kind == OPDI_XPR_CAST) { in[i] = in[i]->in[0]; } }
+    for (int i = 0; i < nest->ndim - nest->nreduce; i++) {
+        const bool first = in[0]->access.strides[i] != 0, second = in[1]->access.strides[i] != 0;
+        alone[0] = alone[0] || (first && !second && nest->sizes[i] > 1);
+        alone[1] = alone[1] || (second && !first && nest->sizes[i] > 1);
+    }
+    return alone[0] && alone[1];
+}
+/* Returns whether a cast changes no number. */
+static bool opdi_xpr_cast_exact(const opdi_xpr *cast) {
+    const opd_scalar_type from = cast->in[0]->dtype, to = cast->dtype;
+    if (from == to) { return true; }
+    return (to == OPD_FLOAT64 && from != OPD_INT64) ||
+        (to == OPD_FLOAT32 && from != OPD_FLOAT64 && from != OPD_INT64 && from != OPD_INT32);
+}
+/* Returns whether the product of two loads is summed, so that operands are packed. */
+static bool opdi_nest_contracts(const opdi_nest *nest) {
+    const opdi_xpr *const value = nest->value;
+    if (nest->reduction != OPDI_OVER_SUM || value->kind != OPDI_XPR_FORMULA || value->formula != OPD_FORMULA_mul ||
+        (value->dtype != OPD_FLOAT32 && value->dtype != OPD_FLOAT64)) { return false; }
+    for (int i = 0; i < 2; i++) {
+        const opdi_xpr *in = value->in[i];
+        if (in->kind == OPDI_XPR_CAST) { in = in->in[0]; }
+        while (in->kind == OPDI_XPR_CAST) {       /* packing casts once */
+            if (!opdi_xpr_cast_exact(in)) { return false; }
+            in = in->in[0];
+        }
+        if (in->kind != OPDI_XPR_LOAD || in->nin) { return false; }
+    }
+    return opdi_nest_shares(nest);
+}
+static opdi_xpr *opdi_xpr_replaced(opdi_recording *recording, opdi_nest *nest, opdi_xpr *xpr, opdi_nest *producer,
+                                   bool simple, int *done) {
+    for (int i = 0; i < xpr->nin; i++) {
+        opdi_xpr *const in = opdi_xpr_replaced(recording, nest, xpr->in[i], producer, simple, done);
+        if (!in) { return NULL; }
+        xpr->in[i] = in;
+    }
+    if (xpr->kind != OPDI_XPR_LOAD || xpr->access.buffer != producer->out.buffer || xpr->nin ||
+        xpr->access.dtype != producer->out.dtype) { return xpr; }
+    opdi_map map;
+    if (!opdi_map_find(&map, nest, &xpr->access, producer, &producer->out, producer->ndim)) { return xpr; }
+    ++*done;
+    return opdi_xpr_mapped(producer->value, &map, nest->ndim, NULL, NULL);
+}
+/* Computes what the producer stores where a nest reads it; returns how many loads that were, or -1 with an error. */
+static int opdi_fuse_into(opdi_recording *recording, opdi_nest *nest, opdi_nest *producer) {
+    int done = 0;
+    const bool contracts = !recording->loose && opdi_nest_contracts(nest);
+    const opdi_xpr *plain = producer->value;
+    if ((contracts && (plain->kind != OPDI_XPR_LOAD || plain->nin)) || opdi_nest_stays(nest) ||
+        opdi_nest_reads(producer, nest->out.buffer)) {
+        return 0;
+    }
+    for (int round = 0; round < 8; round++) {     /* loops may be split on the way, which begins anew */
+        const int ndim = nest->ndim;
+        opdi_xpr *const value = opdi_xpr_replaced(recording, nest, nest->value, producer, contracts, &done);
+        if (!value) { return -1; }
+        nest->value = value;
+        if (nest->finish && !(nest->finish = opdi_xpr_replaced(recording, nest, nest->finish, producer, contracts,
+            &done))) {
+            return -1;
+        }
+        if (ndim == nest->ndim) { break; }
+    }
+    return done;
+}
+static bool opdi_access_equal(const opdi_access *access, const opdi_access *other, int ndim) {
+    return access->buffer == other->buffer && access->offset == other->offset && access->dtype == other->dtype &&
+        memcmp(access->strides, other->strides, (size_t)ndim * sizeof *access->strides) == 0;
+}
+typedef struct opdi_finish_check {
+    const opdi_nest *reduction, *nest;
+    const opdi_access *first;                     /* the access by which the nest reads the reduction */
+    bool bad;
+} opdi_finish_check;
+static void opdi_seen_finish(opdi_access *access, void *user) {
+    opdi_finish_check *const check = (opdi_finish_check *)user;
+    if (access->buffer == check->reduction->out.buffer) {
+        check->bad = check->bad || (check->first && !opdi_access_equal(access, check->first, check->nest->ndim)) ||
+            access->dtype != check->reduction->out.dtype;
+        check->first = access;
+    } else if (access->buffer->writes > 1 || (access->buffer->writer &&
+        access->buffer->writer->id > check->reduction->id)) {
+        check->bad = true;
+    }
+}
+/* Computes a nest that is the only one to read what a reduction gives, element by element, where that is done; returns
+   1, 0 if it cannot be, or -1 with an error. */
+static int opdi_fuse_finish(opdi_recording *recording, opdi_nest *reduction, opdi_nest *nest) {
+    opdi_finish_check check = {reduction, nest, NULL, false};
+    const int outer = reduction->ndim - reduction->nreduce;
+    opdi_map map;
+    if (nest->nreduce || nest->reduction || nest->place || nest->out.buffer == reduction->out.buffer ||
+        (nest->out.buffer->writes > 1 && nest->out.buffer->role == OPDI_BUFFER_TEMPORARY && !opdi_nest_fills(nest)) ||
+        opdi_nest_rounds(nest, nest->ndim) != opdi_nest_rounds(reduction, outer)) { return 0; }
+    opdi_nest_walk(nest, opdi_seen_finish, &check);
+    if (check.bad || !check.first || nest->out.buffer->writes > 1) { return 0; }
+    for (opdi_nest *other = reduction->next; other != nest; other = other->next) {
+        if (opdi_nest_reads(other, nest->out.buffer)) { return 0; }       /* what was there before */
+    }
+    const int nreduce = reduction->nreduce;
+    if (!opdi_map_find(&map, reduction, &reduction->out, nest, check.first, nest->ndim)) { return 0; }
+    if (nreduce != reduction->nreduce) { return 0; }
+    const opdi_access out = opdi_access_mapped(&nest->out, &map, reduction->ndim);
+    if (opdi_xpr_overlaps(reduction->value, &out)) { return 0; }
+    opdi_xpr *const before = reduction->finish ? reduction->finish : opdi_xpr_new(OPDI_XPR_RESULT,
+        reduction->out.dtype);
+    if (!before) { return -1; }
+    opdi_xpr *const finish = opdi_xpr_mapped(nest->value, &map, reduction->ndim, reduction->out.buffer, before);
+    if (!finish) { return -1; }
+    reduction->finish = finish;
+    reduction->out = out;
+    reduction->what = nest->what && reduction->what && !strstr(reduction->what, nest->what) &&
+        strlen(reduction->what) < 40 ? opdi_recording_joined(recording, reduction->what, nest->what) : reduction->what;
+    opdi_nest_remove(recording, nest);
+    return 1;
+}
+typedef struct opdi_first_check { bool first; } opdi_first_check;
+static void opdi_seen_first(opdi_access *access, void *user) {
+    const opdi_buffer *const buffer = access->buffer;
+    opdi_first_check *const check = (opdi_first_check *)user;
+    check->first = check->first && (buffer->role == OPDI_BUFFER_TEMPORARY ? buffer->front : !buffer->writes);
+}
+/* Puts small nests without sums that need only what no nest writes, as the scale of a batch norm does, in front of all
+   others: what they give is there then when a product's result is finished with it. */
+static void opdi_fuse_front(opdi_recording *recording) {
+    opdi_nest *last = NULL;                       /* of those in front */
+    int32_t id = 0;
+    opdi_fuse_count(recording);
+    for (opdi_nest *nest = recording->first, *next; nest; nest = next) {
+        opdi_buffer *const buffer = nest->out.buffer;
+        opdi_first_check check = {buffer->role == OPDI_BUFFER_TEMPORARY && buffer->writes == 1 && !buffer->output &&
+                                  !nest->reduction && opdi_nest_rounds(nest, nest->ndim) <= 65536};
+        next = nest->next;
+        if (check.first) { opdi_nest_walk(nest, opdi_seen_first, &check); }
+        if (!check.first) { continue; }
+        buffer->front = true;
+        if (nest->prev != last) {
+            opdi_nest_remove(recording, nest);
+            nest->prev = last;
+            nest->next = last ? last->next : recording->first;
+            nest->next->prev = nest;
+            if (last) { last->next = nest; } else { recording->first = nest; }
+        }
+        last = nest;
+    }
+    for (opdi_nest *nest = recording->first; nest; nest = nest->next) { nest->id = id++; }
+}
+/* Does both, for all nests; 0, or -1 with an error. */
+static int opdi_fuse_values(opdi_recording *recording) {
+    opdi_fuse_count(recording);
+    for (opdi_nest *producer = recording->first, *next; producer; producer = next) {
+        opdi_buffer *const buffer = producer->out.buffer;
+        bool bad = false;
+        next = producer->next;
+        if (producer->nreduce || buffer->writes != 1 || buffer->role != OPDI_BUFFER_TEMPORARY ||
+            !opdi_nest_fills(producer)) {
+            continue;
+        }
+        opdi_xpr_walk(producer->value, opdi_seen_written, &bad);
+        const int cost = opdi_xpr_cost(producer->value);
+        const int64_t rounds = opdi_nest_rounds(producer, producer->ndim);
+        int fused = 0;
+        if (bad) { continue; }
+        for (opdi_nest *nest = producer->next; nest; nest = nest->next) {
+            const bool once = buffer->reads == 1 && (recording->loose || opdi_nest_rounds(nest, nest->ndim) <= rounds);
+            if (!once && cost > (recording->loose ? 8 : 2)) { continue; }
+            const int done = opdi_fuse_into(recording, nest, producer);
+            if (done < 0) { return -1; }
+            fused += done;
+        }
+        if (fused) { opdi_fuse_count(recording); }
+        if (fused && !buffer->reads && !buffer->output) { opdi_nest_remove(recording, producer); }
+    }
+    opdi_fuse_dead(recording);
+    opdi_fuse_front(recording);
+    bool again = true;
+    while (again) {
+        again = false;
+        opdi_fuse_count(recording);
+        for (opdi_nest *nest = recording->first; nest && !again; nest = nest->next) {
+            opdi_buffer *const buffer = nest->out.buffer;
+            if (!nest->nreduce || opdi_nest_stays(nest) || buffer->writes != 1 || buffer->output ||
+                buffer->readers != 1 ||
+                buffer->role != OPDI_BUFFER_TEMPORARY) { continue; }
+            const int done = opdi_fuse_finish(recording, nest, buffer->reader);
+            if (done < 0) { return -1; }
+            again = done > 0;
+        }
+    }
+    opdi_fuse_dead(recording);
+    return 0;
+}
+
+//== what multiplies and adds behind a product is a part of its constant operand =======================================
+//
+//  A batch norm, or any scale and shift by constants, of what a convolution or product with a constant operand gives:
+//  result * scale + shift, by loops that the operand has, is a product with the operand times scale.  Both are computed
+//  here, in double.
+
+/* Value = scale * the nest's result + shift. */
+typedef struct opdi_fold_pair { double scale, shift; } opdi_fold_pair;
+static bool opdi_xpr_has_result(const opdi_xpr *xpr) {
+    if (xpr->kind == OPDI_XPR_RESULT) { return true; }
+    for (int i = 0; i < xpr->nin; i++) { if (opdi_xpr_has_result(xpr->in[i])) { return true; } }
+    return false;
+}
+/* Where in some loops, and how much may still be looked at: what is used twice, and that again, has many ways to it. */
+#define OPDI_FOLD_VISITS 1000
+typedef struct opdi_fold_at { const int64_t *at; int ndim, *visits; } opdi_fold_at;
+static bool opdi_fold_value(const opdi_xpr *xpr, opdi_fold_at where, opdi_fold_pair *value);
+/* Reads an element of a constant, or computes one of what is made of constants; false: it is something else. */
+static bool opdi_fold_load(const opdi_access *access, opdi_fold_at where, opdi_fold_pair *value) {
+    const opdi_buffer *const buffer = access->buffer;
+    int64_t place = access->offset, inner[OPDI_NEST_DIMS] = {0};
+    for (int i = 0; i < where.ndim; i++) { place += access->strides[i] * where.at[i]; }
+    if (access->dtype != buffer->dtype || place < 0 ||
+        (size_t)(place + 1) * opd_dtype_size(access->dtype) > buffer->bytes) { return false; }
+    value->scale = 0;
+    if (buffer->role == OPDI_BUFFER_CONSTANT && !buffer->writes && buffer->data) {
+        if (access->dtype == OPD_FLOAT64) { value->shift = ((const double *)buffer->data)[place]; }
+        else if (access->dtype == OPD_FLOAT32) { value->shift = (double)((const float *)buffer->data)[place]; }
+        else { return false; }
+        return true;
+    }
+    const opdi_nest *const nest = buffer->writer;
+    if (buffer->role != OPDI_BUFFER_TEMPORARY || buffer->writes != 1 || nest->reduction || nest->nreduce ||
+        nest->out.dtype != access->dtype || !opdi_nest_fills(nest)) { return false; }
+    for (int64_t left = place, below = INT64_MAX; left;) {     /* digits, of the largest stride first */
+        int best = -1;
+        for (int i = 0; i < nest->ndim; i++) {
+            const int64_t stride = nest->out.strides[i];
+            if (nest->sizes[i] > 1 && stride < below && stride <= left &&
+                (best < 0 || stride > nest->out.strides[best])) { best = i; }
+        }
+        if (best < 0) { return false; }
+        below = nest->out.strides[best];
+        inner[best] = left / below;
+        left %= below;
+        if (inner[best] >= nest->sizes[best]) { return false; }
+    }
+    where.at = inner;
+    where.ndim = nest->ndim;
+    return opdi_fold_value(nest->value, where, value);
+}
+static bool opdi_fold_formula(const opdi_xpr *xpr, const opdi_fold_pair *x, const opdi_fold_pair *y,
+                              opdi_fold_pair *value) {
+    const double sign = xpr->formula == OPD_FORMULA_sub || xpr->formula == OPD_FORMULA_sub_scaled ? -1 : 1;
+    const bool scaled = xpr->formula == OPD_FORMULA_add_scaled || xpr->formula == OPD_FORMULA_sub_scaled;
+    const double factor = sign * (scaled ? xpr->f64[0] : 1);
+    const bool number = x->scale == 0 && y->scale == 0;
+    switch (xpr->formula) {
+    case OPD_FORMULA_add: case OPD_FORMULA_sub: case OPD_FORMULA_add_scaled: case OPD_FORMULA_sub_scaled:
+        value->scale = x->scale + factor * y->scale;
+        value->shift = x->shift + factor * y->shift;
+        return true;
+    case OPD_FORMULA_mul:
+        if (x->scale != 0 && y->scale != 0) { return false; }
+        value->scale = x->scale * y->shift + y->scale * x->shift;
+        value->shift = x->shift * y->shift;
+        return true;
+    case OPD_FORMULA_neg: value->scale = -x->scale; value->shift = -x->shift; return true;
+    case OPD_FORMULA_div:
+        if (y->scale != 0) { return false; }
+        value->scale = x->scale / y->shift;
+        value->shift = x->shift / y->shift;
+        return true;
+    case OPD_FORMULA_rsqrt: value->scale = 0; value->shift = 1 / sqrt(x->shift); return number;
+    case OPD_FORMULA_sqrt: value->scale = 0; value->shift = sqrt(x->shift); return number;
+    case OPD_FORMULA_reciprocal: value->scale = 0; value->shift = 1 / x->shift; return number;
+    default: return false;
+    }
+}
+/* Computes what an expression is at a place; false: it is no such value, or one of too many parts. */
+static bool opdi_fold_value(const opdi_xpr *xpr, opdi_fold_at where, opdi_fold_pair *value) {
+    opdi_fold_pair in[2] = {{0, 0}, {0, 0}};
+    value->scale = value->shift = 0;
+    if ((xpr->dtype != OPD_FLOAT32 && xpr->dtype != OPD_FLOAT64) || --*where.visits < 0 || xpr->forms[0] ||
+        xpr->forms[1]) { return false; }
+    if (xpr->kind == OPDI_XPR_RESULT) {
+        value->scale = 1;
+        return true;
+    }
+    if (xpr->kind == OPDI_XPR_LOAD) { return !xpr->nin && opdi_fold_load(&xpr->access, where, value); }
+    if (xpr->kind == OPDI_XPR_NUMBER) {
+        value->shift = xpr->f64[0];
+        return true;
+    }
+    if ((xpr->kind != OPDI_XPR_FORMULA && xpr->kind != OPDI_XPR_CAST) || xpr->nin > 2) { return false; }
+    for (int i = 0; i < xpr->nin; i++) { if (!opdi_fold_value(xpr->in[i], where, &in[i])) { return false; } }
+    if (xpr->kind == OPDI_XPR_CAST) {
+        *value = in[0];
+        return true;
+    }
+    return opdi_fold_formula(xpr, &in[0], &in[1], value);
+}
+/* Marks the loops on which an expression depends. */
+static void opdi_fold_loops(const opdi_xpr *xpr, int ndim, uint32_t *loops) {
+    for (int i = 0; i < ndim && (xpr->kind == OPDI_XPR_LOAD || xpr->kind == OPDI_XPR_COUNT); i++) {
+        if (xpr->access.strides[i]) { *loops |= 1u << i; }
+    }
+    for (int i = 0; i < xpr->nin; i++) { opdi_fold_loops(xpr->in[i], ndim, loops); }
+}
+/* Finds the expressions that have `of` as an operand: the one, or that there are several. */
+typedef struct opdi_fold_parent { const opdi_xpr *of; opdi_xpr *parent; bool several; } opdi_fold_parent;
+static void opdi_fold_parents(opdi_xpr *xpr, opdi_fold_parent *find) {
+    if (!xpr || xpr->round == opdi_xpr_round) { return; }
+    xpr->round = opdi_xpr_round;
+    for (int i = 0; i < xpr->nin; i++) {
+        const bool same = xpr->in[i] == find->of;
+        find->several = find->several || (same && find->parent && find->parent != xpr) ||
+            (xpr->in[i]->kind == OPDI_XPR_RESULT && find->of->kind == OPDI_XPR_RESULT && !same);
+        if (same) { find->parent = xpr; }
+        opdi_fold_parents(xpr->in[i], find);
+    }
+}
+static opdi_xpr *opdi_xpr_result(opdi_xpr *xpr) {
+    opdi_xpr *found = xpr->kind == OPDI_XPR_RESULT ? xpr : NULL;
+    for (int i = 0; i < xpr->nin && !found; i++) { found = opdi_xpr_result(xpr->in[i]); }
+    return found;
+}
+/* Returns the largest part of what is done with a nest's result that is a scale and a shift of it, by loops out of
+   `loops`; NULL: there is none. */
+static opdi_xpr *opdi_fold_part(const opdi_nest *nest, uint32_t loops) {
+    const int64_t at[OPDI_NEST_DIMS] = {0};
+    opdi_xpr *part = opdi_xpr_result(nest->finish);
+    bool any = false;
+    while (part) {
+        opdi_fold_parent find = {part, NULL, false};
+        opdi_fold_pair value;
+        uint32_t needs = 0;
+        int visits = OPDI_FOLD_VISITS;
+        const opdi_fold_at where = {at, nest->ndim, &visits};
+        opdi_xpr_round++;
+        opdi_fold_parents(nest->finish, &find);
+        opdi_xpr *const next = find.parent;
+        if (!next || find.several || next->dtype != nest->value->dtype || next->kind != OPDI_XPR_FORMULA) { break; }
+        opdi_fold_loops(next, nest->ndim, &needs);
+        int results = 0;
+        for (int i = 0; i < next->nin; i++) { results += opdi_xpr_has_result(next->in[i]); }
+        if (results != 1 || (needs & ~loops) || !opdi_fold_value(next, where, &value)) { break; }
+        part = next;
+        any = true;
+    }
+    return any ? part : NULL;
+}
+/* Returns the operand of a sum of products that is a constant; NULL: none, or both. */
+static opdi_xpr *opdi_fold_operand(const opdi_nest *nest) {
+    opdi_xpr *found = NULL;
+    const opdi_xpr *const value = nest->value;
+    if (nest->reduction != OPDI_OVER_SUM || !nest->nreduce || nest->place || value->kind != OPDI_XPR_FORMULA ||
+        value->formula != OPD_FORMULA_mul || (value->dtype != OPD_FLOAT32 && value->dtype != OPD_FLOAT64)) {
+        return NULL;
+    }
+    for (int i = 0; i < 2; i++) {
+        opdi_xpr *const in = value->in[i];
+        const opdi_buffer *const buffer = in->access.buffer;
+        if (in->kind != OPDI_XPR_LOAD || in->nin || buffer->role != OPDI_BUFFER_CONSTANT || buffer->writes ||
+            !buffer->data || in->access.dtype != value->dtype || buffer->dtype != value->dtype) { continue; }
+        if (found) { return NULL; }
+        found = in;
+    }
+    return found;
+}
+/* Returns a constant with an element for each round of some loops, and what reads it; NULL with an error. */
+static opdi_xpr *opdi_fold_constant(opdi_recording *recording, const opdi_nest *nest, uint32_t loops,
+                                    const char *name) {
+    opdi_xpr *const load = opdi_xpr_new(OPDI_XPR_LOAD, nest->value->dtype);
+    int64_t count = 1;
+    if (!load) { return NULL; }
+    for (int i = nest->ndim - 1; i >= 0; i--) {
+        if (!(loops >> i & 1)) { continue; }
+        load->access.strides[i] = count;
+        count *= nest->sizes[i];
+    }
+    const size_t bytes = (size_t)count * opd_dtype_size(load->dtype);
+    opdi_buffer *const buffer = opdi_buffer_new(recording, bytes, OPDI_BUFFER_CONSTANT);
+    void *const data = buffer ? opdi_recording_alloc(recording, bytes) : NULL;
+    char *const text = data ? (char *)opdi_recording_alloc(recording, 64) : NULL;
+    if (!text) { return NULL; }
+    (void)snprintf(text, 64, "f%d_%.40s", (int)buffer->id, name ? name : "");
+    buffer->name = text;
+    buffer->data = data;
+    buffer->dtype = load->access.dtype = load->dtype;
+    load->access.buffer = buffer;
+    return load;
+}
+/* Stores a number in a constant that is being made; false: it is none that the dtype has. */
+static bool opdi_fold_store(const opdi_xpr *load, int64_t place, double number) {
+    void *const data = (void *)(uintptr_t)load->access.buffer->data;
+    if (load->dtype == OPD_FLOAT64) { ((double *)data)[place] = number; }
+    else { ((float *)data)[place] = (float)number; }
+    return load->dtype == OPD_FLOAT64 ? number - number == 0 : (float)number - (float)number == 0;
+}
+/* Counts on in loops out of a mask; false: they have all been. */
+static bool opdi_fold_next(const opdi_nest *nest, uint32_t loops, int64_t *at) {
+    for (int i = nest->ndim - 1; i >= 0; i--) {
+        if (!(loops >> i & 1)) { continue; }
+        if (++at[i] < nest->sizes[i]) { return true; }
+        at[i] = 0;
+    }
+    return false;
+}
+static int64_t opdi_fold_place(const opdi_access *access, int ndim, const int64_t *at) {
+    int64_t place = access->offset;
+    for (int i = 0; i < ndim; i++) { place += access->strides[i] * at[i]; }
+    return place;
+}
+/* Fills both; scaled: whether a scale is not 1.  False: a number is too large, or none. */
+static bool opdi_fold_fill(const opdi_nest *nest, const opdi_xpr *part, const opdi_access *was, const opdi_xpr *operand,
+                           const opdi_xpr *shift, uint32_t loops, uint32_t outer, bool *scaled) {
+    int64_t at[OPDI_NEST_DIMS] = {0};
+    do {
+        opdi_fold_pair value;
+        int visits = OPDI_FOLD_VISITS;
+        const opdi_fold_at where = {at, nest->ndim, &visits};
+        if (!opdi_fold_value(part, where, &value) || value.scale - value.scale != 0 ||
+            !opdi_fold_store(shift, opdi_fold_place(&shift->access, nest->ndim, at), value.shift)) { return false; }
+        *scaled = *scaled || value.scale != 1;
+        do {
+            const int64_t place = opdi_fold_place(was, nest->ndim, at);
+            const double number = was->dtype == OPD_FLOAT64 ? ((const double *)was->buffer->data)[place]
+                : (double)((const float *)was->buffer->data)[place];
+            const int64_t to = opdi_fold_place(&operand->access, nest->ndim, at);
+            if (!opdi_fold_store(operand, to, number * value.scale)) { return false; }
+        } while (opdi_fold_next(nest, loops & ~outer, at));
+    } while (opdi_fold_next(nest, outer, at));
+    return *scaled;
+}
+static void opdi_seen_folded(opdi_xpr *xpr) {
+    if (xpr->round == opdi_xpr_round) { return; }
+    xpr->round = opdi_xpr_round;
+    if (xpr->kind == OPDI_XPR_LOAD) {
+        opdi_buffer *const buffer = xpr->access.buffer;
+        if (buffer->role == OPDI_BUFFER_CONSTANT) { buffer->folded = true; }
+        else if (buffer->writer) { opdi_seen_folded(buffer->writer->value); }
+    }
+    for (int i = 0; i < xpr->nin; i++) { opdi_seen_folded(xpr->in[i]); }
+}
+/* Folds what is done with a nest's result into its constant operand, where it can be; 0, or -1 with an error. */
+static int opdi_fold_nest(opdi_recording *recording, opdi_nest *nest) {
+    opdi_xpr *const operand = nest->finish ? opdi_fold_operand(nest) : NULL;
+    uint32_t loops = 0, outer = 0;
+    bool scaled = false;
+    if (!operand) { return 0; }
+    opdi_fold_loops(operand, nest->ndim, &loops);
+    opdi_xpr *const part = opdi_fold_part(nest, loops & ((1u << (nest->ndim - nest->nreduce)) - 1));
+    if (!part) { return 0; }
+    opdi_fold_loops(part, nest->ndim, &outer);
+    const opdi_buffer *const was = operand->access.buffer;
+    opdi_xpr *const fresh = opdi_fold_constant(recording, nest, loops, was->name);
+    opdi_xpr *const shift = fresh ? opdi_fold_constant(recording, nest, outer, "shift") : NULL;
+    if (!shift) { return -1; }
+    if (!opdi_fold_fill(nest, part, &operand->access, fresh, shift, loops, outer, &scaled)) { return 0; }
+    opdi_xpr_round++;
+    opdi_seen_folded(operand);
+    opdi_seen_folded(part);
+    operand->access = fresh->access;
+    opdi_xpr *const result = opdi_xpr_result(nest->finish);
+    part->formula = OPD_FORMULA_add;
+    part->in[0] = result;
+    part->in[1] = shift;
+    part->nin = 2;
+    return 0;
+}
+/* Does so for all nests; 0, or -1 with an error. */
+static int opdi_fuse_constants(opdi_recording *recording) {
+    opdi_fuse_count(recording);
+    for (opdi_nest *nest = recording->first; nest; nest = nest->next) {
+        if (opdi_fold_nest(recording, nest)) { return -1; }
+    }
+    opdi_fuse_dead(recording);
+    return 0;
+}
+
+//== loops are put in order ============================================================================================
+
+static void opdi_xpr_each(opdi_xpr *xpr, void (*change)(opdi_access *access, void *user), void *user) {
+    if (!xpr || xpr->round == opdi_xpr_round) { return; }
+    xpr->round = opdi_xpr_round;
+    if (xpr->kind == OPDI_XPR_LOAD || xpr->kind == OPDI_XPR_COUNT) { change(&xpr->access, user); }
+    for (int i = 0; i < xpr->nin; i++) { opdi_xpr_each(xpr->in[i], change, user); }
+}
+/* Calls a function once for each access of a nest, that of what it stores among them. */
+static void opdi_nest_each(opdi_nest *nest, void (*change)(opdi_access *access, void *user), void *user) {
+    opdi_xpr_round++;
+    change(&nest->out, user);
+    opdi_xpr_each(nest->value, change, user);
+    opdi_xpr_each(nest->finish, change, user);
+    opdi_xpr_each(nest->place, change, user);
+}
+typedef struct opdi_loops_change { int dim, other; int64_t size; bool fits; } opdi_loops_change;
+static void opdi_loops_swap(opdi_access *access, void *user) {
+    const opdi_loops_change *const change = (const opdi_loops_change *)user;
+    const int64_t stride = access->strides[change->dim];
+    access->strides[change->dim] = access->strides[change->other];
+    access->strides[change->other] = stride;
+}
+static void opdi_loops_fit(opdi_access *access, void *user) {
+    opdi_loops_change *const change = (opdi_loops_change *)user;
+    if (access->strides[change->dim] != access->strides[change->dim + 1] * change->size) { change->fits = false; }
+}
+static void opdi_loops_drop(opdi_access *access, void *user) {
+    const opdi_loops_change *const change = (const opdi_loops_change *)user;
+    memmove(access->strides + change->dim, access->strides + change->dim + 1,
+            (size_t)(OPDI_NEST_DIMS - 1 - change->dim) * sizeof *access->strides);
+    access->strides[OPDI_NEST_DIMS - 1] = 0;
+}
+static void opdi_nest_drop(opdi_nest *nest, int dim) {
+    opdi_loops_change change = {dim, 0, 0, true};
+    opdi_nest_each(nest, opdi_loops_drop, &change);
+    if (dim >= nest->ndim - nest->nreduce) { nest->nreduce--; }
+    memmove(nest->sizes + dim, nest->sizes + dim + 1, (size_t)(nest->ndim - dim - 1) * sizeof *nest->sizes);
+    nest->ndim--;
+}
+typedef struct opdi_across_check { int lane, reduced; bool close, unit, row; } opdi_across_check;
+static void opdi_seen_across(opdi_access *access, void *user) {
+    opdi_across_check *const check = (opdi_across_check *)user;
+    const int64_t stride = access->strides[check->lane];
+    check->close = check->close && (stride == 0 || stride == 1);
+    check->unit = check->unit || stride == 1;
+    check->row = check->row || access->strides[check->reduced] == 1;
+}
+/* Returns whether a reduction's operands lie side by side for the results of a loop, so that several of these are
+   better computed at once than one after the other. */
+static bool opdi_nest_beside(opdi_nest *nest, int lane) {
+    opdi_across_check check = {lane, nest->ndim - 1, true, false, false};
+    if (nest->sizes[lane] < 4 || opdi_nest_open(nest, lane)) { return false; }
+    opdi_xpr_walk(nest->value, opdi_seen_across, &check);
+    return check.close && check.unit && !(check.row && nest->sizes[check.reduced] >= 32);
+}
+/* Returns whether a reduction is done for several results of its last loop at once. */
+static bool opdi_nest_across(opdi_nest *nest) {
+    const int lane = nest->ndim - nest->nreduce - 1;
+    const bool sums = nest->reduction == OPDI_OVER_SUM || nest->reduction == OPDI_OVER_MAX ||
+        nest->reduction == OPDI_OVER_MIN;
+    return sums && lane >= 0 && nest->nreduce && opdi_nest_beside(nest, lane);
+}
+/* Makes a loop the last one that is not reduced. */
+static void opdi_nest_order_last(opdi_nest *nest, int loop) {
+    for (int k = loop; k + 1 < nest->ndim - nest->nreduce; k++) {
+        opdi_loops_change change = {k, k + 1, 0, true};
+        const int64_t size = nest->sizes[k];
+        opdi_nest_each(nest, opdi_loops_swap, &change);
+        nest->sizes[k] = nest->sizes[k + 1];
+        nest->sizes[k + 1] = size;
+    }
+}
+/* Makes that loop the last one whose results can be computed side by side, or of a product a long one, where its
+   results lie a few elements apart. */
+static void opdi_nest_order_across(opdi_nest *nest) {
+    const int last = nest->ndim - nest->nreduce - 1;
+    const bool sums = nest->reduction == OPDI_OVER_SUM || nest->reduction == OPDI_OVER_MAX ||
+        nest->reduction == OPDI_OVER_MIN;
+    if (!sums || !nest->nreduce || last < 1 || nest->place || opdi_recording_now->open ||
+        opdi_recording_now->loose) { return; }
+    const bool product = opdi_nest_contracts(nest);
+    if (product ? nest->sizes[last] > 4 : opdi_nest_beside(nest, last)) { return; }
+    for (int i = last - 1; i >= 0; i--) {
+        if (!(product ? nest->sizes[i] >= 16 && nest->out.strides[i] <= 8 : opdi_nest_beside(nest, i))) { continue; }
+        opdi_nest_order_last(nest, i);
+        return;
+    }
+}
+/* Makes loops that can be walked as one be one, those of one round go, and the innermost walk memory in its order. */
+static void opdi_nest_order(opdi_nest *nest) {
+    const opdi_access *const out = &nest->out;
+    if (opdi_nest_stays(nest)) { return; }
+    for (int i = nest->ndim - 1; i >= 0; i--) {    /* a reduction keeps a loop */
+        const bool last = nest->nreduce == 1 && i == nest->ndim - 1;
+        if (nest->sizes[i] == 1 && !last) { opdi_nest_drop(nest, i); }
+    }
+    for (int i = 0; i + nest->nreduce < nest->ndim && !nest->place; i++) {
+        for (int k = 0; k + 1 + nest->nreduce < nest->ndim; k++) {
+            opdi_loops_change change = {k, k + 1, 0, true};
+            if (out->strides[k] >= out->strides[k + 1]) { continue; }
+            opdi_nest_each(nest, opdi_loops_swap, &change);
+            const int64_t size = nest->sizes[k];
+            nest->sizes[k] = nest->sizes[k + 1];
+            nest->sizes[k + 1] = size;
+        }
+    }
+    for (int i = nest->ndim - 2; i >= 0; i--) {
+        opdi_loops_change change = {i, i + 1, nest->sizes[i + 1], true};
+        if (i == nest->ndim - nest->nreduce - 1) { continue; }     /* one is reduced, the other not */
+        opdi_nest_each(nest, opdi_loops_fit, &change);
+        if (!change.fits) { continue; }
+        nest->sizes[i + 1] *= nest->sizes[i];
+        opdi_nest_drop(nest, i);
+        if (i + 1 < nest->ndim) { i++; }
+    }
+    opdi_nest_order_across(nest);
+}
+
+//== rows ==============================================================================================================
+
+#define OPDI_GROUP_NESTS 24
+/* Nests that are done together: for each round of the outer loops, which all of them have, one after the other. */
+typedef struct opdi_group {
+    struct opdi_group *next;
+    opdi_nest *nests[OPDI_GROUP_NESTS];
+    int32_t nnests, outer, id;
+    bool early;                                   /* it needs constants alone: done once */
+    int64_t left, right;                          /* of a product: where its operands lie side by side, */
+    int64_t scratch, scratch_bytes;               /* in the arena from there on, if they are not early */
+} opdi_group;
+
+/* The sizes that a nest's loops would have. */
+typedef struct opdi_rows_sizes { int ndim, nreduce; int64_t sizes[OPDI_NEST_DIMS]; } opdi_rows_sizes;
+static bool opdi_rows_split(opdi_rows_sizes *one, int dim, int64_t size) {
+    if (one->sizes[dim] == size) { return true; }
+    if (one->sizes[dim] % size || one->ndim == OPDI_NEST_DIMS) { return false; }
+    memmove(one->sizes + dim + 1, one->sizes + dim, (size_t)(one->ndim - dim) * sizeof *one->sizes);
+    one->sizes[dim] = size;
+    one->sizes[dim + 1] /= size;
+    one->ndim++;
+    return true;
+}
+/* Makes the first loops of two nests, of rows rounds together, be of the same sizes; returns how many these are, or
+   -1. */
+static int opdi_rows_align(opdi_rows_sizes *nest, opdi_rows_sizes *other, int64_t rows) {
+    int64_t left = rows;
+    int i = 0;
+    while (left > 1) {
+        if (i >= nest->ndim - nest->nreduce || i >= other->ndim - other->nreduce) { return -1; }
+        const int64_t most = OPDI_MIN(nest->sizes[i], other->sizes[i]), size = OPDI_MIN(most, left);
+        if (size < 2 || left % size || !opdi_rows_split(nest, i, size) || !opdi_rows_split(other, i, size)) {
+            return -1;
+        }
+        left /= size;
+        i++;
+    }
+    return i;
+}
+typedef struct opdi_rows_test {
+    const opdi_nest *reader;
+    const opdi_access *written;
+    int64_t low, high;                            /* of a row that is written */
+    int outer;
+    bool bad;
+} opdi_rows_test;
+/* Returns the elements between the first and the last that loops from `from` on reach. */
+static void opdi_access_range(const opdi_access *access, const opdi_nest *nest, int from, int to, int64_t *low,
+                              int64_t *high) {
+    *low = *high = access->offset;
+    for (int i = from; i < to; i++) {
+        const int64_t reach = access->strides[i] * (nest->sizes[i] - 1);
+        *low += OPDI_MIN(reach, 0);
+        *high += OPDI_MAX(reach, 0);
+    }
+}
+static void opdi_seen_rows(opdi_access *access, void *user) {
+    opdi_rows_test *const check = (opdi_rows_test *)user;
+    int64_t low, high;
+    if (access->buffer != check->written->buffer) { return; }
+    opdi_access_range(access, check->reader, check->outer, check->reader->ndim, &low, &high);
+    if (low < check->low || high > check->high || access->dtype != check->written->dtype) { check->bad = true; }
+    opdi_relies(check->low, low);
+    opdi_relies(high, check->high);
+    for (int i = 0; i < check->outer; i++) {
+        if (check->reader->sizes[i] > 1 && access->strides[i] != check->written->strides[i]) { check->bad = true; }
+    }
+}
+static void opdi_seen_indexed(opdi_xpr *xpr, const opdi_buffer *buffer, bool *bad) {
+    if (!xpr) { return; }
+    if (xpr->kind == OPDI_XPR_LOAD && xpr->nin && xpr->access.buffer == buffer) { *bad = true; }
+    for (int i = 0; i < xpr->nin; i++) { opdi_seen_indexed(xpr->in[i], buffer, bad); }
+}
+/* Returns whether what `writer` writes in a row no other row of `other` reads or writes. */
+static bool opdi_rows_apart(opdi_nest *writer, opdi_nest *other, int outer) {
+    opdi_rows_test check = {other, &writer->out, 0, 0, outer, false};
+    int64_t least = INT64_MAX;
+    if ((writer->place || other->place) &&
+        (opdi_nest_reads(other, writer->out.buffer) || other->out.buffer == writer->out.buffer)) { return false; }
+    opdi_access_range(&writer->out, writer, outer, writer->ndim - writer->nreduce, &check.low, &check.high);
+    for (int i = 0; i < outer; i++) { least = OPDI_MIN(least, writer->out.strides[i]); }
+    if (least <= check.high - check.low) {        /* its own rows overlap */
+        return other->out.buffer != writer->out.buffer && !opdi_nest_reads(other, writer->out.buffer);
+    }
+    for (int i = 0; i < outer; i++) { opdi_relies(check.high - check.low + 1, writer->out.strides[i]); }
+    opdi_nest_walk(other, opdi_seen_rows, &check);
+    opdi_seen_indexed(other->value, writer->out.buffer, &check.bad);
+    opdi_seen_indexed(other->finish, writer->out.buffer, &check.bad);
+    if (other->out.buffer == writer->out.buffer) { opdi_seen_rows(&other->out, &check); }
+    return !check.bad;
+}
+/* Splits the loops of a group's nests, and of another one, so that the first of all are of the same sizes and have
+   that many rounds; returns how many these are, and which were split.  -1: it cannot be, and nothing was split. */
+static int opdi_group_split(opdi_group *group, opdi_nest *nest, int64_t rows, uint32_t *split) {
+    opdi_rows_sizes all[OPDI_GROUP_NESTS + 1];
+    const int count = group->nnests;
+    int outer = -1;
+    for (int i = 0; i <= count; i++) {
+        const opdi_nest *const one = i < count ? group->nests[i] : nest;
+        all[i].ndim = one->ndim;
+        all[i].nreduce = one->nreduce;
+        memcpy(all[i].sizes, one->sizes, sizeof one->sizes);
+    }
+    for (int again = 0; again < 2; again++) {
+        for (int i = 0; i < count; i++) {
+            outer = opdi_rows_align(&all[i], &all[count], rows);
+            if (outer < 0) { return -1; }
+        }
+    }
+    for (int i = 0; i < count; i++) {
+        for (int k = 0; k < outer; k++) { if (all[i].sizes[k] != all[count].sizes[k]) { return -1; } }
+    }
+    for (int i = 0; i <= count; i++) {
+        opdi_nest *const one = i < count ? group->nests[i] : nest;
+        for (int k = 0; k < outer; k++) {
+            const int64_t inner = one->sizes[k] / all[i].sizes[k];
+            if (inner > 1 && opdi_nest_split(one, k, inner)) { split[i] |= 1u << k; }
+        }
+    }
+    return outer;
+}
+/* Returns whether a nest, whose first loops are those of a group's nests, can join it. */
+static bool opdi_group_fits(opdi_group *group, opdi_nest *nest, int outer) {
+    bool shares = false;
+    for (int i = 0; i < group->nnests; i++) {
+        opdi_nest *const one = group->nests[i];
+        shares = shares || opdi_nest_reads(nest, one->out.buffer);
+        if (!opdi_rows_apart(one, nest, outer) || !opdi_rows_apart(nest, one, outer)) { return false; }
+    }
+    if (!shares) { return false; }
+    for (int i = 0; i < group->nnests; i++) {
+        for (int k = i + 1; k < group->nnests; k++) {
+            if (!opdi_rows_apart(group->nests[i], group->nests[k], outer) ||
+                !opdi_rows_apart(group->nests[k], group->nests[i], outer)) { return false; }
+        }
+    }
+    return true;
+}
+/* Makes a nest join a group with that many rows; its loops, and those of the group's nests, are split where needed.
+   False: it cannot, and nothing was done. */
+static bool opdi_group_takes(opdi_group *group, opdi_nest *nest, int64_t rows) {
+    uint32_t split[OPDI_GROUP_NESTS + 1] = {0};
+    const int outer = opdi_group_split(group, nest, rows, split);
+    if (outer < 0) { return false; }
+    if (opdi_group_fits(group, nest, outer)) {
+        group->nests[group->nnests++] = nest;
+        group->outer = outer;
+        return true;
+    }
+    for (int i = 0; i <= group->nnests; i++) {
+        for (int k = outer - 1; k >= 0; k--) {
+            if (split[i] >> k & 1) { opdi_nest_join(i < group->nnests ? group->nests[i] : nest, k); }
+        }
+    }
+    return false;
+}
+/* Makes groups of all nests; NULL with an error. */
+static opdi_group *opdi_fuse_rows(opdi_recording *recording) {
+    opdi_group *first = NULL, *last = NULL;
+    int32_t id = 0;
+    for (opdi_nest *nest = recording->first; nest; nest = nest->next) {
+        const bool contracts = opdi_nest_contracts(nest) || opdi_nest_stays(nest);
+        if (last && !contracts && !opdi_nest_stays(last->nests[0]) && last->nnests < OPDI_GROUP_NESTS &&
+            !opdi_nest_contracts(last->nests[0])) {
+            const int64_t mine = opdi_nest_rounds(nest, nest->ndim - nest->nreduce);
+            const int64_t others = last->nnests > 1 ? opdi_nest_rounds(last->nests[0], last->outer)
+                : opdi_nest_rounds(last->nests[0], last->nests[0]->ndim - last->nests[0]->nreduce);
+            const int64_t rows = OPDI_MIN(mine, others);
+            const int32_t facts = recording->nfacts;
+            if (rows > 1 && opdi_group_takes(last, nest, rows)) { continue; }
+            recording->nfacts = facts;
+        }
+        opdi_group *const group = (opdi_group *)opdi_recording_alloc(recording, sizeof *group);
+        if (!group) { return NULL; }
+        group->nests[0] = nest;
+        group->nnests = 1;
+        group->id = id++;
+        if (last) { last->next = group; } else { first = group; }
+        last = group;
+    }
+    return first;
+}
+
+OPDI_COLD_END
+#endif
+

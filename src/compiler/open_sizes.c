@@ -1,0 +1,1083 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>open_sizes   graphs as C for sizes that are arguments
+//
+//  What is written for sizes that are arguments is found by recording the graph with several of them.  A recording is
+//  put down as a list: words, which must be the same for all sizes, and numbers, each of which must be a sum of
+//  multiples of the sizes, of their squares and products.  Three sizes say which (of two open sizes nine pairs); one
+//  more confirms it.  They are primes, which divide nothing by chance.  Recordings are fused alike and give the numbers
+//  of the nests; the text is written with several sizes, too, and what differs in it becomes an expression.  What
+//  fusing relied on must hold for all sizes, and some sizes, the smallest ones among them, are recorded once more, to
+//  be the same as what the list says of them.
+//----------------------------------------------------------------------------------------------------------------------
+
+#if defined(OPDI_CORE)
+OPDI_COLD_BEGIN
+
+/* What is to be written: a graph, or a program, with an example of each input. */
+typedef struct opdi_unit_source {
+    const char *what;
+    const opd_graph *graph;
+    const opd_program *program;
+    const opd_value *inputs;
+    int ninputs;
+    const opd_c_options *options;
+} opdi_unit_source;
+/* Records it; 0, or -1 with an error. */
+static int opdi_unit_record(opdi_unit *unit, const opdi_unit_source *source, const opd_value *inputs) {
+    if (source->graph) {
+        opd_tensor **const all = (opd_tensor **)opdi_scope_alloc((size_t)(source->ninputs + 1) * sizeof *all);
+        for (int i = 0; i < source->ninputs && all; i++) { all[i] = inputs[i].u.t; }
+        return all ? opdi_unit_graph(unit, source->graph, all, source->ninputs) : -1;
+    }
+#if defined(OPD_NO_PROGRAMS)
+    return -1;
+#else
+    return opdi_unit_program(unit, source->program, inputs);
+#endif
+}
+
+enum { OPDI_OPEN_POINTS = 10 };
+/* Sizes that are open: one, or two. */
+typedef struct opdi_open_at { int64_t sizes[2]; } opdi_open_at;
+/* What an entry of a list is: the same for all sizes; a number; one that is not negative; one that is at least 1; a
+   double; one that is a float. */
+typedef enum opdi_open_kind {
+    OPDI_OPEN_WORD, OPDI_OPEN_NUMBER, OPDI_OPEN_COUNT, OPDI_OPEN_SOME, OPDI_OPEN_DOUBLE, OPDI_OPEN_FLOAT
+} opdi_open_kind;
+typedef struct opdi_open_entry {
+    int64_t value;
+    const char *what, *why;                       /* the operator; what it means that this entry is another one */
+    const opdi_open_terms *terms;                 /* NULL: it is the same for all sizes */
+    int32_t kind, form;                           /* form: as in an expression */
+} opdi_open_entry;
+typedef struct opdi_open_list { opdi_open_entry *entries; int32_t count, room; } opdi_open_list;
+typedef struct opdi_open {
+    const opdi_unit_source *source;
+    opdi_unit units[2];
+    int n, npoints;                               /* sizes that are open; recordings */
+    bool here, frozen;                            /* as in a unit */
+    opdi_open_at points[OPDI_OPEN_POINTS], least, most;
+    opdi_arena arena;                             /* of the lists */
+    opdi_open_list lists[OPDI_OPEN_POINTS], plain, fused;
+    opdi_decision *decisions[OPDI_OPEN_POINTS];   /* what was decided in each recording */
+    int32_t ndecisions[OPDI_OPEN_POINTS];
+} opdi_open;
+
+//-- numbers -----------------------------------------------------------------------------------------------------------
+
+/* Finds what c[0] + c[1] x + c[2] x^2 goes through three points; false: not with whole numbers. */
+static bool opdi_open_line(const int64_t x[3], const int64_t y[3], int64_t c[3]) {
+    const int64_t first = (y[1] - y[0]) / (x[1] - x[0]), second = (y[2] - y[1]) / (x[2] - x[1]);
+    c[2] = (second - first) / (x[2] - x[0]);
+    c[1] = first - c[2] * (x[0] + x[1]);
+    c[0] = y[0] - x[0] * (c[1] + c[2] * x[0]);
+    return (y[1] - y[0]) % (x[1] - x[0]) == 0 && (y[2] - y[1]) % (x[2] - x[1]) == 0 &&
+        (second - first) % (x[2] - x[0]) == 0;
+}
+/* Returns a number with some sizes. */
+static int64_t opdi_open_number(const opdi_open_terms *terms, const opdi_open_at *at) {
+    int64_t sum = 0;
+    for (int i = 2; i >= 0; i--) {
+        const int64_t *const times = terms->times[i];
+        sum = sum * at->sizes[0] + times[0] + at->sizes[1] * (times[1] + at->sizes[1] * times[2]);
+    }
+    return sum;
+}
+/* Finds what a number is that is numbers[i] with points[i]; false: it is nothing that can be written. */
+static bool opdi_open_fit(const opdi_open_at *points, int npoints, const int64_t *numbers, opdi_open_terms *terms) {
+    const int64_t x[3] = {points[0].sizes[0], points[1].sizes[0], points[2].sizes[0]};
+    const int64_t y[3] = {points[0].sizes[1], npoints > 4 ? points[3].sizes[1] : 0, npoints > 4 ? points[6].sizes[1]
+                          : 0};
+    int64_t lines[3][3];
+    memset(terms, 0, sizeof *terms);
+    memset(lines, 0, sizeof lines);
+    for (int k = 0; k < npoints / 3; k++) { if (!opdi_open_line(x, numbers + 3 * k, lines[k])) { return false; } }
+    for (int i = 0; i < 3; i++) {
+        const int64_t row[3] = {lines[0][i], lines[1][i], lines[2][i]};
+        if (npoints == 4) { terms->times[i][0] = row[0]; }
+        else if (!opdi_open_line(y, row, terms->times[i])) { return false; }
+    }
+    return opdi_open_number(terms, &points[npoints - 1]) == numbers[npoints - 1];
+}
+/* Returns a bound below or above a number, over all sizes from least to most: exact for one that only grows or only
+   shrinks with each of them. */
+static double opdi_open_bound(const opdi_open *open, const opdi_open_terms *terms, bool above) {
+    double sum = 0, moved[3][3] = {{0}};
+    static const double choose[3][3] = {{1, 0, 0}, {1, 1, 0}, {1, 2, 1}};
+    for (int i = 0; i < 9; i++) {                 /* the same by how much larger than the least they are */
+        for (int k = 0; k < 9; k++) {
+            const int a = i / 3, b = i % 3, c = k / 3, d = k % 3;
+            if (c > a || d > b) { continue; }
+            moved[c][d] += (double)terms->times[a][b] * choose[a][c] * choose[b][d] *
+                pow((double)open->least.sizes[0], a - c) * pow((double)open->least.sizes[1], b - d);
+        }
+    }
+    for (int i = 0; i < 9; i++) {
+        const double part = moved[i / 3][i % 3] * pow((double)(open->most.sizes[0] - open->least.sizes[0]), i / 3) *
+            pow((double)(open->most.sizes[1] - open->least.sizes[1]), i % 3);
+        if (i == 0 || (part > 0) == above) { sum += part; }
+    }
+    return sum;
+}
+/* Returns a double that follows from a whole number, as a program of C computes it. */
+static double opdi_open_formed(int32_t form, int64_t number, bool single) {
+    const double x = (double)number;
+    const double value = form == OPDI_FORM_WHOLE ? x : form == OPDI_FORM_PART ? 1.0 / x
+        : form == OPDI_FORM_ROOT ? sqrt(x) : 1.0 / sqrt(x);
+    return single ? (double)(float)value : value;
+}
+static double opdi_open_double(int64_t bits) {
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+//-- lists -------------------------------------------------------------------------------------------------------------
+
+/* What walks over a recording: puts it down, or sets its numbers to what a list says. */
+typedef struct opdi_open_walk {
+    opdi_open *open;
+    opdi_open_list *list;
+    const opdi_open_at *at;                       /* sizes; NULL: numbers become the largest that they are for any */
+    bool sets, differs;                           /* differs: a number that was seen depends on the sizes */
+    int32_t next, xprs, buffers, *order;          /* order: of buffers, as they were met */
+    const char *what;
+} opdi_open_walk;
+
+/* Puts an entry down, or returns the next one of the list; NULL with an error. */
+static opdi_open_entry *opdi_open_entry_next(opdi_open_walk *walk, opdi_open_kind kind, int64_t value,
+                                             const char *why) {
+    opdi_open_list *const list = walk->list;
+    if (walk->sets) { return walk->next < list->count ? &list->entries[walk->next++] : NULL; }
+    if (list->count == list->room) {
+        const int32_t room = OPDI_MAX(2 * list->room, 1024);
+        opdi_open_entry *const all = (opdi_open_entry *)opdi_arena_alloc(&walk->open->arena,
+                                                                         (size_t)room * sizeof *all);
+        if (!all) { return NULL; }
+        if (list->count) { memcpy(all, list->entries, (size_t)list->count * sizeof *all); }
+        list->entries = all;
+        list->room = room;
+    }
+    opdi_open_entry *const entry = &list->entries[list->count++];
+    memset(entry, 0, sizeof *entry);
+    entry->value = value;
+    entry->kind = (int32_t)kind;
+    entry->what = walk->what;
+    entry->why = why;
+    return entry;
+}
+/* Puts down a word; returns it as it was put down. */
+static int64_t opdi_open_word(opdi_open_walk *walk, int64_t word, const char *why) {
+    const opdi_open_entry *const entry = opdi_open_entry_next(walk, OPDI_OPEN_WORD, word, why);
+    return entry ? entry->value : word;
+}
+/* Puts down or sets a number; returns whether it depends on the sizes. */
+static bool opdi_open_put(opdi_open_walk *walk, int64_t *number, opdi_open_kind kind) {
+    const opdi_open_entry *const entry = opdi_open_entry_next(walk, kind, *number, "a number is no sum of multiples of "
+        "open sizes, their squares and products");
+    if (!entry || !entry->terms) { return false; }
+    if (walk->sets) {
+        *number = walk->at ? opdi_open_number(entry->terms, walk->at)
+            : (int64_t)opdi_open_bound(walk->open, entry->terms, true);
+    }
+    walk->differs = true;
+    return true;
+}
+/* The same of the k-th number of a floating expression. */
+static void opdi_open_put_double(opdi_open_walk *walk, opdi_xpr *xpr, int k) {
+    const bool single = xpr->dtype != OPD_FLOAT64;
+    int64_t bits;
+    memcpy(&bits, &xpr->f64[k], sizeof bits);
+    const opdi_open_entry *const entry = opdi_open_entry_next(walk, single ? OPDI_OPEN_FLOAT : OPDI_OPEN_DOUBLE, bits,
+        "a value, or how it is computed, depends on the open size");
+    if (!entry || !walk->sets) { return; }
+    xpr->forms[k] = (int8_t)entry->form;
+    if (!entry->terms) { return; }
+    const int64_t number = walk->at ? opdi_open_number(entry->terms, walk->at) : 1;
+    xpr->i64[k] = number;
+    xpr->f64[k] = opdi_open_formed(entry->form, number, entry->kind == OPDI_OPEN_FLOAT);
+    walk->differs = true;
+}
+/* Puts down which buffer it is, and what it is when it is met for the first time. */
+static void opdi_open_buffer(opdi_open_walk *walk, const opdi_buffer *buffer) {
+    static const char why[] = "what is computed depends on the open size";
+    static const char known[] = "numbers that are known before it runs depend on the open size";
+    if (!buffer) {
+        (void)opdi_open_word(walk, -1, why);
+        return;
+    }
+    const bool met = walk->order[buffer->id] != 0;
+    if (!met) { walk->order[buffer->id] = ++walk->buffers; }
+    (void)opdi_open_word(walk, walk->order[buffer->id], why);
+    if (met) { return; }
+    (void)opdi_open_word(walk, buffer->role * 65536 + (buffer->dtype + 1) * 2 + buffer->output, why);
+    if (buffer->role == OPDI_BUFFER_INPUT) { (void)opdi_open_word(walk, buffer->index, why); }
+    if (buffer->role != OPDI_BUFFER_CONSTANT) { return; }
+    const bool known_by_name = buffer->tensor && buffer->bytes > 65536;  /* what is short may be made while it runs */
+    uint64_t hash = known_by_name ? (uint64_t)(uintptr_t)buffer->tensor : 0;
+    for (size_t i = 0; i < buffer->bytes && !known_by_name && buffer->data; i += 8) {
+        uint64_t part = 0;
+        memcpy(&part, (const char *)buffer->data + i, OPDI_MIN(buffer->bytes - i, (size_t)8));
+        hash = (hash ^ part) * 0x9e3779b97f4a7c15u;
+        hash ^= hash >> 29;
+    }
+    (void)opdi_open_word(walk, (int64_t)buffer->bytes, known);
+    (void)opdi_open_word(walk, (int64_t)hash, known);
+}
+/* An access; ones: loops of one round, for which strides mean nothing.  Returns the loops whose strides depend on the
+   sizes. */
+static uint32_t opdi_open_access(opdi_open_walk *walk, opdi_access *access, int ndim, uint32_t ones) {
+    uint32_t differ = 0;
+    opdi_open_buffer(walk, access->buffer);
+    (void)opdi_open_word(walk, access->dtype, "a dtype depends on the open size");
+    (void)opdi_open_put(walk, &access->offset, OPDI_OPEN_NUMBER);
+    for (int i = 0; i < ndim; i++) {
+        if (ones >> i & 1) { continue; }
+        if (opdi_open_put(walk, &access->strides[i], OPDI_OPEN_NUMBER)) { differ |= 1u << i; }
+    }
+    return differ;
+}
+/* A value. */
+static void opdi_open_xpr(opdi_open_walk *walk, opdi_xpr *xpr, int ndim, uint32_t ones) {
+    static const char why[] = "a value, or how it is computed, depends on the open size";
+    const bool met = xpr && xpr->round == opdi_xpr_round;
+    (void)opdi_open_word(walk, !xpr ? 0 : met ? -xpr->order : 1 + (int64_t)xpr->kind, why);
+    if (!xpr || met) { return; }
+    const bool floats = opd_dtype_is_floating(xpr->dtype);
+    const int32_t formula = xpr->kind == OPDI_XPR_FORMULA ? xpr->formula : 0;
+    xpr->round = opdi_xpr_round;
+    xpr->order = ++walk->xprs;
+    (void)opdi_open_word(walk, ((int64_t)formula * 64 + xpr->nin * 2 + xpr->wraps) * 256 + xpr->dtype, why);
+    if (xpr->kind == OPDI_XPR_LOAD || xpr->kind == OPDI_XPR_COUNT) {
+        (void)opdi_open_access(walk, &xpr->access, ndim, ones);
+    }
+    for (int i = 0; i < 3 && (xpr->kind == OPDI_XPR_FORMULA || xpr->kind == OPDI_XPR_NUMBER); i++) {
+        if (floats) { opdi_open_put_double(walk, xpr, i); }
+        else if (opdi_open_put(walk, &xpr->i64[i], OPDI_OPEN_NUMBER)) { xpr->forms[i] = OPDI_FORM_WHOLE; }
+    }
+    for (int i = 0; i < xpr->nin; i++) {
+        (void)opdi_open_put(walk, &xpr->index_strides[i], OPDI_OPEN_NUMBER);
+        (void)opdi_open_put(walk, &xpr->index_sizes[i], OPDI_OPEN_NUMBER);
+        opdi_open_xpr(walk, xpr->in[i], ndim, ones);
+    }
+}
+/* A nest. */
+static void opdi_open_nest(opdi_open_walk *walk, opdi_nest *nest) {
+    static const char why[] = "how it is computed depends on the open size";
+    const int inner = nest->ndim - nest->nreduce;
+    uint32_t ones = 0;
+    walk->what = nest->what;
+    walk->differs = false;
+    opdi_xpr_round++;
+    for (int i = 0; i < nest->ndim; i++) { ones |= nest->sizes[i] == 1 ? 1u << i : 0; }
+    (void)opdi_open_word(walk, nest->ndim * 64 + nest->nreduce, why);
+    (void)opdi_open_word(walk, (int64_t)nest->reduction * 2 + nest->follows, why);
+    ones = (uint32_t)opdi_open_word(walk, ones, why);
+    nest->open_loops = 0;
+    for (int i = 0; i < nest->ndim; i++) {
+        if (opdi_open_put(walk, &nest->sizes[i], i < inner ? OPDI_OPEN_COUNT : OPDI_OPEN_SOME)) {
+            nest->open_loops |= 1u << i;
+        }
+    }
+    nest->open_strides = opdi_open_access(walk, &nest->out, nest->ndim, ones);
+    opdi_open_xpr(walk, nest->value, nest->ndim, ones);
+    opdi_open_xpr(walk, nest->finish, nest->ndim, ones);
+    opdi_open_xpr(walk, nest->place, nest->ndim, ones);
+    nest->open = walk->differs;
+}
+static void opdi_open_ends(opdi_open_walk *walk, opdi_unit_end *ends, int count) {
+    static const char why[] = "the dims of a result, or how many there are, depend on the open size";
+    (void)opdi_open_word(walk, count, why);
+    for (int i = 0; i < count; i++) {
+        uint32_t ones = 0;
+        for (int k = 0; k < ends[i].ndim; k++) { ones |= ends[i].sizes[k] == 1 ? 1u << k : 0; }
+        (void)opdi_open_word(walk, ends[i].ndim * 256 + ends[i].dtype, why);
+        ones = (uint32_t)opdi_open_word(walk, ones, why);
+        opdi_open_buffer(walk, ends[i].buffer);
+        for (int k = 0; k < ends[i].ndim; k++) {
+            (void)opdi_open_put(walk, &ends[i].sizes[k], OPDI_OPEN_COUNT);
+            if (ones >> k & 1) { continue; }
+            (void)opdi_open_put(walk, &ends[i].strides[k], OPDI_OPEN_NUMBER);
+        }
+    }
+}
+/* All of a unit: nests, inputs and outputs, groups, and what fusing relied on. */
+static int opdi_open_unit(opdi_open_walk *walk, opdi_unit *unit) {
+    static const char whether[] = "whether it is computed depends on the open size";
+    static const char together[] = "what is computed together depends on the open size";
+    const size_t count = (size_t)unit->recording.nbuffers + 1;
+    walk->order = (int32_t *)opdi_scope_alloc(count * sizeof *walk->order);
+    if (!walk->order) { return -1; }
+    memset(walk->order, 0, count * sizeof *walk->order);
+    for (opdi_nest *nest = unit->recording.first; nest; nest = nest->next) {
+        (void)opdi_open_word(walk, 1, whether);
+        opdi_open_nest(walk, nest);
+    }
+    (void)opdi_open_word(walk, 0, whether);
+    opdi_open_ends(walk, unit->inputs, unit->ninputs);
+    opdi_open_ends(walk, unit->outputs, unit->noutputs);
+    for (const opdi_group *group = unit->groups; group; group = group->next) {
+        walk->what = group->nests[0]->what;
+        (void)opdi_open_word(walk, group->nnests * 64 + group->outer + 1, together);
+    }
+    (void)opdi_open_word(walk, 0, together);
+    (void)opdi_open_word(walk, unit->recording.nfacts, together);
+    for (int i = 0; i < unit->recording.nfacts && !walk->sets; i++) {
+        opdi_open_entry *const entry = opdi_open_entry_next(walk, OPDI_OPEN_COUNT, unit->recording.facts[i].more -
+                                                            unit->recording.facts[i].less, together);
+        if (!entry) { return -1; }
+    }
+    return opd_ok() ? 0 : -1;
+}
+/* Puts a unit down; 0, or -1 with an error. */
+static int opdi_open_list_unit(opdi_open *open, opdi_unit *unit, opdi_open_list *list) {
+    opdi_open_walk walk;
+    memset(&walk, 0, sizeof walk);
+    list->count = 0;
+    walk.open = open;
+    walk.list = list;
+    return opdi_open_unit(&walk, unit);
+}
+static int opdi_open_not(const opdi_open *open, const opdi_open_entry *entry, const char *why) {
+    return opd_fail(OPD_ERROR_ARGUMENT, "%s: with an open size: %s: %s", open->source->what,
+                    entry->what ? entry->what : "the graph", why);
+}
+/* Finds which entry two lists do not have in common, or of words alone; -1: none. */
+static int32_t opdi_open_differs(const opdi_open_list *one, const opdi_open_list *other, bool words) {
+    for (int32_t i = 0; i < one->count; i++) {
+        const opdi_open_entry *const a = &one->entries[i], *const b = &other->entries[i];
+        if (i == other->count || a->kind != b->kind ||
+            ((a->kind == OPDI_OPEN_WORD || !words) && a->value != b->value)) { return i; }
+    }
+    return one->count < other->count ? one->count - 1 : -1;
+}
+/* Finds how an entry, a double, follows from a number, as a float (which is rounded) or not; false: it does not. */
+static bool opdi_open_fit_double(const opdi_open *open, int32_t at, opdi_open_entry *entry, opdi_open_terms *terms) {
+    const bool single = entry->kind == OPDI_OPEN_FLOAT;
+    for (int32_t way = 0; way < (single ? 8 : 4); way++) {
+        const int32_t form = OPDI_FORM_WHOLE + way % 4;
+        int64_t numbers[OPDI_OPEN_POINTS];
+        bool fits = true;
+        for (int k = 0; k < open->npoints && fits; k++) {
+            const double value = opdi_open_double(open->lists[k].entries[at].value);
+            const double whole = form == OPDI_FORM_WHOLE ? value : form == OPDI_FORM_PART ? 1 / value
+                : form == OPDI_FORM_ROOT ? value * value : 1 / (value * value);
+            fits = fabs(whole) < 1e15 && fabs(whole) > 0.5;
+            numbers[k] = fits ? (int64_t)(whole < 0 ? whole - 0.5 : whole + 0.5) : 0;
+            fits = fits && opdi_open_formed(form, numbers[k], way > 3) == value;
+        }
+        if (!fits || !opdi_open_fit(open->points, open->npoints, numbers, terms)) { continue; }
+        entry->form = form;
+        entry->kind = way > 3 ? OPDI_OPEN_FLOAT : OPDI_OPEN_DOUBLE;
+        return true;
+    }
+    return false;
+}
+/* Makes one list of those of all points: what differs becomes sums of multiples of sizes.  0, or -1 with an error. */
+static int opdi_open_join(opdi_open *open, opdi_open_list *joined) {
+    *joined = open->lists[0];
+    for (int k = 1; k < open->npoints; k++) {
+        const int32_t at = opdi_open_differs(joined, &open->lists[k], true);
+        if (at >= 0) { return opdi_open_not(open, &joined->entries[at], joined->entries[at].why); }
+    }
+    for (int32_t i = 0; i < joined->count; i++) {
+        opdi_open_entry *const entry = &joined->entries[i];
+        int64_t numbers[OPDI_OPEN_POINTS];
+        bool same = true;
+        for (int k = 0; k < open->npoints; k++) {
+            numbers[k] = open->lists[k].entries[i].value;
+            same = same && numbers[k] == numbers[0];
+        }
+        if (same && entry->kind != OPDI_OPEN_COUNT && entry->kind != OPDI_OPEN_SOME) { continue; }
+        opdi_open_terms *const terms = (opdi_open_terms *)opdi_arena_alloc(&open->arena, sizeof *terms);
+        if (!terms) { return -1; }
+        const bool doubles = entry->kind == OPDI_OPEN_DOUBLE || entry->kind == OPDI_OPEN_FLOAT;
+        if (doubles ? !opdi_open_fit_double(open, i, entry, terms)
+            : !opdi_open_fit(open->points, open->npoints, numbers, terms)) {
+            return opdi_open_not(open, entry, entry->why);
+        }
+        const double least = entry->kind == OPDI_OPEN_COUNT ? 0 : entry->kind == OPDI_OPEN_SOME ? 1
+            : -4503599627370496.0;
+        if (opdi_open_bound(open, terms, false) < least || opdi_open_bound(open, terms, true) > 4503599627370496.0) {
+            return opdi_open_not(open, entry, entry->kind == OPDI_OPEN_SOME ? "it is empty for some of the open sizes"
+                                 : entry->why);
+        }
+        if (!same) { entry->terms = terms; }
+    }
+    memset(&open->lists[0], 0, sizeof open->lists[0]);
+    return 0;
+}
+
+/* Makes a buffer that is computed have the bytes that an access reaches. */
+static void opdi_open_extent(const opdi_nest *nest, const opdi_access *access, const opdi_xpr *indices, int ndim) {
+    int64_t last = access->offset;
+    for (int i = 0; i < ndim; i++) {
+        if (nest->sizes[i] < 1) { return; }
+        last += OPDI_MAX(access->strides[i], 0) * (nest->sizes[i] - 1);
+    }
+    for (int i = 0; indices && i < indices->nin; i++) {
+        last += OPDI_MAX(indices->index_strides[i], 0) * (indices->index_sizes[i] - 1);
+    }
+    const size_t bytes = (size_t)(last + 1) * opd_dtype_size(access->dtype);
+    opdi_buffer *const buffer = access->buffer;
+    if (buffer->role == OPDI_BUFFER_TEMPORARY) { buffer->bytes = OPDI_MAX(buffer->bytes, bytes); }
+}
+static void opdi_open_extents(const opdi_nest *nest, opdi_xpr *xpr) {
+    if (!xpr || xpr->round == opdi_xpr_round) { return; }
+    xpr->round = opdi_xpr_round;
+    if (xpr->kind == OPDI_XPR_LOAD) { opdi_open_extent(nest, &xpr->access, xpr, nest->ndim); }
+    for (int i = 0; i < xpr->nin; i++) { opdi_open_extents(nest, xpr->in[i]); }
+}
+/* Sets the numbers of a unit to those of some sizes, or (at: NULL) each to the largest that it can be; 0, or -1 with an
+   error. */
+static int opdi_open_set(opdi_open *open, opdi_unit *unit, opdi_open_list *list, const opdi_open_at *at) {
+    opdi_open_walk walk;
+    memset(&walk, 0, sizeof walk);
+    walk.open = open;
+    walk.list = list;
+    walk.at = at;
+    walk.sets = true;
+    for (int i = 0; i < unit->recording.nbuffers; i++) {
+        opdi_buffer *const buffer = unit->recording.buffers[i];
+        if (buffer->role == OPDI_BUFFER_TEMPORARY) { buffer->bytes = 0; }
+    }
+    if (opdi_open_unit(&walk, unit)) { return -1; }
+    for (opdi_nest *nest = unit->recording.first; nest; nest = nest->next) {
+        opdi_open_extent(nest, &nest->out, nest->place, nest->ndim - nest->nreduce);
+        opdi_xpr_round++;
+        opdi_open_extents(nest, nest->value);
+        opdi_open_extents(nest, nest->finish);
+        opdi_open_extents(nest, nest->place);
+    }
+    return 0;
+}
+
+//-- what numbers decide -----------------------------------------------------------------------------------------------
+//
+//  A graph compares sizes and divides them before anything is computed, and a few recordings do not show for which
+//  sizes an answer is another one.  So each answer must follow for all sizes from how the numbers depend on them.
+
+typedef enum opdi_decision_kind {
+    OPDI_DECIDES_LT, OPDI_DECIDES_LE, OPDI_DECIDES_GT, OPDI_DECIDES_GE, OPDI_DECIDES_EQ, OPDI_DECIDES_NE,
+    OPDI_DECIDES_NOT_ZERO, OPDI_DECIDES_LESS, OPDI_DECIDES_MORE, OPDI_DECIDES_PARTS,
+    OPDI_DECIDES_OTHER, OPDI_DECIDES_NOTHING      /* a truth value of anything; one that does not depend on numbers */
+} opdi_decision_kind;
+/* Returns how many numbers a value has; with `into` puts them there. */
+static int32_t opdi_decision_numbers(const opd_value *value, int64_t *into) {
+    const opd_value plain = opdi_value_plain(value);
+    opd_value element = plain;
+    const bool list = plain.tag == OPD_TAG_INTS || plain.tag == OPD_TAG_FLOATS || plain.tag == OPD_TAG_BOOLS;
+    int32_t count = 0;
+    for (int32_t i = 0; i < (list ? plain.n : 1); i++) {
+        if (list) { element = opdi_list_element(&plain, i); }
+        if (element.tag != OPD_TAG_INT && element.tag != OPD_TAG_BOOL && element.tag != OPD_TAG_FLOAT) { continue; }
+        if (into && element.tag == OPD_TAG_FLOAT) { memcpy(&into[count], &element.u.d, sizeof *into); }
+        else if (into) { into[count] = element.u.i; }
+        count++;
+    }
+    return count;
+}
+/* Returns what a function decides by its name: "aten::lt.int(int a, int b) -> bool", "_operator.lt". */
+static opdi_decision_kind opdi_decision_of(const char *name) {
+    static const struct { const char *word; opdi_decision_kind kind; } all[] = {
+        {"lt", OPDI_DECIDES_LT}, {"le", OPDI_DECIDES_LE}, {"gt", OPDI_DECIDES_GT}, {"ge", OPDI_DECIDES_GE},
+        {"eq", OPDI_DECIDES_EQ}, {"ne", OPDI_DECIDES_NE}, {"Bool", OPDI_DECIDES_NOT_ZERO},
+        {"max", OPDI_DECIDES_MORE}, {"sym_max", OPDI_DECIDES_MORE}, {"min", OPDI_DECIDES_LESS},
+        {"sym_min", OPDI_DECIDES_LESS}, {"floordiv", OPDI_DECIDES_PARTS}, {"mod", OPDI_DECIDES_PARTS},
+        {"remainder", OPDI_DECIDES_PARTS}, {"fmod", OPDI_DECIDES_PARTS},
+        {"__round_to_zero_floordiv", OPDI_DECIDES_PARTS}, {"__is__", OPDI_DECIDES_NOTHING},
+        {"__isnot__", OPDI_DECIDES_NOTHING}, {"isinstance", OPDI_DECIDES_NOTHING}};
+    const char *const space = strstr(name, "::"), *const dot = strrchr(name, '.');
+    const char *const word = space ? space + 2 : dot ? dot + 1 : name;
+    const size_t length = strcspn(word, ".(");
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        if (strlen(all[i].word) == length && strncmp(word, all[i].word, length) == 0) { return all[i].kind; }
+    }
+    return OPDI_DECIDES_OTHER;
+}
+/* Notes what a function of numbers gave while a graph is recorded. */
+static void opdi_decided(const char *name, const opd_value *args, int nargs, const opd_value *ret) {
+    opdi_recording *const recording = opdi_recording_now;
+    opdi_decision_kind kind = opdi_decision_of(name);
+    int32_t count = 0;
+    bool floats = false;
+    if ((ret->tag != OPD_TAG_BOOL && ret->tag != OPD_TAG_INT) || kind == OPDI_DECIDES_NOTHING ||
+        (ret->tag == OPD_TAG_INT && (kind < OPDI_DECIDES_LESS || kind > OPDI_DECIDES_PARTS))) { return; }
+    for (int i = 0; i < nargs; i++) {
+        count += opdi_decision_numbers(&args[i], NULL);
+        const opd_value plain = opdi_value_plain(&args[i]);
+        floats = floats || plain.tag == OPD_TAG_FLOAT || plain.tag == OPD_TAG_FLOATS;
+    }
+    if (!count || !recording) { return; }
+    opdi_decision *const decision = (opdi_decision *)opdi_recording_alloc(recording, sizeof *decision);
+    int64_t *const numbers = (int64_t *)opdi_recording_alloc(recording, (size_t)count * sizeof *numbers);
+    if (!decision || !numbers) { return; }        /* which is an error */
+    decision->name = name;
+    decision->kind = (int32_t)(floats ? OPDI_DECIDES_OTHER : kind);
+    decision->first = opdi_decision_numbers(&args[0], numbers);
+    decision->numbers = numbers;
+    decision->result = ret->u.i;
+    decision->count = 0;
+    for (int i = 0; i < nargs; i++) {
+        decision->count += opdi_decision_numbers(&args[i], numbers + decision->count);
+    }
+    if (recording->last_decision) { recording->last_decision->next = decision; }
+    else { recording->decisions = decision; }
+    recording->last_decision = decision;
+    recording->ndecisions++;
+}
+/* Keeps what was decided in the recording of a point; 0, or -1 with an error. */
+static int opdi_open_keep_decisions(opdi_open *open, int point, const opdi_recording *recording) {
+    const size_t room = (size_t)recording->ndecisions + 1;
+    opdi_decision *const all = (opdi_decision *)opdi_arena_alloc(&open->arena, room * sizeof *all);
+    int32_t count = 0;
+    for (const opdi_decision *decision = recording->decisions; decision && all; decision = decision->next) {
+        const size_t bytes = (size_t)decision->count * sizeof *decision->numbers;
+        all[count] = *decision;
+        if (!(all[count].numbers = (int64_t *)opdi_arena_alloc(&open->arena, bytes + 8))) { return -1; }
+        memcpy(all[count++].numbers, decision->numbers, bytes);
+    }
+    open->decisions[point] = all;
+    open->ndecisions[point] = count;
+    return all ? 0 : -1;
+}
+/* The numbers of one decision at all points: one that it got, or (at: -1) its result; returns whether they differ. */
+static bool opdi_open_decided(const opdi_open *open, int32_t which, int at, int64_t *numbers) {
+    bool differ = false;
+    for (int k = 0; k < open->npoints; k++) {
+        const opdi_decision *const decision = &open->decisions[k][which];
+        numbers[k] = at < 0 ? decision->result : decision->numbers[at];
+        differ = differ || numbers[k] != numbers[0];
+    }
+    return differ;
+}
+/* Returns whether times * (a - b) - less is not negative for any sizes; b: NULL is 0. */
+static bool opdi_open_always(const opdi_open *open, const int64_t *a, const int64_t *b, int64_t times, int64_t less) {
+    int64_t numbers[OPDI_OPEN_POINTS];
+    opdi_open_terms terms;
+    for (int k = 0; k < open->npoints; k++) { numbers[k] = times * (a[k] - (b ? b[k] : 0)) - less; }
+    return opdi_open_fit(open->points, open->npoints, numbers, &terms) && opdi_open_bound(open, &terms, false) >= 0 &&
+        opdi_open_bound(open, &terms, true) <= 4503599627370496.0;
+}
+/* Returns whether a compares with b in the same way for all sizes. */
+static bool opdi_open_compares(const opdi_open *open, int32_t kind, bool truth, const int64_t *a, const int64_t *b) {
+    const bool less = kind == OPDI_DECIDES_LT || kind == OPDI_DECIDES_GE;
+    const int64_t turn = (less || kind == OPDI_DECIDES_LE) == truth ? 1 : -1;
+    opdi_open_terms terms;
+    if (kind == OPDI_DECIDES_EQ || kind == OPDI_DECIDES_NE) {
+        bool same = true;
+        for (int k = 0; k < open->npoints; k++) { same = same && a[k] == b[k]; }
+        const bool equal = (kind == OPDI_DECIDES_EQ) == truth;
+        if (same) { return equal && opdi_open_fit(open->points, open->npoints, a, &terms); }
+        return !equal && (opdi_open_always(open, b, a, 1, 1) ||
+                                                      opdi_open_always(open, b, a, -1, 1));
+    }
+    if (kind == OPDI_DECIDES_GT || kind == OPDI_DECIDES_GE) {
+        return opdi_open_always(open, a, b, truth ? 1 : -1, (kind == OPDI_DECIDES_GT) == truth);
+    }
+    return opdi_open_always(open, b, a, turn, (kind == OPDI_DECIDES_LT) == truth);
+}
+/* Returns whether a quotient and a rest are sums of multiples of sizes for all of them. */
+static bool opdi_open_parts(const opdi_open *open, const int64_t *a, const int64_t *b) {
+    int64_t rest[OPDI_OPEN_POINTS], whole[OPDI_OPEN_POINTS];
+    opdi_open_terms terms;
+    for (int k = 0; k < open->npoints; k++) {
+        if (b[k] < 1) { return false; }
+        rest[k] = (a[k] % b[k] + b[k]) % b[k];
+        whole[k] = (a[k] - rest[k]) / b[k];
+    }
+    return opdi_open_fit(open->points, open->npoints, whole, &terms) && opdi_open_always(open, rest, NULL, 1, 0) &&
+        opdi_open_always(open, b, rest, 1, 1);
+}
+/* Returns whether the larger or smaller one of some numbers is the same one for all sizes. */
+static bool opdi_open_extreme(const opdi_open *open, int32_t which, int32_t count, const int64_t *result, bool more) {
+    for (int32_t i = 0; i < count; i++) {
+        int64_t numbers[OPDI_OPEN_POINTS];
+        (void)opdi_open_decided(open, which, i, numbers);
+        if (!opdi_open_always(open, result, numbers, more ? 1 : -1, 0)) { return false; }
+    }
+    return true;
+}
+/* Returns whether lists of sizes are equal, or are not, for all sizes. */
+static bool opdi_open_lists(const opdi_open *open, int32_t which, bool equal) {
+    const opdi_decision *const decision = &open->decisions[0][which];
+    const int32_t count = decision->first;
+    int64_t a[OPDI_OPEN_POINTS], b[OPDI_OPEN_POINTS];
+    if (decision->count != 2 * count) { return true; }          /* of other lengths */
+    for (int32_t i = 0; i < count; i++) {
+        (void)opdi_open_decided(open, which, i, a);
+        (void)opdi_open_decided(open, which, count + i, b);
+        if (opdi_open_compares(open, OPDI_DECIDES_EQ, equal, a, b) != equal) { return !equal; }
+    }
+    return equal;
+}
+/* Returns whether a decision is the same for all sizes. */
+static bool opdi_open_settled(const opdi_open *open, int32_t which) {
+    const opdi_decision *const decision = &open->decisions[0][which];
+    const int32_t kind = decision->kind;
+    int64_t a[OPDI_OPEN_POINTS], b[OPDI_OPEN_POINTS], result[OPDI_OPEN_POINTS];
+    opdi_open_terms terms;
+    bool differ = false;
+    for (int32_t i = 0; i < decision->count; i++) { differ = opdi_open_decided(open, which, i, a) || differ; }
+    const bool truth = decision->result != 0, changes = opdi_open_decided(open, which, -1, result);
+    if (!differ) { return !changes; }
+    if (kind == OPDI_DECIDES_LESS || kind == OPDI_DECIDES_MORE || kind == OPDI_DECIDES_PARTS) {
+        if (!opdi_open_fit(open->points, open->npoints, result, &terms)) { return true; }       /* nobody can use it */
+        if (kind != OPDI_DECIDES_PARTS) {
+            return opdi_open_extreme(open, which, decision->count, result, kind == OPDI_DECIDES_MORE);
+        }
+    }
+    if (changes && kind != OPDI_DECIDES_PARTS) { return false; }
+    if (decision->first != 1 && (kind == OPDI_DECIDES_EQ || kind == OPDI_DECIDES_NE)) {
+        return opdi_open_lists(open, which, (kind == OPDI_DECIDES_EQ) == truth);
+    }
+    (void)opdi_open_decided(open, which, 0, a);
+    memset(b, 0, sizeof b);
+    if (kind == OPDI_DECIDES_NOT_ZERO && decision->count == 1) {
+        return opdi_open_compares(open, OPDI_DECIDES_NE, truth, a, b);
+    }
+    if (decision->count != 2 || kind >= OPDI_DECIDES_OTHER || kind == OPDI_DECIDES_NOT_ZERO) { return false; }
+    (void)opdi_open_decided(open, which, 1, b);
+    return kind == OPDI_DECIDES_PARTS ? opdi_open_parts(open, a, b) : opdi_open_compares(open, kind, truth, a, b);
+}
+/* Checks that what was decided in the recordings is the same for all sizes; 0, or -1 with an error. */
+static int opdi_open_decisions(const opdi_open *open) {
+    for (int32_t i = 0; i < open->ndecisions[0]; i++) {
+        const opdi_decision *const one = &open->decisions[0][i];
+        bool same = true;
+        for (int k = 1; k < open->npoints && same; k++) {
+            const opdi_decision *const other = &open->decisions[k][i];
+            same = i < open->ndecisions[k] && one->name == other->name && one->kind == other->kind &&
+                one->count == other->count && one->first == other->first;
+        }
+        if (same && opdi_open_settled(open, i)) { continue; }
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: with an open size: %.*s: what it gives depends on the open size "
+                        "otherwise for some sizes than for others", open->source->what, (int)strcspn(one->name, "("),
+                        one->name);
+    }
+    return 0;
+}
+
+//-- recordings --------------------------------------------------------------------------------------------------------
+
+/* Returns which dim of an input has the first or the second open size; -1: none. */
+static int opdi_open_dim(const opdi_unit_source *source, int which, int input) {
+    const int *const dims = which ? source->options->open_2 : source->options->open;
+    return dims ? dims[input] : -1;
+}
+/* Fills inputs with tensors like the examples, of other open sizes; nobody reads their elements.  0, or -1. */
+static int opdi_open_inputs(const opdi_unit_source *source, const opdi_open_at *at, opd_value *inputs) {
+    for (int i = 0; i < source->ninputs; i++) {
+        const int dims[2] = {opdi_open_dim(source, 0, i), opdi_open_dim(source, 1, i)};
+        int64_t sizes[OPD_MAX_DIMS];
+        inputs[i] = source->inputs[i];
+        if (dims[0] < 0 && dims[1] < 0) { continue; }
+        opd_tensor *const tensor = inputs[i].u.t;
+        memcpy(sizes, opd_sizes(tensor), (size_t)opd_ndim(tensor) * sizeof *sizes);
+        for (int k = 0; k < 2; k++) { if (dims[k] >= 0) { sizes[dims[k]] = at->sizes[k]; } }
+        opd_tensor *const other = opd_tensor_wrap(opd_data(tensor), opd_ints_of(sizes, opd_ndim(tensor)),
+                                                  opd_is_contiguous(tensor) ? NULL : opd_strides(tensor),
+                                                  opd_dtype(tensor), NULL, NULL);
+        if (!other) { return -1; }
+        inputs[i] = opd_value_tensor(other);
+    }
+    return 0;
+}
+/* Checks a dim of an input that is to be open; 0, or -1 with an error. */
+static int opdi_open_check_dim(opdi_unit *unit, const opdi_unit_source *source, int which, int i, int64_t *size) {
+    const int dim = opdi_open_dim(source, which, i);
+    const opd_tensor *const tensor = source->inputs[i].tag == OPD_TAG_TENSOR ? source->inputs[i].u.t : NULL;
+    if (!tensor || dim >= opd_ndim(tensor) || opd_numel(tensor) < 1 || (*size && opd_sizes(tensor)[dim] != *size) ||
+        dim == opdi_open_dim(source, !which, i)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: input %d has no dim %d that can be open, or of another size than "
+                        "that of another input", source->what, i, dim);
+    }
+    *size = opd_sizes(tensor)[dim];
+    bool outer = true;
+    const int64_t *const strides = opd_strides(tensor);
+    for (int k = 0; k < opd_ndim(tensor); k++) { outer = outer && strides[k] <= strides[dim]; }
+    if (!outer && !opd_is_contiguous(tensor)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: the strides of input %d depend on its open size", source->what, i);
+    }
+#if !defined(OPD_NO_PROGRAMS)
+    const opd_graph *const graph = source->graph ? source->graph : source->program->graph;
+#else
+    const opd_graph *const graph = source->graph;
+#endif
+    return opdi_unit_begins(unit, graph, tensor);
+}
+/* Checks what options say is open; 0, or -1 with an error. */
+static int opdi_open_check(opdi_open *open) {
+    const opdi_unit_source *const source = open->source;
+    for (int k = 0; k < open->n; k++) {
+        const int64_t least = open->least.sizes[k], most = open->most.sizes[k];
+        int64_t size = 0;
+        if (least < 1 || most < least || most < 2 || most > INT32_MAX) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s: an open size of %lld to %lld: expected a range from 1 on, to 2 or "
+                            "more", source->what, (long long)least, (long long)most);
+        }
+        for (int i = 0; i < source->ninputs; i++) {
+            if (opdi_open_dim(source, k, i) >= 0 && opdi_open_check_dim(&open->units[0], source, k, i, &size)) {
+                return -1;
+            }
+        }
+        if (!size) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: no input has a dim that is open", source->what); }
+    }
+    return 0;
+}
+/* Records with open sizes; 0, or -1 with an error. */
+static int opdi_open_record(opdi_open *open, int which, const opdi_open_at *at) {
+    opdi_unit *const unit = &open->units[which];
+    const opdi_unit_source *const source = open->source;
+    opd_value *const inputs = (opd_value *)opdi_scope_alloc((size_t)(source->ninputs + 1) * sizeof *inputs);
+    opdi_unit_free(unit);
+    memset(unit, 0, sizeof *unit);
+    unit->what = source->what;
+    unit->name = source->options->name ? source->options->name : "model";
+    unit->nopen = open->n;
+    for (int i = 0; i < 2; i++) {
+        unit->least[i] = open->least.sizes[i];
+        unit->most[i] = open->most.sizes[i];
+    }
+    unit->file = !open->here;
+    unit->here = open->here;
+    unit->frozen = open->frozen;
+    opdi_recording_now = &unit->recording;
+    opdi_graph_watched = opdi_decided;
+    const int rc = !inputs || opdi_open_inputs(source, at, inputs) || opdi_unit_record(unit, source, inputs) ||
+        !opd_ok() ? -1 : 0;
+    opdi_graph_watched = NULL;
+    return rc;
+}
+/* Checks that a recording with some sizes is what the list says of them; 0, or -1 with an error. */
+static int opdi_open_holds(opdi_open *open, const opdi_open_at *at) {
+    opdi_unit *const said = &open->units[0], *const seen = &open->units[1];
+    opdi_open_list *const lists = open->lists;
+    if (opdi_open_record(open, 0, &open->points[0]) || opdi_open_set(open, said, &open->plain, at)) { return -1; }
+    for (opdi_nest *nest = said->recording.first, *next; nest; nest = next) {
+        next = nest->next;                        /* of those that store nothing there is none */
+        if (!opdi_nest_rounds(nest, nest->ndim - nest->nreduce)) { opdi_nest_remove(&said->recording, nest); }
+    }
+    said->recording.loose = true;
+    if (opdi_unit_fewer(said, false) || opdi_open_record(open, 1, at)) { return -1; }
+    seen->recording.loose = true;
+    if (opdi_unit_fewer(seen, false) || opdi_open_list_unit(open, said, &lists[0]) ||
+        opdi_open_list_unit(open, seen, &lists[1])) { return -1; }
+    const int32_t where = opdi_open_differs(&lists[0], &lists[1], false);
+    if (where < 0) { return 0; }
+    const char *const what = lists[0].entries[where].what;
+    return opd_fail(OPD_ERROR_ARGUMENT, "%s: with an open size: %s: %lld is computed otherwise than larger ones: %s",
+                    open->source->what, what ? what : "the graph", (long long)at->sizes[0],
+                    lists[0].entries[where].why);
+}
+
+//-- the text ----------------------------------------------------------------------------------------------------------
+
+/* Writes a number as an expression: "(2 * open_size * open_size + 1)". */
+static void opdi_open_expression(opdi_string *out, const opdi_open_terms *terms) {
+    char text[400] = "", part[160];
+    int parts = 0, factors = 0;
+    for (int i = 8; i >= 0; i--) {
+        const int64_t times = terms->times[i / 3][i % 3], size = times < 0 ? -times : times;
+        if (!times) { continue; }
+        const bool alone = size != 1 || i == 0;
+        part[0] = 0;
+        if (alone) { (void)snprintf(part, sizeof part, "%lld", (long long)size); }
+        factors += alone && i;
+        for (int k = 0; k < i / 3 + i % 3; k++) {
+            (void)snprintf(part + strlen(part), sizeof part - strlen(part), "%s%s", *part ? " * " : "",
+                           k < i / 3 ? "open_size" : "open_size_2");
+            factors += k > 0;
+        }
+        (void)snprintf(text + strlen(text), sizeof text - strlen(text), "%s%s", parts ? times < 0 ? " - " : " + "
+                       : times < 0 ? "-" : "", part);
+        factors += times < 0;
+        parts++;
+    }
+    if (parts > 1 || factors) { opdi_string_add(out, "("); }
+    opdi_string_add(out, text);
+    if (parts > 1 || factors) { opdi_string_add(out, ")"); }
+}
+static size_t opdi_open_letters(const char *text) {
+    size_t length = 0;
+    while (opdi_c_letter(text[length]) || (text[length] == '.' && length)) { length++; }
+    return length;
+}
+/* Makes one text of several, which were written with as many sizes; most: gets the largest multiples in it.  False:
+   they differ in more than numbers. */
+static bool opdi_open_text(opdi_string *out, const opdi_string *texts, const opdi_open_at *points, int npoints,
+                           opdi_open_terms *most) {
+    const char *at[OPDI_OPEN_POINTS];
+    for (int i = 0; i < npoints; i++) { at[i] = texts[i].data; }
+    while (*at[0]) {
+        size_t length[OPDI_OPEN_POINTS];
+        int64_t numbers[OPDI_OPEN_POINTS];
+        opdi_open_terms terms;
+        bool same = true, whole = true;
+        for (int i = 0; i < npoints; i++) {
+            length[i] = opdi_open_letters(at[i]);
+            same = same && length[i] == length[0] && strncmp(at[i], at[0], length[0] ? length[0] : 1) == 0;
+        }
+        for (int i = 0; i < npoints && !same; i++) {
+            whole = whole && length[i] && strspn(at[i], "0123456789") == length[i] && length[i] < 18;
+            numbers[i] = whole ? strtoll(at[i], NULL, 10) : 0;
+        }
+        if (same) { opdi_string_add_n(out, at[0], length[0] ? length[0] : 1); }
+        else if (whole && opdi_open_fit(points, npoints, numbers, &terms)) {
+            opdi_open_expression(out, &terms);
+            for (int i = 0; i < 9; i++) {
+                const int64_t times = terms.times[i / 3][i % 3];
+                most->times[i / 3][i % 3] = OPDI_MAX(most->times[i / 3][i % 3], times < 0 ? -times : times);
+            }
+        } else { return false; }
+        for (int i = 0; i < npoints; i++) { at[i] += length[i] ? length[i] : 1; }
+    }
+    for (int i = 1; i < npoints; i++) { if (*at[i]) { return false; } }
+    return !out->failed;
+}
+/* Where a long has 32 bits, numbers may be larger than it holds for sizes within their ranges: adds to a unit's text
+   that those are out of range. */
+static void opdi_open_small(const opdi_open *open, opdi_string *text, const opdi_open_terms *most) {
+    static const char begin[] = "{ return 3; }\n";
+    opdi_string all = {NULL, 0, 0, false};
+    char part[160];
+    double worst = 0;
+    const char *at = text->data, *next = at;
+    for (int i = 0; i < 9; i++) {
+        worst += (double)most->times[i / 3][i % 3] * pow((double)open->most.sizes[0], i / 3) *
+            pow((double)open->most.sizes[1], i % 3);
+    }
+    while ((next = strstr(next, begin)) != NULL) { at = next += strlen(begin); }
+    if (worst <= 2147483647.0 || text->failed || at == text->data) { return; }
+    opdi_string_add_n(&all, text->data, (size_t)(at - text->data));
+    opdi_string_add(&all, "    if (sizeof open_size < 8 &&   /* a long holds no larger numbers */\n        0.0");
+    for (int i = 0; i < 9; i++) {
+        const int64_t times = most->times[i / 3][i % 3];
+        if (!times) { continue; }
+        (void)snprintf(part, sizeof part, " + %lld.0", (long long)times);
+        opdi_string_add(&all, part);
+        for (int k = 0; k < i / 3 + i % 3; k++) {
+            opdi_string_add(&all, k < i / 3 ? " * (double)open_size" : " * (double)open_size_2");
+        }
+    }
+    opdi_string_add(&all, " > 2147483647.0) { return 3; }\n");
+    opdi_string_add(&all, at);
+    opdi_string_free(text);
+    *text = all;
+}
+/* Returns whether only functions that get the open sizes name them. */
+static bool opdi_open_given(const char *text) {
+    bool inside = false, given = false;
+    for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        const size_t length = strcspn(line, "\n");
+        const char *const name = strstr(line, "open_size");
+        const bool names = name && name < line + length;
+        if (length && line[length - 1] == '{' && (strncmp(line, "static ", 7) == 0 || strncmp(line, "int ", 4) == 0)) {
+            inside = true;
+            given = names;
+        } else if (*line == '}') { inside = false; }
+        else if (inside && names && !given) { return false; }
+    }
+    return true;
+}
+/* Returns what of a group's form is planned for and written: it must not depend on the size. */
+static int opdi_open_form(const opdi_group *group) {
+    opdi_contraction all;
+    if (!opdi_group_contracts(group)) { return 0; }
+    opdi_contraction_of(&all, group->nests[0]);
+    return 1 | all.tile << 1 | all.direct << 5 | all.left_early << 6 | all.right_early << 7;
+}
+/* Returns how many dims outputs have together. */
+static int opdi_open_dims(const opdi_unit *unit) {
+    int dims = 0;
+    for (int i = 0; i < unit->noutputs; i++) { dims += unit->outputs[i].ndim; }
+    return dims;
+}
+/* Puts down what sizes and strides outputs have at one of the points; at the last one finds what they depend on.  0, or
+   -1 with an error. */
+static int opdi_open_shapes(opdi_open *open, opdi_unit *unit, const opdi_open_at *points, int point,
+                            int64_t *numbers) {
+    int count = 0;
+    for (int i = 0; i < unit->noutputs; i++) {
+        for (int k = 0; k < 2 * unit->outputs[i].ndim; k++) {
+            const int64_t *const all = k % 2 ? unit->outputs[i].strides : unit->outputs[i].sizes;
+            numbers[count++ * OPDI_OPEN_POINTS + point] = all[k / 2];
+        }
+    }
+    if (point < open->npoints - 1) { return 0; }
+    const size_t bytes = (size_t)(count + 1) * sizeof *unit->shapes;
+    unit->shapes = (opdi_open_terms *)opdi_recording_alloc(&unit->recording, bytes);
+    for (int i = 0; i < count && unit->shapes; i++) {
+        if (opdi_open_fit(points, open->npoints, numbers + i * OPDI_OPEN_POINTS, &unit->shapes[i])) { continue; }
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: the sizes of results depend on the open size", unit->what);
+    }
+    return unit->shapes ? 0 : -1;
+}
+/* Plans memory, for the most that it is with any sizes, and writes the texts; 0, or -1 with an error. */
+static int opdi_open_texts(opdi_open *open, opdi_string *source, opdi_string *header) {
+    static const int64_t sizes[2][4] = {{10007, 10009, 10037, 10039}, {20011, 20021, 20023, 20029}};
+    opdi_unit *const unit = &open->units[0];
+    opdi_open_at points[OPDI_OPEN_POINTS];
+    opdi_string texts[2][OPDI_OPEN_POINTS];
+    opdi_open_terms most;
+    bool same = true;
+    memset(texts, 0, sizeof texts);
+    memset(&most, 0, sizeof most);
+    int rc = opdi_open_set(open, unit, &open->fused, NULL);
+    int *const forms = (int *)opdi_scope_alloc((size_t)(unit->ngroups + 1) * sizeof *forms);
+    const int dims = opdi_open_dims(unit);
+    int64_t *const numbers = (int64_t *)opdi_scope_alloc((size_t)(2 * dims + 1) * OPDI_OPEN_POINTS * sizeof *numbers);
+    if (rc || !forms || !numbers || opdi_plan_memory(unit)) { return -1; }
+    for (const opdi_group *group = unit->groups; group; group = group->next) {
+        forms[group->id] = opdi_open_form(group);
+    }
+    for (int i = 0; i < open->npoints && rc == 0; i++) {
+        const bool last = i == open->npoints - 1;
+        points[i].sizes[0] = sizes[0][last ? 3 : i % 3];
+        points[i].sizes[1] = open->n > 1 ? sizes[1][last ? 3 : i / 3] : 0;
+        rc = opdi_open_set(open, unit, &open->fused, &points[i]) ||
+            opdi_open_shapes(open, unit, points, i, numbers) ? -1 : 0;
+        for (const opdi_group *group = unit->groups; group && rc == 0; group = group->next) {
+            same = same && forms[group->id] == opdi_open_form(group);
+        }
+        rc = rc || opdi_unit_text(unit, &texts[0][i], &texts[1][i]) ? -1 : 0;
+    }
+    if (rc == 0 && (!same || !opdi_open_text(source, texts[0], points, open->npoints, &most) ||
+                    !opdi_open_text(header, texts[1], points, open->npoints, &most) ||
+                    !opdi_open_given(source->data))) {
+        rc = opd_fail(OPD_ERROR_ARGUMENT, "%s: what is written depends on the open size otherwise than by sums of "
+                      "multiples, squares and products", unit->what);
+    }
+    if (rc == 0) { opdi_open_small(open, source, &most); }
+    for (int i = 0; i < OPDI_OPEN_POINTS; i++) {
+        opdi_string_free(&texts[0][i]);
+        opdi_string_free(&texts[1][i]);
+    }
+    return rc;
+}
+
+//-- all of it ---------------------------------------------------------------------------------------------------------
+
+/* Checks that a program takes the least and the most, or these; 0, or -1 with an error. */
+static int opdi_open_takes(const opdi_open *open, const opdi_open_at *at) {
+    const opdi_unit_source *const source = open->source;
+#if !defined(OPD_NO_PROGRAMS)
+    for (int i = 0; i < 2 && source->program; i++) {
+        opd_value *const inputs = (opd_value *)opdi_scope_alloc((size_t)(source->ninputs + 1) * sizeof *inputs);
+        if (!inputs || opdi_open_inputs(source, at ? at : i ? &open->most : &open->least, inputs) ||
+            opdi_program_takes(source->program, inputs)) { return -1; }
+    }
+#else
+    (void)source;
+    (void)at;
+#endif
+    return 0;
+}
+static bool opdi_open_is_prime(int64_t number) {
+    int64_t by = 2;
+    while (by * by <= number && number % by) { by++; }
+    return by * by > number;
+}
+/* Returns the next prime; apart: of which one more is twice a prime, as a cache's length and one more token may be. */
+static int64_t opdi_open_prime(int64_t from, int step, bool apart) {
+    while (from > 2 && (!opdi_open_is_prime(from) || (apart && !opdi_open_is_prime((from + 1) / 2)))) { from += step; }
+    return from;
+}
+/* Returns the largest that a program takes of an open size, from `from` down. */
+static int64_t opdi_open_taken(const opdi_open *open, int which, int64_t from) {
+    for (; from > open->most.sizes[which]; from--) {
+        opdi_open_at at = open->most;
+        at.sizes[which] = from;
+        if (opdi_open_takes(open, &at) == 0) { break; }
+        opd_error_clear();
+    }
+    return from;
+}
+/* Finds sizes to record: above all that are asked for (rounds 0 and 1), or the largest that a program takes (round 2),
+   or of those that are asked for (round 3).  False: there are none. */
+static bool opdi_open_sizes(opdi_open *open, int round) {
+    int64_t sizes[2][4] = {{0}}, used = 0;
+    for (int k = 0; k < open->n; k++) {
+        const int64_t least = open->least.sizes[k], most = open->most.sizes[k];
+        const bool down = round > 1;
+        int64_t at = round == 3 ? most + 1 : down ? opdi_open_taken(open, k, OPDI_MAX(most, 250)) + 1
+            : OPDI_MAX(most < 4096 ? most : least, 100);
+        if (k) { at = down ? OPDI_MIN(at, used) : OPDI_MAX(at, used); }       /* both are never the same */
+        for (int i = 0; i < 4; i++) {
+            at = opdi_open_prime(down ? at - 1 : at + 1, down ? -1 : 1, round == 0);
+            sizes[k][down ? 3 - i : i] = at;
+        }
+        used = at;
+        if (down && (at < least || at < 3)) { return false; }
+    }
+    open->npoints = open->n > 1 ? 10 : 4;
+    for (int i = 0; i < open->npoints; i++) {
+        const bool last = i == open->npoints - 1;
+        open->points[i].sizes[0] = sizes[0][last ? 3 : i % 3];
+        open->points[i].sizes[1] = sizes[1][last ? 3 : i / 3];
+    }
+    return true;
+}
+/* Checks sizes at the ends of their ranges, all four of two ranges, and in the middle; 0, or -1 with an error. */
+static int opdi_open_samples(opdi_open *open) {
+    for (int i = 0; i < 4 && open->n > 1; i++) {
+        const opdi_open_at at = {{i & 1 ? open->most.sizes[0] : open->least.sizes[0],
+                                  i & 2 ? open->most.sizes[1] : open->least.sizes[1]}};
+        if (opdi_open_holds(open, &at)) { return -1; }
+    }
+    for (int i = 0; i < 8; i++) {
+        opdi_open_at at;
+        for (int k = 0; k < 2; k++) {
+            static const int others[8] = {0, 4, 1, 7, 2, 0, 5, 3};
+            const int64_t least = open->least.sizes[k], most = open->most.sizes[k];
+            const int which = k ? others[i] : i;
+            const int64_t size = which < 4 ? least + which : which < 6 ? (least + most) / 2 + which - 4
+                : most - 7 + which;
+            at.sizes[k] = k < open->n ? OPDI_MIN(OPDI_MAX(size, least), most) : 0;
+        }
+        if (opdi_open_holds(open, &at)) { return -1; }
+    }
+    return 0;
+}
+/* Records, compares and writes with the sizes found; 0, or -1 with an error. */
+static int opdi_open_try(opdi_open *open, opdi_string *source, opdi_string *header) {
+    opdi_unit *const unit = &open->units[0];
+    for (int i = 0; i < open->npoints; i++) {
+        if (opdi_open_record(open, 0, &open->points[i]) || opdi_open_list_unit(open, unit, &open->lists[i]) ||
+            opdi_open_keep_decisions(open, i, &unit->recording)) { return -1; }
+    }
+    if (opdi_open_decisions(open) || opdi_open_join(open, &open->plain) || opdi_open_samples(open)) { return -1; }
+    for (int i = 0; i < open->npoints; i++) {
+        if (opdi_open_record(open, 0, &open->points[i]) ||
+            opdi_open_set(open, unit, &open->plain, &open->points[i])) { return -1; }       /* what is open is marked */
+        unit->recording.open = true;
+        if (opdi_unit_groups(unit) || opdi_open_list_unit(open, unit, &open->lists[i])) { return -1; }
+    }
+    return opdi_open_join(open, &open->fused) || opdi_open_texts(open, source, header) ? -1 : 0;
+}
+/* Finds what is to be written; 0, or -1 with an error. */
+static int opdi_open_find(opdi_open *open, opdi_string *source, opdi_string *header) {
+    const opd_c_options *const options = open->source->options;
+    open->n = options->open_2 ? 2 : 1;
+    open->least.sizes[0] = options->least;
+    open->most.sizes[0] = options->most;
+    open->least.sizes[1] = options->open_2 ? options->least_2 : 0;
+    open->most.sizes[1] = options->open_2 ? options->most_2 : 0;
+    int rc = opdi_open_check(open) || opdi_open_takes(open, NULL) ? -1 : 0;
+    if (rc) { return -1; }
+    for (int round = 0; round < 4; round++) {
+        if (!opdi_open_sizes(open, round)) { continue; }
+        opd_error_clear();
+        opdi_string_free(source);
+        opdi_string_free(header);
+        memset(source, 0, sizeof *source);
+        memset(header, 0, sizeof *header);
+        rc = opdi_open_try(open, source, header);
+        if (rc == 0 || opd_error_code() == OPD_ERROR_MEMORY) { break; }
+    }
+    return rc;
+}
+
+OPDI_COLD_END
+#endif
+

@@ -1,0 +1,940 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>compiled     graphs as C: recorded, fused, written
+//
+//  A unit is a recording with its inputs and outputs.  It becomes two texts: a file of C and its header.  Files are for
+//  other programs; a graph that is compiled here is the same text, built by $CC and loaded.
+//----------------------------------------------------------------------------------------------------------------------
+
+#if defined(OPDI_CORE)
+OPDI_COLD_BEGIN
+
+/* A number that depends on sizes: the sum of times[i][k] * first size ^ i * second size ^ k. */
+typedef struct opdi_open_terms { int64_t times[3][3]; } opdi_open_terms;
+/* An input or output of a unit. */
+typedef struct opdi_unit_end {
+    opdi_buffer *buffer;
+    const char *name;                             /* as the user knows it */
+    opd_scalar_type dtype;
+    int ndim;
+    int64_t sizes[OPD_MAX_DIMS], strides[OPD_MAX_DIMS];
+} opdi_unit_end;
+/* A result that is a view of another one, or of an input: as in `from`, and where its first element is, from that
+   one's. */
+typedef struct opdi_unit_view {
+    int32_t of, ndim;
+    int64_t offset, sizes[OPD_MAX_DIMS], strides[OPD_MAX_DIMS];
+} opdi_unit_view;
+/* A tensor that stands in for another one, and its address. */
+typedef struct opdi_unit_lent { const opd_tensor *lazy, *tensor; const void *data; } opdi_unit_lent;
+/* What is compiled. */
+typedef struct opdi_unit {
+    const char *what, *name;                      /* the function that is called; of the C functions */
+    opdi_recording recording;
+    opdi_unit_end *inputs, *outputs;
+    int ninputs, noutputs, ngroups, nodes;
+    opdi_group *groups;
+    int64_t weights, fixed, arena;                /* bytes */
+    bool file;                                    /* the header is a file of its own */
+    bool whole;                                   /* inputs must begin where their memory does */
+    bool asks;                                    /* whether grad mode is on */
+    int nopen;                                    /* sizes that are open, */
+    int64_t least[2], most[2];                    /* and their ranges */
+    bool here, frozen;                            /* for this process: constants are inputs, or frozen a table; */
+    opd_tensor **stand_ins;                       /* of inputs; */
+    opdi_unit_lent *lent;                         /* which have to stay like what they stand for; */
+    const opd_tensor **constants;                 /* those that are inputs, behind the user's; */
+    int32_t *from;                                /* of each result: the output that it is, ~i for input i, or that
+        it is no tensor; */
+    const opdi_buffer **shown;                    /* its memory, */
+    opd_tensor **shown_as;                        /* and itself; */
+    opd_value *numbers;                           /* or what it is in every run, */
+    opdi_unit_view *views;                        /* or of what it is a view */
+    int nconstants, nresults, nlent;
+    opdi_open_terms *shapes;                      /* of outputs, where sizes are open: of each dim two numbers */
+} opdi_unit;
+
+#define OPDI_FROM_NUMBER INT32_MIN
+#define OPDI_FROM_VIEW (INT32_MIN + 1)
+/* The lazy device is there, and its kernels registered, from the first compilation on. */
+static opdi_mutex opdi_lazy_lock = OPDI_MUTEX_INIT;
+static int opdi_lazy_state;                       /* 1: it is; -1: somebody else has the device */
+static int opdi_lazy_open(const char *what) {
+    if (sizeof(void *) < 8) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: graphs are compiled where addresses have 64 bits", what);
+    }
+    opdi_lock(&opdi_lazy_lock);
+    if (!opdi_lazy_state) {
+        opd_backend_desc desc;
+        memset(&desc, 0, sizeof desc);
+        desc.alloc = opdi_lazy_alloc;
+        desc.free = opdi_lazy_free;
+        desc.copy = opdi_lazy_copy;
+        desc.pointwise = opdi_lazy_pointwise;
+        opd_library *lib = NULL;
+        if (opd_backend_register(OPD_LAZY, &desc) == 0) {
+            lib = opd_library_open(OPD_IMPL, "_", "Lazy", OPDISPATCH_FILE, __LINE__);
+        }
+        if (lib && opd_fallback(lib, opdi_lazy_lower) == 0) {
+            opdi_lazy_round_set(opdi_lazy_kernel);
+            opdi_lazy_state = 1;
+        }
+    }
+    opdi_unlock(&opdi_lazy_lock);
+    if (opdi_lazy_state == 1) { return 0; }
+    return opd_ok() ? opd_fail(OPD_ERROR_REGISTER, "%s: the lazy device belongs to the program", what) : -1;
+}
+
+//== a unit is recorded ================================================================================================
+
+/* Returns prefix and name as a name of C, unlike those of other buffers. */
+static const char *opdi_unit_name(opdi_unit *unit, const char *prefix, const char *name) {
+    char *const text = (char *)opdi_recording_alloc(&unit->recording, 64);
+    int length = 0;
+    if (!text) { return NULL; }
+    length = snprintf(text, 40, "%s", prefix);
+    for (; *name && length < 50; name++) { text[length++] = opdi_c_letter(*name) ? *name : '_'; }
+    int count = 1;
+    for (int i = 0; i < unit->recording.nbuffers; i++) {
+        const char *const other = unit->recording.buffers[i]->name;
+        if (!other || strcmp(other, text) != 0) { continue; }
+        (void)snprintf(text + length, (size_t)(64 - length), "_%d", ++count);
+        i = -1;                                   /* which may be another's name, too */
+    }
+    return text;
+}
+/* Returns a tensor of the lazy device like one of the host; NULL with an error.  Its memory is a buffer. */
+static opd_tensor *opdi_unit_stand_in(opdi_unit *unit, const opd_tensor *tensor, opdi_buffer_role role,
+                                      const char *name) {
+    int64_t last = 0;
+    const opd_device lazy = opd_device_of(OPD_LAZY, 0);
+    int each;
+    if (opd_tensor_device(tensor).type != OPD_CPU || (!unit->recording.calls && !opdi_c_type(opd_dtype(tensor)))) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: %s is of dtype %s, or on another device, which cannot be compiled",
+            unit->what, name,
+                       opd_dtype_name(opd_dtype(tensor)));
+        return NULL;
+    }
+    for (int i = 0; i < opd_ndim(tensor); i++) { last += opd_strides(tensor)[i] * (opd_sizes(tensor)[i] - 1); }
+    const size_t bytes = opd_numel(tensor) ? (size_t)(last + 1) * opd_dtype_size(opd_dtype(tensor)) : 0;
+    opdi_buffer *const buffer = opdi_buffer_new(&unit->recording, bytes, role);
+    if (!buffer || !(buffer->name = name)) { return NULL; }
+    buffer->dtype = opdi_nest_unit(opd_dtype(tensor), &each);
+    if (role == OPDI_BUFFER_CONSTANT) {
+        buffer->data = opd_data((opd_tensor *)(uintptr_t)tensor);
+        buffer->tensor = tensor;
+    }
+    return opd_tensor_wrap_on(opdi_buffer_address(buffer), opd_ints_of(opd_sizes(tensor), opd_ndim(tensor)),
+                              opd_strides(tensor), opd_dtype(tensor), lazy, NULL, NULL);
+}
+static int opdi_unit_end_set(opdi_unit *unit, opdi_unit_end *end, const opd_tensor *tensor, const char *name) {
+    end->buffer = opd_numel(tensor) ? opdi_buffer_at(&unit->recording, opd_device_data(tensor, OPD_LAZY))
+        : opdi_buffer_new(&unit->recording, 0, OPDI_BUFFER_TEMPORARY);
+    int each;
+    if (end->buffer && end->buffer->dtype == OPD_DTYPE_NONE) {
+        end->buffer->dtype = opdi_nest_unit(opd_dtype(tensor), &each);
+    }
+    end->name = name;
+    end->dtype = opd_dtype(tensor);
+    end->ndim = opd_ndim(tensor);
+    memcpy(end->sizes, opd_sizes(tensor), (size_t)end->ndim * sizeof *end->sizes);
+    memcpy(end->strides, opd_strides(tensor), (size_t)end->ndim * sizeof *end->strides);
+    return end->buffer ? 0 : -1;
+}
+/* Notes a stand-in that the recording has to leave as it is; returns it. */
+static opd_tensor *opdi_unit_lends(opdi_unit *unit, opd_tensor *lazy, const opd_tensor *tensor) {
+    if (!lazy) { return NULL; }
+    opdi_unit_lent *const lent = &unit->lent[unit->nlent++];
+    lent->lazy = lazy;
+    lent->tensor = tensor;
+    lent->data = lazy->data;
+    return lazy;
+}
+/* Adds an input like tensor; NULL with an error. */
+static opd_tensor *opdi_unit_input(opdi_unit *unit, const opd_tensor *tensor, const char *name) {
+    opd_tensor *const lazy = opdi_unit_stand_in(unit, tensor, OPDI_BUFFER_INPUT, opdi_unit_name(unit, "in_", name));
+    if (!lazy) { return NULL; }
+    opdi_unit_end *const end = &unit->inputs[unit->ninputs];
+    opdi_buffer *const buffer = unit->recording.buffers[unit->recording.nbuffers - 1];
+    if (opdi_unit_end_set(unit, end, lazy, name)) { return NULL; }
+    end->buffer = buffer;                         /* also of an empty one, which has no address */
+    end->buffer->index = unit->ninputs;
+    unit->stand_ins[unit->ninputs++] = lazy;
+    return unit->here ? opdi_unit_lends(unit, lazy, tensor) : lazy;
+}
+/* Refuses what gives an input or constant other sizes, strides or memory (t_): compiled code does not.  0, or -1. */
+static int opdi_unit_left(const opdi_unit *unit) {
+    for (int i = 0; i < unit->nlent; i++) {
+        const opd_tensor *const lazy = unit->lent[i].lazy, *const tensor = unit->lent[i].tensor;
+        if (lazy->ndim != tensor->ndim || lazy->dtype != tensor->dtype || lazy->data != unit->lent[i].data ||
+            memcmp(lazy->dims, tensor->dims, 2 * (size_t)tensor->ndim * sizeof *tensor->dims) != 0) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s: an input or a constant gets other sizes, strides or memory",
+                            unit->what);
+        }
+    }
+    return 0;
+}
+/* Adds a tensor that every run finds by itself: a constant, or, where it may change, an input behind the user's. */
+static opd_tensor *opdi_unit_constant(opdi_unit *unit, const opd_tensor *tensor, const char *name) {
+    if (!unit->here || unit->frozen) {
+        return opdi_unit_lends(unit, opdi_unit_stand_in(unit, tensor, OPDI_BUFFER_CONSTANT, name), tensor);
+    }
+    unit->constants[unit->nconstants++] = tensor;
+    return opdi_unit_input(unit, tensor, name);
+}
+/* Makes room for a unit's ends; 0, or -1 with an error. */
+static int opdi_unit_room(opdi_unit *unit, int ninputs, int noutputs) {
+    opdi_recording *const recording = &unit->recording;
+    unit->inputs = (opdi_unit_end *)opdi_recording_alloc(recording, (size_t)ninputs * sizeof *unit->inputs);
+    unit->outputs = (opdi_unit_end *)opdi_recording_alloc(recording, (size_t)noutputs * sizeof *unit->outputs);
+    unit->stand_ins = (opd_tensor **)opdi_recording_alloc(recording, (size_t)ninputs * sizeof *unit->stand_ins);
+    unit->lent = (opdi_unit_lent *)opdi_recording_alloc(recording, (size_t)ninputs * sizeof *unit->lent);
+    unit->constants = (const opd_tensor **)opdi_recording_alloc(recording, (size_t)ninputs * sizeof *unit->constants);
+    unit->from = (int32_t *)opdi_recording_alloc(recording, (size_t)noutputs * sizeof *unit->from);
+    unit->shown = (const opdi_buffer **)opdi_recording_alloc(recording, (size_t)noutputs * sizeof *unit->shown);
+    unit->shown_as = (opd_tensor **)opdi_recording_alloc(recording, (size_t)noutputs * sizeof *unit->shown_as);
+    unit->numbers = (opd_value *)opdi_recording_alloc(recording, (size_t)noutputs * sizeof *unit->numbers);
+    unit->views = (opdi_unit_view *)opdi_recording_alloc(recording, (size_t)noutputs * sizeof *unit->views);
+    return unit->inputs && unit->outputs && unit->stand_ins && unit->lent && unit->constants && unit->from &&
+        unit->shown && unit->shown_as && unit->numbers && unit->views ? 0 : -1;
+}
+/* Copies elements of a dtype without a type in C.  0, or -1 with an error. */
+static int opdi_unit_copy_bits(const opd_tensor *to, opd_tensor *from) {
+    int64_t sizes[OPDI_NEST_DIMS];
+    opdi_access out, in;
+    from = opd_resolve_neg(opd_resolve_conj(from));
+    if (!from) { return -1; }
+    if (opd_numel(to) == 0) { return 0; }
+    const int n = opdi_called_loops(from, sizes, &in);
+    opdi_nest *const nest = n < 0 || opdi_called_loops(to, sizes, &out) < 0 ? NULL : opdi_nest_new(sizes, n, 0);
+    opdi_xpr *const load = nest ? opdi_xpr_new(OPDI_XPR_LOAD, in.dtype) : NULL;
+    if (!load) { return -1; }
+    load->access = in;
+    nest->out = out;
+    return opdi_nest_add(nest, load);
+}
+/* Adds an output: a copy of what was computed, row by row in a file, whose readers know no strides; else of the same
+   strides where it fills its memory. */
+static int opdi_unit_output(opdi_unit *unit, opd_tensor *tensor, const char *name) {
+    if (!unit->recording.calls && !opdi_c_type(opd_dtype(tensor))) {
+        return opd_fail(OPD_ERROR_DTYPE, "%s: output %s is of dtype %s, which cannot be compiled", unit->what, name,
+                        opd_dtype_name(opd_dtype(tensor)));
+    }
+    if (opd_tensor_device(tensor).type == OPD_CPU) {  /* it depends on no input */
+        tensor = opdi_unit_stand_in(unit, opd_contiguous(tensor), OPDI_BUFFER_CONSTANT, opdi_unit_name(unit, "c_",
+            name));
+    }
+    int each;
+    const bool bits = tensor && opdi_nest_unit(opd_dtype(tensor), &each) != opd_dtype(tensor);
+    opd_tensor *const copy = !tensor ? NULL : unit->here ? opd_empty_like(tensor)
+        : opd_empty(opd_ints_of(opd_sizes(tensor), opd_ndim(tensor)), opd_dtype(tensor));
+    if (!copy || (bits ? opdi_unit_copy_bits(copy, tensor) : !opd_copy_(copy, tensor))) { return -1; }
+    opdi_unit_end *const end = &unit->outputs[unit->noutputs];
+    if (opdi_unit_end_set(unit, end, copy, name)) { return -1; }
+    end->buffer->output = true;
+    end->buffer->dtype = opdi_nest_unit(end->dtype, &each);
+    end->buffer->name = opdi_unit_name(unit, "out_", name);
+    unit->noutputs++;
+    return 0;
+}
+/* Notes that result `at` is a view of an output that fills its memory, or of the input or constant `~of`.  Returns
+   whether it is one. */
+static bool opdi_unit_is_view(opdi_unit *unit, int at, const opd_tensor *tensor, int32_t of, const opd_tensor *base,
+                              const opdi_buffer *buffer) {
+    opdi_unit_view *const view = &unit->views[at];
+    const int64_t size = (int64_t)opd_dtype_size(opd_dtype(base));
+    const uintptr_t start = (uintptr_t)opd_device_data(base, OPD_LAZY);
+    const uintptr_t here = (uintptr_t)opd_device_data(tensor, OPD_LAZY);
+    if (unit->nopen || opd_dtype(tensor) != opd_dtype(base) || (int64_t)(here - start) % size) { return false; }
+    if (of >= 0 && ((void *)start != opdi_buffer_address(buffer) ||
+                    (size_t)(opd_numel(base) * size) != buffer->bytes)) { return false; }
+    view->of = of;
+    view->ndim = opd_ndim(tensor);
+    view->offset = (int64_t)(here - start) / size;
+    memcpy(view->sizes, opd_sizes(tensor), (size_t)view->ndim * sizeof *view->sizes);
+    memcpy(view->strides, opd_strides(tensor), (size_t)view->ndim * sizeof *view->strides);
+    unit->from[at] = OPDI_FROM_VIEW;
+    return true;
+}
+/* Adds result number `at`.  For this process an input that is returned is that input, views of inputs and of what was
+   returned are views, and others are refused: a new tensor would not be written with them. */
+static int opdi_unit_result(opdi_unit *unit, int at, opd_tensor *tensor, const char *name) {
+    unit->from[at] = unit->noutputs;
+    if (!unit->here) { return opdi_unit_output(unit, tensor, name); }
+    for (int i = 0; i < unit->ninputs; i++) {
+        if (unit->stand_ins[i] != tensor) { continue; }
+        unit->from[at] = ~i;
+        return 0;
+    }
+    if (opd_numel(tensor) && opd_tensor_device(tensor).type == OPD_LAZY) {
+        const opdi_buffer *const buffer = opdi_buffer_at(&unit->recording, opd_device_data(tensor, OPD_LAZY));
+        bool view = !buffer || buffer->role != OPDI_BUFFER_TEMPORARY;
+        for (int i = 0; buffer && i < unit->ninputs; i++) {
+            if (unit->inputs[i].buffer == buffer &&
+                opdi_unit_is_view(unit, at, tensor, ~i, unit->stand_ins[i], buffer)) { return 0; }
+        }
+        for (int i = 0; i < unit->noutputs; i++) {
+            if (unit->shown[i] != buffer) { continue; }
+            if (unit->shown_as[i] == tensor) { return (unit->from[at] = i) < 0; }
+            if (opdi_unit_is_view(unit, at, tensor, i, unit->shown_as[i], buffer)) { return 0; }
+            view = true;
+        }
+        if (view) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s: result %s is a view of a constant or of a part of another result",
+                            unit->what, name);
+        }
+        unit->shown[unit->noutputs] = buffer;
+        unit->shown_as[unit->noutputs] = tensor;
+    } else if (opd_numel(tensor)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: result %s depends on no input", unit->what, name);
+    }
+    return opdi_unit_output(unit, tensor, name);
+}
+/* Refuses inputs that begin inside of their memory where a graph asks for elements in front of them.  0, or -1. */
+static int opdi_unit_begins(opdi_unit *unit, const opd_graph *graph, const opd_tensor *input) {
+    const bool inside = input && input->storage && opd_tensor_device(input).type == OPD_CPU &&
+        input->data != input->storage->data;
+    for (const opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
+        if (!node->op || (strncmp(opd_op_name(node->op), "aten::as_strided", 16) != 0 &&
+                          !strstr(opd_op_name(node->op), "storage_offset"))) { continue; }
+        unit->whole = true;
+        if (inside) { break; }
+    }
+    if (inside && unit->whole) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: as_strided of an input or constant that begins inside of its memory "
+                        "cannot be compiled: give a tensor of its own", unit->what);
+    }
+    return 0;
+}
+/* Builtin functions that do more than compute, or answer otherwise for inputs of one kind. */
+static const char opdi_unit_refused[] =
+    " prim::Print prim::SetAttr prim::grad prim::requires_grad aten::warn aten::manual_seed aten::requires_grad_ "
+    "profiler::_record_function_enter profiler::_record_function_enter_new profiler::_record_function_exit "
+    "aten::is_leaf aten::is_inference aten::is_set_to aten::get_device aten::stride ";
+/* Refuses, for this process, what a graph asks for or does besides computing; 0, or -1 with an error. */
+static int opdi_unit_asks(opdi_unit *unit, const opdi_gnode *node) {
+    for (; node && unit->here; node = opdi_gnode_after(node)) {
+        char word[72];
+        if (node->callee && opdi_unit_asks(unit, node->callee->body.first)) { return -1; }
+        if (node->kind != OPDI_G_BUILTIN) { continue; }
+        const char *const name = node->builtin->schema;
+        bool refused = strncmp(name, "prim::is_", 9) == 0;
+        for (int32_t i = 0; i < node->nin; i++) { refused = refused || node->in[i]->tag == OPD_TAG_DEVICE; }
+        (void)snprintf(word, sizeof word, " %.*s ", (int)(strcspn(name, "(.") < 60 ? strcspn(name, "(.") : 60), name);
+        unit->asks = unit->asks || strcmp(word, " aten::is_grad_enabled ") == 0;
+        if (refused || strstr(opdi_unit_refused, word)) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s:%sdoes or asks what compiled code does not", unit->what, word);
+        }
+    }
+    return 0;
+}
+/* Makes fewer nests of those that were recorded; folds: constants are computed, too.  0, or -1 with an error. */
+static int opdi_unit_fewer(opdi_unit *unit, bool folds) {
+    opdi_recording *const recording = &unit->recording;
+    if (opdi_fuse_versions(recording)) { return -1; }
+    opdi_fuse_dead(recording);
+    for (opdi_nest *nest = recording->first; nest; nest = nest->next) { opdi_nest_order(nest); }
+    if (opdi_fuse_values(recording) || (folds && opdi_fuse_constants(recording))) { return -1; }
+    for (opdi_nest *nest = recording->first; nest; nest = nest->next) { opdi_nest_order(nest); }
+    opdi_fuse_count(recording);
+    return opd_ok() ? 0 : -1;
+}
+/* Makes groups of them, too. */
+static int opdi_unit_groups(opdi_unit *unit) {
+    if (opdi_unit_fewer(unit, true)) { return -1; }
+    if (unit->recording.first && !(unit->groups = opdi_fuse_rows(&unit->recording))) { return -1; }
+    for (opdi_group *group = unit->groups; group; group = group->next) { unit->ngroups++; }
+    return opd_ok() ? 0 : -1;
+}
+static int opdi_plan_memory(opdi_unit *unit);
+/* Fuses what was recorded; 0, or -1 with an error. */
+static int opdi_unit_fuse(opdi_unit *unit) { return opdi_unit_groups(unit) || opdi_plan_memory(unit) ? -1 : 0; }
+
+/* The values of a graph's constants, while stand-ins are in their places. */
+typedef struct opdi_graph_lent { opdi_gnode *node; opd_value constant; } opdi_graph_lent;
+/* Puts stand-ins of the lazy device in the places of a graph's constants; returns how many, or -1 with an error. */
+static int opdi_unit_lend(opdi_unit *unit, const opd_graph *graph, opdi_graph_lent *lent) {
+    int count = 0;
+    for (opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
+        const bool tensor = node->constant.tag == OPD_TAG_TENSOR;
+        unit->nodes += node->kind != OPDI_G_CONSTANT;
+        if (node->kind != OPDI_G_CONSTANT || (!tensor && node->constant.tag != OPD_TAG_DEVICE)) { continue; }
+        lent[count].node = node;
+        lent[count].constant = node->constant;
+        char name[32];
+        (void)snprintf(name, sizeof name, "%d", (int)node->out[0]->id);
+        const bool lends = tensor && !opd_tensor_is_wrapped_number(node->constant.u.t) &&
+            opdi_unit_begins(unit, graph, node->constant.u.t) == 0;
+        opd_tensor *const lazy = lends
+            ? opdi_unit_constant(unit, node->constant.u.t, opdi_unit_name(unit, "c_", name)) : NULL;
+        if (lazy) { node->constant = opd_value_tensor(lazy); }
+        else if (!tensor && node->constant.u.device.type == OPD_CPU) {
+            node->constant = opd_value_device(opd_device_of(OPD_LAZY, 0));
+        }
+        count++;
+        if (!opd_ok()) { break; }
+    }
+    opdi_graph_changed((opd_graph *)(uintptr_t)graph);
+    return count;
+}
+/* Records a graph of tensors; 0, or -1 with an error.  Nobody may run the graph meanwhile. */
+static int opdi_unit_graph(opdi_unit *unit, const opd_graph *graph, opd_tensor *const *inputs, int ninputs) {
+    int constants = 0;
+    for (opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
+        constants += node->kind == OPDI_G_CONSTANT;
+    }
+    opdi_graph_lent *const lent = (opdi_graph_lent *)opdi_recording_alloc(&unit->recording,
+                                                                           (size_t)constants * sizeof *lent);
+    opd_tensor **const lazy = (opd_tensor **)opdi_scope_alloc((size_t)(ninputs + graph->noutputs + 1) * sizeof *lazy);
+    if (!lent || !lazy || opdi_unit_asks(unit, graph->body.first) ||
+        opdi_unit_room(unit, ninputs + constants, graph->noutputs)) { return -1; }
+    for (int i = 0; i < ninputs; i++) {
+        const char *const name = graph->inputs[i]->name;
+        char number[24];
+        if (opdi_unit_begins(unit, graph, inputs[i])) { return -1; }
+        (void)snprintf(number, sizeof number, "%d", i);
+        if (!(lazy[i] = opdi_unit_input(unit, inputs[i], name ? name : opdi_arena_copy(&unit->recording.arena, number,
+                                                                                       strlen(number))))) { return -1; }
+    }
+    const int count = opdi_unit_lend(unit, graph, lent);
+    const int noutputs = opd_ok() ? opd_graph_run(graph, lazy, ninputs, lazy + ninputs, graph->noutputs) : -1;
+    for (int i = 0; i < count; i++) { lent[i].node->constant = lent[i].constant; }
+    opdi_graph_changed((opd_graph *)(uintptr_t)graph);
+    if (noutputs >= 0 && opdi_unit_left(unit)) { return -1; }
+    for (int i = 0; i < noutputs; i++) {
+        char name[24];
+        (void)snprintf(name, sizeof name, "%d", i);
+        if (opdi_unit_result(unit, i, lazy[ninputs + i], opdi_arena_copy(&unit->recording.arena, name, strlen(name)))) {
+            return -1;
+        }
+    }
+    return noutputs < 0 ? -1 : 0;
+}
+#if !defined(OPD_NO_PROGRAMS)
+/* Records an exported program, whose tensors are constants, or, where it writes into them, its state.  0, or -1 with an
+   error. */
+static int opdi_unit_program(opdi_unit *unit, const opd_program *program, const opd_value *inputs) {
+    const opd_graph *const graph = program->graph;
+    const int64_t tensors = opd_module_count(program->module);
+    opd_tensor **const lazy = (opd_tensor **)opdi_scope_alloc((size_t)(tensors + 1) * sizeof *lazy);
+    opd_value *const all = (opd_value *)opdi_scope_alloc((size_t)(graph->ninputs + 1) * sizeof *all);
+    opd_value *const given = (opd_value *)opdi_scope_alloc((size_t)(program->ninputs + 1) * sizeof *given);
+    opd_value *const results = (opd_value *)opdi_scope_alloc((size_t)(graph->noutputs + 1) * sizeof *results);
+    if (!lazy || !all || !given || !results || opdi_unit_asks(unit, graph->body.first) ||
+        opdi_unit_room(unit, program->ninputs + (int)tensors, graph->noutputs)) { return -1; }
+    for (int i = 0; i < program->ninputs; i++) {
+        const bool fixed = program->inputs[i].constant && inputs[i].tag == OPD_TAG_DEFAULT;
+        given[i] = fixed ? program->inputs[i].value : inputs[i];
+        if (inputs[i].tag == OPD_TAG_TENSOR) {
+            opd_tensor *const tensor = opdi_unit_begins(unit, graph, inputs[i].u.t) ? NULL
+                : opdi_unit_input(unit, inputs[i].u.t, opd_program_input_name(program, i));
+            if (!tensor) { return -1; }
+            given[i] = opd_value_tensor(tensor);
+        }
+    }
+    for (int64_t i = 0; i < tensors; i++) {
+        const char *const name = opdi_unit_name(unit, "w_", opd_module_name(program->module, i));
+        if (opdi_unit_begins(unit, graph, opd_module_at(program->module, i)) ||
+            !(lazy[i] = opdi_unit_constant(unit, opd_module_at(program->module, i), name))) { return -1; }
+    }
+    for (int i = 0; i < graph->ninputs; i++) {
+        const opdi_program_place *const from = &program->from[i];
+        all[i] = from->kind == OPDI_FROM_MODULE ? opd_value_tensor(lazy[from->at]) : from->kind == OPDI_FROM_USER
+            ? given[from->at] : from->kind == OPDI_FROM_NOWHERE ? opd_value_none()
+            : opd_value_device(opd_device_of(OPD_LAZY, 0));
+    }
+    unit->nodes = opd_graph_count(graph, NULL);
+    if (opd_graph_run_values(graph, all, graph->ninputs, results, graph->noutputs) < 0 || opdi_unit_left(unit)) {
+        return -1;
+    }
+    for (int i = 0; i < graph->noutputs; i++) {
+        const opdi_program_place *const to = &program->to[i];
+        if (unit->here && to->kind == OPDI_TO_USER && results[i].tag != OPD_TAG_TENSOR) {
+            const opd_tag tag = (opd_tag)results[i].tag;
+            if ((tag != OPD_TAG_NONE && unit->nopen) ||
+                (tag != OPD_TAG_NONE && tag != OPD_TAG_INT && tag != OPD_TAG_FLOAT && tag != OPD_TAG_BOOL)) {
+                return opd_fail(OPD_ERROR_ARGUMENT, "%s: result %d is no tensor", unit->what, (int)to->at);
+            }
+            unit->from[to->at] = OPDI_FROM_NUMBER;
+            unit->numbers[to->at] = results[i];
+        }
+        if (results[i].tag != OPD_TAG_TENSOR) { continue; }
+        opd_tensor *const into = to->kind == OPDI_TO_MODULE ? lazy[to->at] : to->kind == OPDI_TO_INPUT &&
+            given[to->at].tag == OPD_TAG_TENSOR ? given[to->at].u.t : NULL;
+        if (into && !opd_copy_(into, results[i].u.t)) { return -1; }
+        if (to->kind == OPDI_TO_USER &&
+            opdi_unit_result(unit, (int)to->at, results[i].u.t, opd_program_output_name(program, (int)to->at))) {
+            return -1;
+        }
+    }
+    return 0;
+}
+#endif
+
+//== memory ============================================================================================================
+
+static bool opdi_buffer_waits(const opdi_buffer *buffer) {
+    return buffer->role == OPDI_BUFFER_TEMPORARY && !buffer->output && !buffer->group && buffer->first >= 0;
+}
+typedef struct opdi_early_check { bool early; } opdi_early_check;
+static void opdi_seen_early(opdi_access *access, void *user) {
+    const opdi_buffer *const buffer = access->buffer;
+    const bool constant = buffer->role == OPDI_BUFFER_CONSTANT && !buffer->writes;
+    if (!constant && !buffer->fixed) { ((opdi_early_check *)user)->early = false; }
+}
+/* Finds the groups that need constants alone: what they make is fixed. */
+static void opdi_plan_early(opdi_unit *unit) {
+    for (opdi_group *group = unit->groups; group; group = group->next) {
+        opdi_early_check check = {true};
+        for (int i = 0; i < group->nnests; i++) {
+            const opdi_nest *const nest = group->nests[i];
+            const opdi_buffer *const buffer = nest->out.buffer;
+            if (buffer->role != OPDI_BUFFER_TEMPORARY || buffer->output || buffer->writes > 1 || nest->open ||
+                (nest->called && nest->called->draws)) {
+                check.early = false;
+            }
+        }
+        for (int i = 0; i < group->nnests; i++) {
+            opdi_nest_walk(group->nests[i], opdi_seen_early, &check);
+            if (check.early) { group->nests[i]->out.buffer->fixed = true; }
+        }
+        group->early = check.early;
+        for (int i = 0; i < group->nnests && !check.early; i++) { group->nests[i]->out.buffer->fixed = false; }
+    }
+}
+/* Returns whether the length of a nest's rows depends on an open size. */
+static bool opdi_plan_row_open(const opdi_nest *nest, int outer) {
+    const uint32_t all = (1u << (nest->ndim - nest->nreduce)) - 1, row = all & ~((1u << outer) - 1);
+    return ((nest->open_loops | nest->open_strides) & row) != 0;
+}
+/* Memory between two groups: where its place is kept. */
+typedef struct opdi_plan_block {
+    int64_t bytes, *place, best;
+    int32_t first, last, number;
+    double rank;
+} opdi_plan_block;
+static int opdi_plan_order(const void *a, const void *b) {
+    const opdi_plan_block *const first = (const opdi_plan_block *)a, *const second = (const opdi_plan_block *)b;
+    const int order = (first->rank < second->rank) - (first->rank > second->rank);
+    return order ? order : (first->number > second->number) - (first->number < second->number);
+}
+/* Returns the lowest place for a block of those that are free between blocks in front of it, which are in use then: the
+   one that fits best. */
+static int64_t opdi_plan_place(const opdi_plan_block *blocks, int count, const opdi_plan_block *block) {
+    int64_t best = -1, least = INT64_MAX, end = 0;
+    for (;;) {                                    /* from one gap to the next */
+        int64_t next = INT64_MAX, after = end;
+        for (int i = 0; i < count; i++) {
+            const opdi_plan_block *const other = &blocks[i];
+            if (other->first > block->last || other->last < block->first) { continue; }
+            const int64_t at = *other->place, to = at + other->bytes;
+            if (to > end && at <= end) { after = OPDI_MAX(after, to); }
+            if (at > end) { next = OPDI_MIN(next, at); }
+        }
+        if (after > end) {
+            end = after;
+            continue;
+        }
+        if (next == INT64_MAX) { return best < 0 ? end : best; }
+        if (next - end >= block->bytes && next - end < least) {
+            best = end;
+            least = next - end;
+        }
+        end = next;
+    }
+}
+/* Ranks blocks: the largest first, in their order or its reverse, those in use for long, or by size and time. */
+static void opdi_plan_rank(opdi_plan_block *blocks, int count, int way) {
+    for (int i = 0; i < count; i++) {
+        const double bytes = (double)blocks[i].bytes, time = (double)(blocks[i].last - blocks[i].first + 1);
+        blocks[i].rank = way == 0 ? bytes : way == 1 ? -(double)blocks[i].first : way == 2 ? bytes * time
+            : way == 3 ? time : (double)blocks[i].last;
+    }
+}
+/* Gives blocks their places, one after the other.  Returns the bytes that they take; *top: the one that ends there. */
+static int64_t opdi_plan_put(opdi_plan_block *blocks, int count, int *top) {
+    int64_t total = 0;
+    qsort(blocks, (size_t)count, sizeof *blocks, opdi_plan_order);
+    for (int i = 0; i < count; i++) {
+        *blocks[i].place = opdi_plan_place(blocks, i, &blocks[i]);
+        const int64_t end = *blocks[i].place + blocks[i].bytes;
+        if (end > total) { *top = i; }
+        total = OPDI_MAX(total, end);
+    }
+    return total;
+}
+/* Gives blocks the places by which they take the fewest bytes of several ways, and returns these: each way goes on with
+   the block that was highest in front, until that is the first one. */
+static int64_t opdi_plan_best(opdi_plan_block *blocks, int count) {
+    const int tries = count < 300 ? 16 : 1;
+    int64_t least = INT64_MAX;
+    int top = 0;
+    for (int way = 0; way < 5; way++) {
+        opdi_plan_rank(blocks, count, way);
+        for (int i = 0; i < tries; i++) {
+            const int64_t bytes = opdi_plan_put(blocks, count, &top);
+            for (int k = 0; k < count && bytes < least; k++) { blocks[k].best = *blocks[k].place; }
+            least = OPDI_MIN(least, bytes);
+            if (!top) { break; }
+            blocks[top].rank = (blocks[0].rank < 0 ? 0 : blocks[0].rank) + 1;
+        }
+    }
+    for (int k = 0; k < count; k++) { *blocks[k].place = blocks[k].best; }
+    return least;
+}
+/* Gives the buffers that wait, and what products put side by side, their places in the arena; 0, or -1. */
+static int opdi_plan_places(opdi_unit *unit) {
+    opdi_recording *const recording = &unit->recording;
+    int count = 0, ngroups = 0;
+    for (const opdi_group *group = unit->groups; group; group = group->next) { ngroups++; }
+    opdi_plan_block *const blocks = (opdi_plan_block *)opdi_recording_alloc(
+        recording, (size_t)(recording->nbuffers + ngroups) * sizeof *blocks);
+    if (!blocks) { return -1; }
+    for (int i = 0; i < recording->nbuffers; i++) {
+        opdi_buffer *const buffer = recording->buffers[i];
+        if (!opdi_buffer_waits(buffer) || buffer->fixed) { continue; }
+        opdi_plan_block *const block = &blocks[count];
+        block->number = count++;
+        block->bytes = ((int64_t)buffer->bytes + 63) / 64 * 64;
+        block->place = &buffer->place;
+        block->first = buffer->first;
+        block->last = buffer->last;
+    }
+    for (opdi_group *group = unit->groups; group; group = group->next) {
+        if (!group->scratch_bytes) { continue; }
+        opdi_plan_block *const block = &blocks[count];
+        block->number = count++;
+        block->bytes = group->scratch_bytes;
+        block->place = &group->scratch;
+        block->first = block->last = group->id;
+    }
+    if (count) { unit->arena = opdi_plan_best(blocks, count); }
+    return 0;
+}
+/* Finds which buffers live in a group's rows, and where the others are; 0, or -1 with an error. */
+static int opdi_plan_memory(opdi_unit *unit) {
+    opdi_recording *const recording = &unit->recording;
+    opdi_group_buffers buffers;
+    for (int i = 0; i < recording->nbuffers; i++) {
+        recording->buffers[i]->first = -1;
+        recording->buffers[i]->group = NULL;
+    }
+    for (opdi_group *group = unit->groups; group; group = group->next) {
+        if (opdi_group_uses(group, &buffers)) { return -1; }
+        for (int i = 0; i < buffers.count; i++) {
+            opdi_buffer *const buffer = buffers.all[i];
+            if (buffer->first < 0) { buffer->first = group->id; }
+            buffer->last = group->id;
+        }
+        if (!opdi_group_contracts(group)) { continue; }
+        opdi_contraction all;
+        opdi_contraction_of(&all, group->nests[0]);
+        const int64_t left = opdi_contraction_left(&all), right = opdi_contraction_right(&all);
+        group->left = all.left_early ? unit->fixed : 0;
+        unit->fixed += all.left_early ? left : 0;
+        group->right = all.right_early ? unit->fixed : all.left_early ? 0 : left;
+        unit->fixed += all.right_early ? right : 0;
+        group->scratch_bytes = (all.left_early ? 0 : left) + (all.right_early ? 0 : right);
+    }
+    for (opdi_group *group = unit->groups; group; group = group->next) {
+        if (opdi_group_uses(group, &buffers)) { return -1; }
+        for (int i = 0; i < buffers.count && group->outer; i++) {
+            opdi_buffer *const buffer = buffers.all[i];
+            int writers = 0;
+            int64_t low = 0, high = 0;
+            if (!opdi_buffer_waits(buffer) || buffer->first != buffer->last) { continue; }
+            for (int k = 0; k < group->nnests; k++) {
+                const opdi_nest *const nest = group->nests[k];
+                if (nest->out.buffer != buffer) { continue; }
+                opdi_access_range(&nest->out, nest, group->outer, nest->ndim - nest->nreduce, &low, &high);
+                writers += opdi_plan_row_open(nest, group->outer) ? 2 : 1;
+            }
+            if (writers == 1 && high - low < 8192) { buffer->group = group; }
+        }
+    }
+    opdi_plan_early(unit);
+    for (int i = 0; i < recording->nbuffers; i++) {
+        opdi_buffer *const buffer = recording->buffers[i];
+        const int64_t size = ((int64_t)buffer->bytes + 63) / 64 * 64;
+        const bool state = buffer->role == OPDI_BUFFER_CONSTANT && buffer->writes;
+        if (buffer->role == OPDI_BUFFER_CONSTANT && (buffer->first >= 0 || (unit->here && buffer->folded))) {
+            buffer->index = unit->weights;
+            unit->weights += unit->here ? 1 : size;
+        }
+        if (state || (opdi_buffer_waits(buffer) && buffer->fixed)) {
+            buffer->fixed = true;
+            buffer->place = unit->fixed;
+            unit->fixed += size;
+        }
+    }
+    return opdi_plan_places(unit);
+}
+
+//== the files =========================================================================================================
+
+static void opdi_cput_pointer(opdi_cfile *file, const opdi_buffer *buffer) {
+    const char *const type = opdi_c_type(buffer->dtype);
+    if (buffer->place >= 0) {
+        opdi_cput(file, "(%s *)(model->%s + %lld)", type, buffer->fixed ? "fixed" : "arena", (long long)buffer->place);
+    } else if (buffer->role == OPDI_BUFFER_CONSTANT) {
+        opdi_cput(file, file->table ? "(const %s *)((const void *const *)(const void *)model->weights)[%lld]"
+                  : "(const %s *)(model->weights + %lld)", type, (long long)buffer->index);
+    } else { opdi_cput(file, "%s", buffer->name); }
+}
+static void opdi_cput_end(opdi_cfile *file, const opdi_unit_end *end) {
+    opdi_cput(file, "%s [", opd_dtype_name(end->dtype));
+    for (int i = 0; i < end->ndim; i++) { opdi_cput(file, "%s%lld", i ? ", " : "", (long long)end->sizes[i]); }
+    opdi_cput(file, "]");
+}
+/* Writes the strides of an input that does not lie row by row. */
+static void opdi_cput_strides(opdi_cfile *file, const opdi_unit_end *end) {
+    int64_t next = 1;
+    bool rows = true;
+    for (int i = end->ndim - 1; i >= 0; i--) {
+        rows = rows && (end->sizes[i] == 1 || end->strides[i] == next);
+        next *= OPDI_MAX(end->sizes[i], (int64_t)1);
+    }
+    if (rows) { return; }
+    for (int i = 0; i < end->ndim; i++) {
+        opdi_cput(file, "%s%lld", i ? ", " : ", strides ", (long long)end->strides[i]);
+    }
+}
+/* What functions get and give of sizes that are open. */
+static const struct { const char *parameters, *arguments, *first, *given; } opdi_c_open[3] = {
+    {"", "", "", ""}, {", long open_size", ", open_size", "long open_size, ", "open_size"},
+    {", long open_size, long open_size_2", ", open_size, open_size_2", "long open_size, long open_size_2, ",
+     "open_size, open_size_2"}};
+/* Writes the parameters of the function that runs a unit: "model *model, const float *in_x, float *out_y". */
+static void opdi_cput_signature(opdi_cfile *file, const opdi_unit *unit) {
+    opdi_cput(file, "int %s_run(const %s *model%s", unit->name, unit->name,
+              opdi_c_open[unit->nopen].parameters);
+    for (int i = 0; i < unit->ninputs; i++) {
+        const opdi_buffer *const buffer = unit->inputs[i].buffer;
+        opdi_cput(file, ", %s%s *%s", buffer->writes ? "" : "const ", opdi_c_type(buffer->dtype), buffer->name);
+    }
+    for (int i = 0; i < unit->noutputs; i++) {
+        opdi_cput(file, ", %s *%s", opdi_c_type(unit->outputs[i].buffer->dtype), unit->outputs[i].buffer->name);
+    }
+    opdi_cput(file, ")");
+}
+static void opdi_cput_header(opdi_cfile *file, const opdi_unit *unit) {
+    const char *const name = unit->name;
+    opdi_cput(file, "/* %s: a graph of %d operators, written as C by opdispatch.\n\n", name, unit->nodes);
+    for (int i = 0; i < unit->ninputs; i++) {
+        opdi_cput(file, "   in:  %s, ", unit->inputs[i].buffer->name);
+        opdi_cput_end(file, &unit->inputs[i]);
+        opdi_cput_strides(file, &unit->inputs[i]);
+        opdi_cput(file, unit->inputs[i].buffer->writes ? ", which is written\n" : "\n");
+    }
+    for (int i = 0; i < unit->noutputs; i++) {
+        opdi_cput(file, "   out: %s, ", unit->outputs[i].buffer->name);
+        opdi_cput_end(file, &unit->outputs[i]);
+        opdi_cput(file, "\n");
+    }
+    for (int i = 0; i < unit->nopen; i++) {
+        const char *const end = i ? "_2" : "";
+        opdi_cput(file, "%s   open_size%s is an argument, from %s_LEAST%s to %s_MOST%s, for which the arena is.\n",
+                  i ? "" : "\n", end, name, end, name, end);
+    }
+    opdi_cput(file, "\n   bool and float16 or bfloat16 elements are bytes and 16 bits.  Nothing is allocated.\n"
+              "   Several threads may run one model, each with a copy of the struct and an arena of its own. */\n");
+    opdi_cput(file, "#ifndef %s_H\n#define %s_H\n#include <stdint.h>\n", name, name);
+    opdi_cput(file, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
+    opdi_cput(file, "#define %s_WEIGHTS_BYTES %lld   /* of %s.weights */\n", name, (long long)unit->weights, name);
+    opdi_cput(file, "#define %s_FIXED_BYTES %lld   /* state, and what is computed of weights */\n", name,
+              (long long)OPDI_MAX(unit->fixed, 1));
+    opdi_cput(file, "#define %s_ARENA_BYTES %lld   /* what a run needs */\n\n", name, (long long)OPDI_MAX(unit->arena,
+        1));
+    for (int i = 0; i < unit->nopen; i++) {
+        opdi_cput(file, "#define %s_LEAST%s %lld\n#define %s_MOST%s %lld\n\n", name, i ? "_2" : "",
+                  (long long)unit->least[i], name, i ? "_2" : "", (long long)unit->most[i]);
+    }
+    opdi_cput(file, "typedef struct %s {\n    const unsigned char *weights;\n"
+              "    unsigned char *fixed, *arena;\n%s} %s;\n\n", name, !unit->here ? ""
+              : "    int (*call)(void *context, int which, const void *in, void *out);\n    void *context;\n", name);
+    opdi_cput(file, "/* Hands a model its memory, each aligned to 64 bytes, and computes what needs weights\n"
+              "   alone.  Returns as the next one. */\n");
+    opdi_cput(file, "int %s_init(%s *model, const void *weights, void *fixed, void *arena);\n",
+              name, name);
+    opdi_cput(file, "/* 0, or 1 for an index outside of its table, 2 for an integer division by zero%s%s. */\n",
+              unit->nopen ? ",\n   3 for an open_size out of its range" : "",
+              unit->recording.called ? ",\n   4 with opdispatch's error of an operator that is called" : "");
+    opdi_cput_signature(file, unit);
+    opdi_cput(file, ";\n/* The same, with pointers to all inputs and outputs in their order. */\n");
+    opdi_cput(file, "int %s_call(const %s *model, %svoid *const *inputs, void *const *outputs);\n", name, name,
+              opdi_c_open[unit->nopen].first);
+    opdi_cput(file, "\n#ifdef __cplusplus\n}\n#endif\n#endif\n");
+}
+/* Writes where an operand of a product lies side by side. */
+static void opdi_cput_side(opdi_cfile *file, const opdi_group *group, const opdi_contraction *all, bool early,
+                           int64_t place) {
+    opdi_cput(file, "(%s *)(model->%s + %lld)", opdi_contraction_type(all), early ? "fixed" : "arena",
+              (long long)(place + (early ? 0 : group->scratch)));
+}
+/* Writes the calls that put a product's constant operands side by side. */
+static void opdi_cput_early_calls(opdi_cfile *file, opdi_group *group) {
+    opdi_contraction all;
+    char name[64];
+    opdi_group_name(group, name);
+    opdi_contraction_of(&all, group->nests[0]);
+    for (int i = 0; i < 2; i++) {
+        if (!(i ? all.right_early : all.left_early)) { continue; }
+        opdi_cput(file, "    FRESH; %s_%s(", name, i ? "right" : "left");
+        opdi_cput_pointer(file, i ? all.right->buffer : all.left->buffer);
+        opdi_cput(file, ", ");
+        opdi_cput_side(file, group, &all, true, i ? group->right : group->left);
+        opdi_cput(file, ");\n");
+    }
+}
+/* Writes the call of a group. */
+static void opdi_cput_call(opdi_cfile *file, const opdi_unit *unit, opdi_group *group) {
+    char name[64];
+    opdi_group_buffers buffers;
+    bool any = false;
+    opdi_group_name(group, name);
+    (void)opdi_group_uses(group, &buffers);
+    if (unit->here && group->nests[0]->called) {
+        opdi_cput(file, "    FRESH; if ((rc = model->call(model->context, %d, ", (int)group->nests[0]->called->id);
+    } else { opdi_cput(file, "    FRESH; if ((rc = %s(", name); }
+    for (int i = 0; i < buffers.count; i++) {
+        if (buffers.all[i]->group) { continue; }
+        opdi_cput(file, "%s", any ? ", " : "");
+        opdi_cput_pointer(file, buffers.all[i]);
+        any = true;
+    }
+    if (opdi_group_contracts(group)) {
+        opdi_contraction all;
+        opdi_contraction_of(&all, group->nests[0]);
+        opdi_cput(file, ", ");
+        opdi_cput_side(file, group, &all, all.left_early, group->left);
+        opdi_cput(file, ", ");
+        opdi_cput_side(file, group, &all, all.right_early, group->right);
+    }
+    opdi_cput(file, "%s)) != 0) { return rc; }\n", group->early ? "" : opdi_c_open[unit->nopen].arguments);
+}
+/* Writes the functions that a unit has outside. */
+static void opdi_cput_functions(opdi_cfile *file, opdi_unit *unit) {
+    const char *const name = unit->name;
+    const opdi_recording *const recording = &unit->recording;
+    opdi_cput(file, "\nint %s_init(%s *model, const void *weights, void *fixed, void *arena) {\n    int rc = 0;\n",
+        name, name);
+    opdi_cput(file, "    model->weights = (const unsigned char *)weights;\n    model->fixed = (unsigned char *)fixed;\n"
+              "    model->arena = (unsigned char *)arena;\n");
+    for (int i = 0; i < recording->nbuffers; i++) {
+        const opdi_buffer *const buffer = recording->buffers[i];
+        if (buffer->role == OPDI_BUFFER_CONSTANT && buffer->place >= 0) {
+            opdi_cput(file, "    memcpy(model->fixed + %lld, model->weights + %lld, %lld);   /* %s */\n",
+                (long long)buffer->place,
+                      (long long)buffer->index, (long long)buffer->bytes, buffer->name);
+        }
+    }
+    for (opdi_group *group = unit->groups; group; group = group->next) {
+        if (opdi_group_contracts(group)) { opdi_cput_early_calls(file, group); }
+    }
+    for (opdi_group *group = unit->groups; group; group = group->next) {
+        if (group->early) { opdi_cput_call(file, unit, group); }
+    }
+    opdi_cput(file, "    return rc;\n}\n\n");
+    opdi_cput_signature(file, unit);
+    opdi_cput(file, " {\n    int rc = 0;\n    (void)model;\n");
+    for (int i = 0; i < unit->nopen; i++) {
+        const char *const end = i ? "_2" : "";
+        opdi_cput(file, "    if (open_size%s < %s_LEAST%s || open_size%s > %s_MOST%s) { return 3; }\n", end, name, end,
+                  end, name, end);
+    }
+    for (int i = 0; i < unit->ninputs; i++) { opdi_cput(file, "    (void)%s;\n", unit->inputs[i].buffer->name); }
+    for (int i = 0; i < unit->noutputs; i++) {
+        const opdi_buffer *const buffer = unit->outputs[i].buffer;
+        if (!buffer->used) { opdi_cput(file, "    (void)%s;\n", buffer->name); }      /* it has no elements */
+    }
+    for (opdi_group *group = unit->groups; group; group = group->next) {
+        if (!group->early) { opdi_cput_call(file, unit, group); }
+    }
+    opdi_cput(file, "    return rc;\n}\n\n");
+    opdi_cput(file, "int %s_call(const %s *model, %svoid *const *inputs, void *const *outputs) {\n", name, name,
+              opdi_c_open[unit->nopen].first);
+    opdi_cput(file, "    (void)inputs;\n    (void)outputs;\n    return %s_run(model%s", name,
+              opdi_c_open[unit->nopen].arguments);
+    for (int i = 0; i < unit->ninputs; i++) {
+        opdi_cput(file, ", (%s *)inputs[%d]", opdi_c_type(unit->inputs[i].buffer->dtype), i);
+    }
+    for (int i = 0; i < unit->noutputs; i++) {
+        opdi_cput(file, ", (%s *)outputs[%d]", opdi_c_type(unit->outputs[i].buffer->dtype), i);
+    }
+    opdi_cput(file, ");\n}\n");
+}
+/* Writes the file of C; header: the name of the file to include, or NULL for the text itself.  0, or -1 with an error.
+   */
+static int opdi_unit_text(opdi_unit *unit, opdi_string *source, opdi_string *header) {
+    opdi_string groups = {NULL, 0, 0, false};
+    opdi_cfile file;
+    memset(&file, 0, sizeof file);
+    file.recording = &unit->recording;
+    file.table = unit->here;
+    file.open = unit->nopen;
+    file.out = &groups;
+    for (opdi_group *group = unit->groups; group && !file.failed; group = group->next) {
+        opdi_cput_group(&file, group);
+    }
+    file.out = header;
+    opdi_cput_header(&file, unit);
+    file.out = source;
+    opdi_cput(&file, "/* What these functions do stands above each: names of operators, and the sizes of their loops,\n"
+              "   those that are summed over behind a bar. */\n");
+    const bool calls = unit->file && unit->recording.called;
+    if (calls) { opdi_cput(&file, "#include \"opdispatch.h\"       /* whose operators are called */\n"); }
+    if (unit->file) { opdi_cput(&file, "#include \"%s.h\"\n", unit->name); }
+    else if (header->length) { opdi_string_add_n(source, header->data, header->length); }
+    opdi_string_add(source, opdi_c_prelude);
+    for (size_t i = 0; i < sizeof opdi_c_helpers / sizeof *opdi_c_helpers; i++) {
+        if (file.helpers[i / 64] >> (i % 64) & 1) { opdi_string_add(source, opdi_c_helpers[i].text); }
+    }
+    opdi_cput_families(&file);
+    if (calls) { opdi_string_add(source, opdi_c_given); }
+    if (groups.length) { opdi_string_add_n(source, groups.data, groups.length); }
+    opdi_cput_functions(&file, unit);
+    const bool failed = file.failed || groups.failed || source->failed || header->failed;
+    opdi_string_free(&groups);
+    if (failed && opd_ok()) { (void)opd_fail(OPD_ERROR_MEMORY, "%s: the text is too long", unit->what); }
+    return failed ? -1 : 0;
+}
+/* Writes the weights, each from a multiple of 64 bytes on; 0, or -1 with an error. */
+static int opdi_unit_weights(const opdi_unit *unit, opdi_sink *sink) {
+    static const char zeros[64] = {0};
+    for (int i = 0; i < unit->recording.nbuffers; i++) {
+        const opdi_buffer *const buffer = unit->recording.buffers[i];
+        if (buffer->role != OPDI_BUFFER_CONSTANT || buffer->first < 0) { continue; }
+        if (opdi_sink_put(sink, buffer->data, buffer->bytes) ||
+            opdi_sink_put(sink, zeros, (64 - buffer->bytes % 64) % 64)) { return -1; }
+    }
+    return 0;
+}
+/* Writes one of a unit's files, whole or not at all; text NULL: the weights.  0, or -1 with an error. */
+static int opdi_unit_file(const opdi_unit *unit, const char *folder, const char *end, const opdi_string *text) {
+    opdi_sink sink;
+    const size_t size = strlen(folder) + strlen(unit->name) + strlen(end) + 2;
+    char *const path = (char *)opdi_scope_alloc(size);
+    if (!path) { return -1; }
+    (void)snprintf(path, size, "%s/%s%s", folder, unit->name, end);
+    if (opdi_sink_open(&sink, unit->what, path)) { return -1; }
+    return opdi_sink_close(&sink, text ? opdi_sink_put(&sink, text->data, text->length) : opdi_unit_weights(unit,
+        &sink));
+}
+static int opdi_unit_files(opdi_unit *unit, const char *folder, const opdi_string *source, const opdi_string *header) {
+    return opdi_unit_file(unit, folder, ".weights", NULL) || opdi_unit_file(unit, folder, ".c", source) ||
+        opdi_unit_file(unit, folder, ".h", header) ? -1 : 0;
+}
+static int opdi_unit_write(opdi_unit *unit, const char *folder) {
+    opdi_string source = {NULL, 0, 0, false}, header = {NULL, 0, 0, false};
+    unit->file = true;
+    const int rc = opdi_unit_text(unit, &source, &header) || opdi_unit_files(unit, folder, &source, &header) ? -1 : 0;
+    opdi_string_free(&source);
+    opdi_string_free(&header);
+    return rc;
+}
+
+/* Frees what a unit has. */
+static void opdi_unit_free(opdi_unit *unit) { opdi_arena_free(&unit->recording.arena); }
+
+OPDI_COLD_END
+#endif
+

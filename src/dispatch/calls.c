@@ -1,0 +1,934 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>calls        calls, by operator and by base name, and what a kernel sees of one
+//
+//  A call finds its slot in the operator's table and runs the kernel. Knows of tensors their key set, of autograd
+//  that a call may skip its keys when nothing requires grad.
+//----------------------------------------------------------------------------------------------------------------------
+
+//== calls =============================================================================================================
+//
+//  A call binds its arguments (compares their tags with the schema's; opdi_bind converts what differs), unites the key
+//  sets of the tensor arguments, finds the slot, runs the kernel in a scope of its own, and hands the results to the
+//  caller's scope.  Who calls whom, and when; each way ends in opdi_invoke_here:
+//
+//    who and when (opdi_call_x is written ..x)                     calls
+//    opd_call_all        all given, no lists, a table ............ ..dispatch > opdi_invoke_here, ..keep_results
+//      |                 defaults or lists, no table or no room .. ..with_defaults > ..dispatch
+//      |                 other kinds, too many or few ............ ..with_defaults > ..converting > ..binding
+//      '                 error, observers, no arrays, new thread . ..off_path > ..if_observed, then
+//    ..off_path          nobody observes after all, arrays there . ..with_defaults
+//    ..if_observed       observed, or an array is missing ........ ..observed > ..binding
+//    opd_call_keywords   always .................................. ..keywords > ..binding
+//    ..binding           bound ................................... ..bound (tells observers) > ..reserving > ..dispatch
+//    opd_overloads_call  the first overload that fits is bound ... ..bound
+//    opd_call_at         names the slot .......................... ..at_key > opdi_invoke
+//    opd_redispatch      in a kernel, by keys .................... opdi_redispatch_in > opdi_invoke_here
+
+#if defined(OPDI_CORE)
+
+static void opdi_ret_block_free(opd_value *value);
+static int opdi_ret_block_own(opdi_thread *thread, opd_value *value);
+
+OPDI_COLD_BEGIN
+
+static const char *opdi_value_kind(const opd_value *value) {
+    static const char *const names[] = {"NoneType", "Tensor", "int", "float", "bool", "complex", "str", "Device",
+                                        "Object", "List[int]", "List[float]", "List[bool]", "List[Tensor]",
+                                        "List", "default", "a cell"};
+    return (unsigned)value->tag >= OPD_TAG_COUNT ? "?"
+        : names[value->tag == OPD_TAG_TENSOR && !value->u.t ? OPD_TAG_NONE : value->tag];
+}
+
+static bool opdi_is_number(const opd_value *value) {
+    return value->tag == OPD_TAG_INT || value->tag == OPD_TAG_FLOAT || value->tag == OPD_TAG_BOOL ||
+        (value->tag == OPD_TAG_COMPLEX && value->u.c);
+}
+
+static int opdi_bind_value(const opdi_type *type, const opd_value *value, opd_value *out);
+
+/* Converts a list element by element to the element type: 0 done, 1 does not fit, -1 failed.  want: the tag of the list
+   to make, which says how its elements are stored. */
+static int opdi_bind_elements(const opdi_type *type, const opd_value *value, opd_tag want, opd_value *out) {
+    opd_value one, element, *values = (opd_value *)opdi_scope_alloc((size_t)value->n * sizeof *values);
+    int64_t *ints = (int64_t *)(void *)values;    /* the same room: none needs more than a value */
+    double *floats = (double *)(void *)values;
+    bool *bools = (bool *)(void *)values;
+    int rc;
+    if (!values) { return -1; }
+    for (int32_t k = 0; k < value->n; k++) {
+        element = opdi_list_element(value, k);
+        if ((rc = opdi_bind_value(type, &element, &one)) != 0) { return rc; }
+        if (want == OPD_TAG_INTS) { ints[k] = one.u.i; }
+        else if (want == OPD_TAG_FLOATS) { floats[k] = one.u.d; }
+        else if (want == OPD_TAG_BOOLS) { bools[k] = one.u.i != 0; }
+        else { values[k] = one; }
+    }
+    *out = want == OPD_TAG_INTS ? opd_value_ints(ints, value->n) : want == OPD_TAG_FLOATS ? opd_value_floats(floats,
+        value->n) : want == OPD_TAG_BOOLS ? opd_value_bools(bools, value->n) : opd_value_list(values, value->n);
+    return 0;
+}
+
+/* Binds a single number to a list of numbers with a size: for int[3], 1 becomes [1, 1, 1].  0 done, 1 does not
+   fit, -1 failed. */
+static int opdi_bind_list(const opdi_type *type, const opd_value *value, opd_value *out) {
+    const int32_t want = type->elems[0]->kind;
+    opd_value one;
+    if (type->size <= 0 || (want != OPDI_TYPE_INT && want != OPDI_TYPE_FLOAT) || value->tag == OPD_TAG_BOOL ||
+        opdi_bind_value(type->elems[0], value, &one)) { return 1; }
+    int64_t *ints = (int64_t *)opdi_scope_alloc((size_t)type->size * sizeof *ints);
+    double *floats = (double *)(void *)ints;
+    if (!ints) { return -1; }
+    for (int32_t i = 0; i < type->size; i++) {
+        if (want == OPDI_TYPE_INT) { ints[i] = one.u.i; } else { floats[i] = one.u.d; }
+    }
+    *out = want == OPDI_TYPE_INT ? opd_value_ints(ints, type->size) : opd_value_floats(floats, type->size);
+    return 0;
+}
+
+static bool opdi_is_list(const opd_value *value) {
+    return value->tag == OPD_TAG_INTS || value->tag == OPD_TAG_FLOATS || value->tag == OPD_TAG_BOOLS ||
+        value->tag == OPD_TAG_TENSORS || value->tag == OPD_TAG_LIST;
+}
+
+/* True if value is a list of tensors with a NULL where the type is Tensor[], not Tensor?[]. */
+static bool opdi_has_null(const opdi_type *type, const opd_value *value) {
+    const opdi_type *plain = opdi_strip_optional(type);
+    int32_t k;
+    if (value->tag != OPD_TAG_TENSORS || plain->kind != OPDI_TYPE_LIST || plain->elems[0]->kind != OPDI_TYPE_TENSOR) {
+        return false;
+    }
+    for (k = 0; k < value->n && value->u.tensors && value->u.tensors[k]; k++) { }
+    return k < value->n;
+}
+
+/* Returns the tag of the list that a kernel gets for elements of this type. */
+static opd_tag opdi_list_tag(const opdi_type *element) {
+    return element->kind == OPDI_TYPE_INT ? OPD_TAG_INTS : element->kind == OPDI_TYPE_FLOAT ? OPD_TAG_FLOATS
+        : element->kind == OPDI_TYPE_BOOL ? OPD_TAG_BOOLS
+        : opdi_strip_optional(element)->kind == OPDI_TYPE_TENSOR ? OPD_TAG_TENSORS : OPD_TAG_LIST;
+}
+
+/* Binds a value to list type type: a list, or a number that is repeated.  An empty list fits every type.  0 done, 1
+   does not fit, -1 failed. */
+static int opdi_bind_as_list(const opdi_type *type, const opd_value *value, opd_value *out) {
+    const opd_tag want = opdi_list_tag(type->elems[0]);
+    if (!opdi_is_list(value)) { return opdi_bind_list(type, value, out); }
+    if (value->n == 0) {
+        out->tag = (int32_t)want;
+        out->u.object = NULL;
+        return 0;
+    }
+    if (value->tag == (int32_t)want && want != OPD_TAG_LIST) { return opdi_has_null(type, value); }
+    return want == OPD_TAG_TENSORS || value->tag == OPD_TAG_TENSORS ? 1 : opdi_bind_elements(type->elems[0], value,
+        want, out);
+}
+
+static int opdi_bind_complex(const opd_value *value, opd_value *out) {
+    if (value->tag == OPD_TAG_COMPLEX) { return 0; }
+    if (!opdi_is_number(value)) { return 1; }
+    double *out_row = (double *)opdi_scope_alloc(2 * sizeof *out_row);
+    if (!out_row) { return -1; }
+    out_row[0] = value->tag == OPD_TAG_FLOAT ? value->u.d : (double)value->u.i;
+    out_row[1] = 0;
+    *out = opd_value_complex(out_row);
+    return 0;
+}
+
+/* Binds a value to the first of a Union's types that takes it; 1 if none does. */
+static int opdi_bind_union(const opdi_type *type, const opd_value *value, opd_value *out) {
+    int rc = 1;
+    for (int32_t k = 0; k < type->nelems && rc > 0; k++) { rc = opdi_bind_value(type->elems[k], value, out); }
+    return rc;
+}
+
+/* True for classes whose objects are given by their names, too (see >>op:collective). */
+static bool opdi_class_has_names(const opdi_type *type) {
+    static const char groups[] = "__torch__.torch.classes.c10d.";
+    return strncmp(type->word, groups, sizeof groups - 1) == 0;
+}
+/* Converts one value to what type wants: 0 done, 1 does not fit, -1 failed. */
+static int opdi_bind_value(const opdi_type *type, const opd_value *value, opd_value *out) {
+    const opdi_type *plain = opdi_strip_optional(type);
+    *out = *value;
+    if (opdi_takes_all(plain)) { return value->tag == OPD_TAG_DEFAULT; }
+    if (opdi_is_list(value) && value->n > 0 && !value->u.object) { return 1; }
+    if (value->tag == OPD_TAG_NONE) {
+        return type->kind == OPDI_TYPE_OPTIONAL || plain->kind == OPDI_TYPE_NONE ||
+            plain->kind == OPDI_TYPE_GENERATOR ? 0 : 1;
+    }
+    switch (plain->kind) {
+    case OPDI_TYPE_TENSOR:
+        if (value->tag == OPD_TAG_TENSOR) { return value->u.t ? 0 : 1; }
+        if (!opdi_is_number(value)) { return 1; }
+        out->u.t = opd_tensor_wrapped_number(*value);
+        out->tag = OPD_TAG_TENSOR;
+        out->n = 0;
+        return out->u.t ? 0 : -1;
+    case OPDI_TYPE_INT:
+        if (value->tag == OPD_TAG_BOOL) { out->tag = OPD_TAG_INT; }
+        return value->tag == OPD_TAG_INT || value->tag == OPD_TAG_BOOL ? 0 : 1;
+    case OPDI_TYPE_FLOAT:
+        if (value->tag == OPD_TAG_INT || value->tag == OPD_TAG_BOOL) {
+            *out = opd_value_float((double)value->u.i);
+            return 0;
+        }
+        return value->tag == OPD_TAG_FLOAT ? 0 : 1;
+    case OPDI_TYPE_BOOL:
+        if (value->tag == OPD_TAG_INT && (value->u.i == 0 || value->u.i == 1)) {
+            out->tag = OPD_TAG_BOOL;
+            return 0;
+        }
+        return value->tag == OPD_TAG_BOOL ? 0 : 1;
+    case OPDI_TYPE_NUMBER: return opdi_is_number(value) ? 0 : 1;
+    case OPDI_TYPE_COMPLEX: return opdi_bind_complex(value, out);
+    case OPDI_TYPE_STR: return value->tag == OPD_TAG_STR ? 0 : 1;
+    case OPDI_TYPE_DEVICE:
+        if (value->tag == OPD_TAG_STR) {
+            opd_device device;
+            if (opd_device_parse(value->u.s, &device)) { return -1; }
+            *out = opd_value_device(device);
+            return 0;
+        }
+        return value->tag == OPD_TAG_DEVICE ? 0 : 1;
+    case OPDI_TYPE_LIST: return opdi_bind_as_list(plain, value, out);
+    case OPDI_TYPE_UNION: return opdi_bind_union(plain, value, out);
+    case OPDI_TYPE_TUPLE:
+        return (opdi_is_list(value) && value->n == plain->nelems) || value->tag == OPD_TAG_OBJECT ? 0 : 1;
+    case OPDI_TYPE_CLASS:                         /* groups and reductions have names */
+        return value->tag == OPD_TAG_OBJECT || (value->tag == OPD_TAG_STR && opdi_class_has_names(plain)) ? 0 : 1;
+    default: return value->tag == OPD_TAG_OBJECT ? 0 : 1;
+    }
+}
+
+/* Where a NULL for an argument of this type may come from. */
+static const char *opdi_null_why(const opdi_type *type) {
+    const opdi_type *const plain = opdi_strip_optional(type);
+    return plain->kind == OPDI_TYPE_TENSOR ||
+        (plain->kind == OPDI_TYPE_LIST && opdi_strip_optional(plain->elems[0])->kind == OPDI_TYPE_TENSOR)
+        ? " (a call that fails gives NULL: has one before this failed? So do opd_tensor_grad and opd_arg_tensor where "
+          "there is nothing)"
+        : " (OPD_NONE), which only an optional argument may be";
+}
+/* Handles a NULL element in a list of tensors: 0 where the schema says Tensor?[], otherwise -1 with an error. */
+OPDI_NOINLINE static int opdi_null_element(const opd_op *op, int i, const opd_value *value) {
+    const opdi_type *type = opdi_strip_optional(op->schema->args[i].type);
+    if (value->u.tensors && type->elems[0]->kind == OPDI_TYPE_OPTIONAL) { return 0; }
+    return opd_fail(OPD_ERROR_ARGUMENT,
+                    "%s() Expected a value of type 'Tensor[]' for argument '%s' but an element is NULL%s", op->name,
+                    op->schema->args[i].name, opdi_null_why(op->schema->args[i].type));
+}
+
+/* The arguments that a caller gives.  `keywords`: the call may name arguments, and keyword-only ones must be named. */
+typedef struct opdi_given {
+    const opd_value *args;
+    const opd_keyword *kw;
+    int nargs, nkw;
+    bool keywords;
+    bool numbers;                                 /* a number may stand for a tensor */
+} opdi_given;
+
+/* The reasons why arguments cannot be bound. */
+typedef enum opdi_unbound {
+    OPDI_BOUND = 0, OPDI_TOO_MANY, OPDI_BY_POSITION, OPDI_MISSING, OPDI_WRONG_TYPE, OPDI_UNKNOWN_KEYWORD, OPDI_TWICE
+} opdi_unbound;
+
+/* Returns the value given for argument i, which is `a`: by position or, counting *used up, by name; NULL if it
+   is left out. */
+static const opd_value *opdi_given_at(const opdi_given *given, const opdi_arg *arg, int i, int *used) {
+    if (i < given->nargs && given->args[i].tag != OPD_TAG_DEFAULT) { return &given->args[i]; }
+    for (int k = 0; k < given->nkw; k++) {
+        if (given->kw[k].name && strcmp(given->kw[k].name, arg->name) == 0) {
+            ++*used;
+            return &given->kw[k].value;
+        }
+    }
+    return NULL;
+}
+
+/* Binds the given arguments in the order of the schema: fills in defaults, converts, wraps numbers as tensors.  Returns
+   OPDI_BOUND; the reason why it cannot, without an error, and *at is the argument; or -1 with an error. */
+static int opdi_bind(const opd_op *op, const opdi_given *given, opd_value *out, int *at) {
+    int used = 0;
+    *at = 0;
+    if ((int64_t)given->nargs + given->nkw > op->nargs) { return OPDI_TOO_MANY; }
+    if ((given->nargs > 0 && !given->args) || (given->nkw > 0 && !given->kw)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s(): %d argument(s) at NULL", op->name,
+                        given->args ? given->nkw : given->nargs);
+    }
+    for (int i = 0; i < op->nargs; i++) {
+        const opdi_arg *arg = &op->schema->args[i];
+        const opd_value *value = opdi_given_at(given, arg, i, &used);
+        *at = i;
+        if (given->keywords && i < given->nargs && arg->keyword_only) { return OPDI_BY_POSITION; }
+        if (!value && !arg->has_default) { return OPDI_MISSING; }
+        if (!value) { value = &arg->value; }
+        if ((unsigned)value->tag < OPD_TAG_COUNT && (op->accepts[i] >> value->tag & 1) &&
+            (value->tag != OPD_TAG_TENSOR || value->u.t)) {
+            if (opdi_has_null(arg->type, value)) { return OPDI_WRONG_TYPE; }
+            out[i] = *value;
+            continue;
+        }
+        if (opdi_is_number(value) && opdi_strip_optional(arg->type)->kind == OPDI_TYPE_TENSOR &&
+            ((op->written_args >> i & 1) || !op->wraps_numbers || !given->numbers)) {
+            return OPDI_WRONG_TYPE;
+        }
+        int rc = opdi_bind_value(arg->type, value, &out[i]);
+        /* a default of another kind than its type: kept as written */
+        if (rc > 0 && value == &arg->value) {
+            out[i] = *value;
+            rc = 0;
+        }
+        if (rc) { return rc > 0 ? OPDI_WRONG_TYPE : -1; }
+    }
+    for (int i = 0; i < given->nkw && used < given->nkw; i++) {
+        int k = given->kw[i].name ? opdi_arg_index(op->schema, given->kw[i].name, strlen(given->kw[i].name)) : -1;
+        *at = i;
+        if (k < 0) { return OPDI_UNKNOWN_KEYWORD; }
+        if (k < given->nargs && given->args[k].tag != OPD_TAG_DEFAULT) { return OPDI_TWICE; }
+    }
+    return used < given->nkw ? OPDI_TWICE : OPDI_BOUND;
+}
+
+/* Writes a value for an error message, long lists shortened; returns buf. */
+static const char *opdi_value_print(const opd_value *value, char *buf, size_t cap) {
+    opdi_writer writer = {buf, cap - 1, 0, false};
+    int i;
+    if (value->tag == OPD_TAG_TENSOR && value->u.t) { opdi_write_text(&writer, "a tensor"); }
+    else if (value->tag == OPD_TAG_STR) {
+        opdi_write_quoted(&writer, value->u.s ? value->u.s : "",
+                          value->u.s ? (int)OPDI_MIN(strlen(value->u.s), 64) : 0);
+    }
+    else if (opdi_is_list(value) && value->n > 0 && !value->u.object) { opdi_write_text(&writer, "a list at NULL"); }
+    else if (value->tag >= OPD_TAG_INTS && value->tag <= OPD_TAG_LIST && value->tag != OPD_TAG_TENSORS) {
+        for (i = 0; i < value->n && i < 16; i++) {
+            const opd_value element = opdi_list_element(value, i);
+            opdi_write_text(&writer, i ? ", " : "[");
+            if (element.tag >= OPD_TAG_OBJECT || element.tag == OPD_TAG_TENSOR) {
+                opdi_write_text(&writer, opdi_value_kind(&element));
+            }
+            else { opdi_write_scalar(&writer, &element); }
+        }
+        opdi_write_text(&writer, i < value->n ? ", ...]" : i ? "]" : "[]");
+    }
+    else if (value->tag < OPD_TAG_OBJECT) { opdi_write_scalar(&writer, value); }
+    else { opdi_write_text(&writer, opdi_value_kind(value)); }
+    buf[OPDI_MIN(writer.length, writer.cap)] = 0;
+    return buf;
+}
+
+static opd_overloads *opdi_overloads_of(const char *name, size_t length);
+/* Adds to the pending error that another overload takes these arguments, if one does; returns -1. */
+static int opdi_fail_overload(const opd_op *op, const opd_value *args, int nargs) {
+    opdi_thread *thread = opdi_self();
+    const opd_code code = thread->error;
+    char said[sizeof thread->message];
+    const opd_op *other = NULL;
+    memcpy(said, thread->message, sizeof said);
+    thread->error = OPD_OK;
+    opd_overloads *set = opdi_overloads_of(op->base_name, strlen(op->base_name));
+    if (set) { other = opd_overloads_resolve(set, args, nargs, NULL, 0); }
+    memcpy(thread->message, said, sizeof said);
+    thread->error = code;
+    return !other || other == op ? -1 : opdi_fail_more("\n%s takes these arguments", other->name);
+}
+/* Fails with the reason `why` that opdi_bind returned for the argument (or keyword) `at`; returns -1. */
+static int opdi_bind_error(const opd_op *op, const opdi_given *given, int why, int at) {
+    char type[256], value[128], decl[700];
+    const opdi_arg *arg = op->nargs ? &op->schema->args[at] : NULL;
+    int used = 0;
+    (void)opd_schema_print(op->schema, decl, sizeof decl);
+    switch (why) {
+    case OPDI_TOO_MANY:
+        return opd_fail(OPD_ERROR_ARGUMENT,
+                        "Expected at most %d argument(s) for operator '%s', but received %d argument(s). "
+                        "Declaration: %s", op->nargs, op->name,
+                        (int)OPDI_MIN((int64_t)given->nargs + given->nkw, INT32_MAX), decl);
+    case OPDI_BY_POSITION:
+        return opd_fail(OPD_ERROR_ARGUMENT,
+                        "%s() takes %d positional argument(s) but %d was/were given.  Declaration: %s",
+                        op->name, at, given->nargs, decl);
+    case OPDI_MISSING:
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s() is missing value for argument '%s'. Declaration: %s", op->name,
+                        arg->name, decl);
+    case OPDI_WRONG_TYPE: {
+        const opd_value *v = opdi_given_at(given, arg, at, &used);
+        if (!v) { v = &arg->value; }
+        if (opdi_has_null(arg->type, v)) { return opdi_null_element(op, at, v); }
+        if (!opd_ok()) { return -1; }
+        const bool is_null = v->tag == OPD_TAG_NONE || (v->tag == OPD_TAG_TENSOR && !v->u.t);
+        (void)opd_fail(OPD_ERROR_ARGUMENT,
+                       "%s() Expected a value of type '%s' for argument '%s' but instead found %s%s%s.\n"
+                       "Position: %d\nValue: %s\nDeclaration: %s", op->name,
+                       opdi_type_print(arg->type, type, sizeof type), arg->name, is_null ? "NULL" : "type '",
+                       is_null ? "" : opdi_value_kind(v), is_null ? opdi_null_why(arg->type) : "'", at,
+                       is_null ? "NULL" : opdi_value_print(v, value, sizeof value), decl);
+        return given->keywords || given->nkw ? -1 : opdi_fail_overload(op, given->args, given->nargs);
+    }
+    case OPDI_UNKNOWN_KEYWORD:
+        return opd_fail(OPD_ERROR_ARGUMENT, "Unknown keyword argument '%s' for operator '%s'. Declaration: %s",
+                        given->kw[at].name ? given->kw[at].name : "", op->name, decl);
+    case OPDI_TWICE:
+        return opd_fail(OPD_ERROR_ARGUMENT,
+                        "Argument '%s' specified both as positional and keyword argument. Declaration: %s",
+                        given->kw[at].name ? given->kw[at].name : "", decl);
+    default: return -1;
+    }
+}
+
+OPDI_COLD_END
+
+/* The united keys, backends and flags of the tensor arguments.  `backend`: valid when there is only one. */
+typedef struct opdi_union { uint64_t functionality; uint32_t backends, flags, backend; } opdi_union;
+
+static inline void opdi_unite(opdi_union *sets, const opd_tensor *tensor) {
+    sets->functionality |= tensor->functionality;
+    sets->backends |= 1u << tensor->backend;
+    sets->flags |= OPDI_LOAD(&tensor->flags);
+    sets->backend |= tensor->backend;
+}
+
+OPDI_NOINLINE static int opdi_unite_lists(opdi_union *sets, const opd_op *op, const opd_value *args) {
+    for (uint64_t mask = op->list_args; mask; mask &= mask - 1) {
+        int i = opdi_low_bit(mask);
+        const opd_value *value = &args[i];
+        for (int32_t k = 0; value->tag == OPD_TAG_TENSORS && k < value->n; k++) {
+            if (value->u.tensors && value->u.tensors[k]) { opdi_unite(sets, value->u.tensors[k]); }
+            else if (opdi_null_element(op, i, value)) { return -1; }
+        }
+    }
+    return 0;
+}
+
+/* Unites the tensor arguments and compares the tags of all with the schema's on the way: 0 all as expected, 1 another
+   kind is there (None, or one that binding has to convert), -1 failed. */
+OPDI_FORCE_INLINE static int opdi_unite_direct(opdi_union *sets, const opd_op *op, const opd_value *args) {
+    uint64_t functionality = 0;
+    opdi_traits traits;
+    uint32_t all = 0;
+    unsigned fits = 1;
+    int nargs = op->nargs;
+    for (int i = 0; i < nargs; i++) {
+        const int32_t tag = args[i].tag;
+        fits &= (unsigned)op->accepts[i] >> (tag & 31);
+        if (tag == OPD_TAG_TENSOR) {
+            if (OPDI_UNLIKELY(!args[i].u.t)) {
+                fits = 0;
+                continue;
+            }
+            functionality |= args[i].u.t->functionality;
+            all |= opdi_traits_of(args[i].u.t);
+        }
+    }
+    traits.all = all;
+    sets->functionality = functionality;
+    sets->backends = traits.f.backends;
+    sets->flags = traits.f.flags;
+    sets->backend = traits.f.backend;
+    return !fits;
+}
+/* Unites the arguments as opdi_unite_direct does, lists of tensors included. */
+OPDI_FORCE_INLINE static int opdi_unite_args(opdi_union *sets, const opd_op *op, const opd_value *args) {
+    const int rc = opdi_unite_direct(sets, op, args);
+    return OPDI_UNLIKELY(op->list_args != 0) && opdi_unite_lists(sets, op, args) ? -1 : rc;
+}
+
+OPDI_COLD_BEGIN
+
+/* Unites bound arguments as opdi_unite_args does.  A tensor given where the schema says Any does not take part. */
+OPDI_NOINLINE static int opdi_unite_bound(opdi_union *sets, const opd_op *op, const opd_value *bound) {
+    opd_value shown[OPD_MAX_ARGS];
+    if (!op->any_args) { return opdi_unite_args(sets, op, bound); }
+    for (int i = 0; i < op->nargs; i++) {
+        shown[i] = opdi_takes_all(opdi_strip_optional(op->schema->args[i].type)) ? opd_value_none() : bound[i];
+    }
+    return opdi_unite_args(sets, op, shown);
+}
+
+/* True if an argument is a view whose base requires grad, which the view's own flags may not say yet. */
+OPDI_NOINLINE static bool opdi_views_require_grad(const opd_op *op, const opd_value *args) {
+    for (uint64_t mask = op->tensor_args | op->list_args; mask; mask &= mask - 1) {
+        const opd_value *value = &args[opdi_low_bit(mask)];
+        int32_t count = value->tag == OPD_TAG_TENSOR ? 1 : value->tag == OPD_TAG_TENSORS ? value->n : 0;
+        for (int32_t k = 0; k < count; k++) {
+            const opd_tensor *tensor = value->tag == OPD_TAG_TENSOR ? value->u.t : value->u.tensors[k];
+            if (tensor && (tensor->flags & OPDI_IS_VIEW) &&
+                (opdi_view_record_of(tensor)->base->flags & OPDI_REQUIRES_GRAD)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+/* Returns 1 if the autograd kernels of a call with a view, or while a level of forward mode is open, have
+   something to do. */
+OPDI_NOINLINE static int opdi_wants_autograd(const opdi_thread *thread, const opd_call *call, unsigned flags) {
+    if (thread->state.forward == OPDI_FORWARD_OPEN) { return 1; }
+    return !thread->state.no_grad && ((flags & OPDI_REQUIRES_GRAD) ||
+                                      ((flags & OPDI_IS_VIEW) && opdi_views_require_grad(call->op, call->args)));
+}
+
+/* Gives back results that a failed kernel had made. */
+static void opdi_rets_drop(opd_call *call) {
+    for (int i = 0; i < call->op->nrets; i++) {
+        if (call->owned >> i & 1) {
+            opd_value *value = &call->rets[i];
+            if (value->tag == OPD_TAG_TENSOR) { opdi_drop(value->u.t); }
+            else { opdi_ret_block_free(value); }
+        }
+        call->rets[i] = opd_value_none();
+    }
+    call->owned = call->filled = 0;
+    call->cursor = 0;
+}
+
+/* Drops the results of a kernel that failed, or gave too few, and makes sure that an error is pending; returns -1. */
+OPDI_NOINLINE static int opdi_call_failed(opd_call *call, int rc) {
+    if (opd_ok()) {
+        if (rc) {
+            (void)opd_fail(OPD_ERROR_KERNEL, "%s: its kernel for %s failed without saying why", call->op->name,
+                           opd_key_name(call->slot));
+        }
+        else {
+            (void)opd_fail(OPD_ERROR_KERNEL, "%s: its kernel for %s returned %d of %d result(s)", call->op->name,
+                           opd_key_name(call->slot), call->cursor, call->op->nrets);
+        }
+    }
+    opdi_rets_drop(call);
+    return -1;
+}
+
+/* Returns what to do so that a kernel at key calls what is below it. */
+static const char *opdi_way_below(opd_key key) {
+    const uint64_t bit = opd_keyset_add(OPD_KEYS_EMPTY, key).functionality;
+    return bit & OPDI_AUTOGRAD_BITS ? "; what is below it is called after opd_keys_exclude(OPD_KEYS_AUTOGRAD), or by "
+        "opd_redispatch(call, opd_keyset_and(opd_call_keys(call), opd_keyset_below(OPD_F_AUTOGRAD_OTHER)))"
+        : bit < OPD_BIT_OF(OPD_F_BACKEND_SELECT) ? "; it has to compute the results, or to call other operators"
+        : "; what is below it is called after opd_keys_exclude of its key, or by opd_redispatch";
+}
+/* Fails because calls are nested too deep; names the operator and key whose kernel calls itself, if one does. */
+OPDI_NOINLINE static int opdi_too_deep(const opd_call *call) {
+    if (opdi_is_left_at(call->th, call)) { return opdi_forget_left(call->th); }
+    for (const opd_call *other = call->outer; other; other = other->outer) {
+        if (other->op == call->op && other->slot == call->slot) {
+            return opd_fail(OPD_ERROR_KERNEL, "the kernel of %s for %s calls itself without end (%d nested calls)%s",
+                            call->op->name, opd_key_name(call->slot), OPDI_MAX_DEPTH, opdi_way_below(call->slot));
+        }
+    }
+    return opd_fail(OPD_ERROR_KERNEL, "%s: calls are nested deeper than %d", call->op->name, OPDI_MAX_DEPTH);
+}
+
+/* Logs one hop of a call for opd_dispatch_trace_set.  Calls made by a log function are not shown. */
+static void opdi_show_hop(const opd_call *call) {
+    const opd_call *other = call->outer;
+    const bool again = other && other->op == call->op && other->args == call->args && other->rets == call->rets;
+    char line[512];
+    if (call->th->showing) { return; }
+    call->th->showing = true;
+    (void)snprintf(line, sizeof line, "%*s[%s] op=[%s], key=[%s]", (int)call->depth - 1, "",
+                   again ? "redispatch" : "call", call->op->name, opd_key_name(call->slot));
+    opdi_log_say(call->th, -1, line, true);
+    call->th->showing = false;
+}
+
+/* Handles a call whose depth is above the limit or whose frame is not above its caller's: -1 if it is too deep, or what
+   it needs has failed; 0 after that was waited for, and the call was shown. */
+OPDI_NOINLINE static int opdi_beyond_limit(const opd_call *call) {
+    if (call->depth > OPDI_MAX_DEPTH || opdi_is_left_at(call->th, call)) { return opdi_too_deep(call); }
+    if (OPDI_LOAD(&opdi_works_running) != 0 && OPDI_ACQUIRE(&opdi_works_before_call)(call)) { return -1; }
+    if (OPDI_LOAD(&opdi_calls_shown)) { opdi_show_hop(call); }
+    return 0;
+}
+/* Sends all calls by the rare way, or none of them, as it is now. */
+static void opdi_depth_limit_update(void) {
+    opdi_lock(&opdi_threads_lock);
+    OPDI_STORE(&opdi_depth_limit, OPDI_LOAD(&opdi_calls_shown) || OPDI_LOAD(&opdi_works_running) ? 0 : OPDI_MAX_DEPTH);
+    opdi_unlock(&opdi_threads_lock);
+}
+
+bool opd_dispatch_trace_set(bool on) {
+    const bool was = OPDI_LOAD(&opdi_calls_shown);
+    OPDI_STORE(&opdi_calls_shown, on);
+    opdi_depth_limit_update();
+    return was;
+}
+
+OPDI_COLD_END
+
+/* Closes the scopes that a kernel opened and left open. */
+OPDI_NOINLINE static void opdi_scopes_forgotten(opdi_thread *thread, int32_t depth, int64_t mark) {
+    thread->scope_depth = depth;
+    thread->scope_mark = OPDI_MIN(thread->scope_mark, mark);
+}
+
+/* Releases what a kernel left in its scope. */
+OPDI_NOINLINE static void opdi_kernel_unwind(opdi_thread *thread, const opd_call *call) {
+    thread->ending = opd_op_name(call->op);
+    opdi_scope_unwind(thread, call->mark);
+    thread->ending = NULL;
+}
+/* Runs a slot's kernel in a scope of its own and restores the thread's state after it; -1 with the results dropped
+   if it failed. */
+OPDI_FORCE_INLINE static int opdi_invoke_here(opdi_thread *thread, opd_call *call, const opdi_slot *slot) {
+    const uint64_t include = thread->state.include, allow = thread->state.allow, modes = opdi_modes_get(&thread->state);
+    const int64_t mark = thread->top;
+    const int32_t scope_depth = thread->scope_depth;
+    opd_call *const outer = thread->current;
+    const uint32_t wanted = call->op->all_rets;
+    call->th = thread;
+    call->user = slot->user;
+    OPDI_IN_ORDER();                              /* else gcc takes the way through vector registers */
+    call->outer = outer;
+    call->filled = 0;
+    call->owned = 0;
+    call->cursor = 0;
+    call->depth = outer ? outer->depth + 1 : 1;
+    call->mark = mark;
+    if (OPDI_UNLIKELY(call->depth > OPDI_LOAD(&opdi_depth_limit) || (uintptr_t)outer - 1 < (uintptr_t)call) &&
+        opdi_beyond_limit(call)) { return -1; }
+    thread->current = call;
+    call->scope_depth = scope_depth;
+    int rc = slot->fn(call);
+    thread->state.include = include;
+    thread->state.allow = allow;
+    opdi_modes_set(&thread->state, modes);
+    thread->current = outer;
+    if (OPDI_UNLIKELY(thread->scope_depth != scope_depth)) { opdi_scopes_forgotten(thread, scope_depth, mark); }
+    if (OPDI_UNLIKELY(thread->top != mark)) { opdi_kernel_unwind(thread, call); }
+    if (OPDI_UNLIKELY((rc | (int)thread->error | (int)(call->filled ^ wanted)) != 0)) {
+        return opdi_call_failed(call, rc);
+    }
+    return 0;
+}
+
+OPDI_NOINLINE static int opdi_invoke(opdi_thread *thread, opd_call *call, const opdi_slot *slot) {
+    return opdi_invoke_here(thread, call, slot);
+}
+
+/* Returns the slot for the united keys under this thread's state and sets the call's keys, flags and slot.  The usual
+   cases go without bit scans.  grad: 16 when autograd kernels have something to do, else 0. */
+OPDI_FORCE_INLINE static const opdi_slot *opdi_slot_for(const opdi_thread *thread, opd_call *call,
+                                                        const opdi_table *table, const opdi_union *sets,
+                                                        unsigned grad) {
+    const unsigned backend = sets->backends & (sets->backends - 1) ? (unsigned)opdi_top_bit(sets->backends)
+        : sets->backend;
+    const uint64_t functionality = (sets->functionality | thread->state.include) & thread->state.allow &
+        table->masks[grad + backend];
+    const unsigned base = functionality == OPD_BIT_OF(OPD_F_DENSE) ? OPD_KEY_CPU
+        : (unsigned)opdi_key_base[opdi_top_bit(functionality << 1 | 1)];
+    const unsigned slot = base + (base >= OPD_KEY_BACKEND_BASE ? backend : 0);
+    call->flags = sets->flags | OPDI_FLAGS_KNOWN;
+    call->keys.functionality = functionality;
+    call->keys.backends = sets->backends;
+    call->slot = (opd_key)slot;
+    return &table->slots[slot];
+}
+/* Finds the slot of a call with a view or a stored dtype, or while a level of forward mode is open. */
+OPDI_NOINLINE static const opdi_slot *opdi_find_slot_asking(const opdi_thread *thread, opd_call *call,
+                                                            const opdi_table *table, opdi_union sets) {
+    const opdi_slot *slot = opdi_slot_for(thread, call, table, &sets,
+                                          opdi_wants_autograd(thread, call, sets.flags) ? 16 : 0);
+    return sets.flags & OPDI_STORED ? opdi_stored_slot(call, slot) : slot;
+}
+OPDI_FORCE_INLINE static const opdi_slot *opdi_find_slot(const opdi_thread *thread, opd_call *call,
+                                                         const opdi_table *table, const opdi_union *sets) {
+    if (OPDI_UNLIKELY(((int)(sets->flags & (OPDI_IS_VIEW | OPDI_STORED)) | thread->state.forward) != 0)) {
+        return opdi_find_slot_asking(thread, call, table, *sets);
+    }
+    return opdi_slot_for(thread, call, table, sets, (sets->flags & OPDI_REQUIRES_GRAD) && !thread->state.no_grad ? 16
+                         : 0);
+}
+
+/* Gives the results to the caller's scope, where room for them was reserved; -1 if the tensors of a list found none. */
+static inline int opdi_rets_own(opdi_thread *thread, opd_call *call) {
+    int rc = 0;
+    for (int i = 0; call->owned; i++, call->owned >>= 1) {
+        if (!(call->owned & 1)) { continue; }
+        if (OPDI_LIKELY(call->rets[i].tag == OPD_TAG_TENSOR)) { opdi_push_of(thread, call->rets[i].u.t, call->op); }
+        else if (opdi_ret_block_own(thread, &call->rets[i])) { rc = -1; }
+    }
+    return rc;
+}
+
+/* Gives results to the caller's scope like opdi_rets_own, but reserves room first; on failure they are dropped. */
+OPDI_NOINLINE static int opdi_call_keep_results(opdi_thread *thread, opd_call *call) {
+    if (opdi_scope_reserve(thread, OPDI_MAX_RETURNS)) {
+        opdi_rets_drop(call);
+        return -1;
+    }
+    return opdi_rets_own(thread, call);
+}
+/* Runs a call whose tensor arguments are united: finds the slot, invokes the kernel, takes the results. */
+OPDI_FORCE_INLINE static int opdi_call_dispatch(opdi_thread *thread, opd_op *op, const opdi_table *table,
+                                                const opdi_union *sets, opd_value *rets, const opd_value *args) {
+    opd_call call;
+    call.op = op;
+    call.args = args;
+    call.rets = rets;
+    call.targets = NULL;
+    if (opdi_invoke_here(thread, &call, opdi_find_slot(thread, &call, table, sets))) { return -1; }
+    if (!call.owned) { return 0; }
+    if (call.owned == 1 && OPDI_LIKELY(rets->tag == OPD_TAG_TENSOR && thread->top + OPDI_MAX_RETURNS <= thread->cap)) {
+        opdi_push_of(thread, rets->u.t, op);
+        return 0;
+    }
+    return opdi_call_keep_results(thread, &call);
+}
+/* Runs a call like opdi_call_dispatch, not inlined, and reserves room in the scope first. */
+OPDI_NOINLINE static int opdi_call_reserving(opdi_thread *thread, opd_op *op, const opdi_table *table,
+                                             const opdi_union *sets, opd_value *rets, const opd_value *args) {
+    return opdi_scope_reserve(thread, OPDI_MAX_RETURNS) ? -1 : opdi_call_dispatch(thread, op, table, sets, rets, args);
+}
+
+/* Runs a call with bound arguments.  Wrapped numbers and lists that binding made since `mark` are released when the
+   call is over.  watched: the call is an event, whose observers see every argument. */
+static int opdi_call_bound(opdi_thread *thread, opd_op *op, const opdi_table *table, opd_value *rets,
+                           const opd_value *bound, int64_t mark, bool watched) {
+    const int64_t top = thread->top;
+    opdi_observing observing;
+    opdi_union sets;
+    opd_call call;
+    int rc = opdi_unite_bound(&sets, op, bound) < 0 ? -1 : 0;
+    if (rc == 0 && watched) {
+        call.op = op;
+        call.args = bound;
+        (void)opdi_find_slot(thread, &call, table, &sets);
+        bool recording = (call.keys.functionality & OPDI_AUTOGRAD_BITS) && !thread->state.no_grad;
+        observing.event.op = op;
+        observing.event.args = bound;
+        observing.event.nargs = op->nargs;
+        observing.event.forward_thread = 0;
+        opdi_observe_begin(thread, &observing, OPD_OBSERVE_CALL, op->base_name,
+                           recording ? (int64_t)thread->sequence : -1);
+    }
+    if (rc == 0) {
+        rc = opdi_call_reserving(thread, op, table, &sets, rets, bound);
+        if (watched) { opdi_observe_end(thread, &observing, rets, op->nrets); }
+    }
+    if (top != mark) { opdi_scope_remove(thread, mark, top); }
+    return rc;
+}
+
+/* Binds the given arguments and runs the call; -1 with an error, also when they cannot be bound. */
+OPDI_NOINLINE static int opdi_call_binding(opdi_thread *thread, opd_op *op, const opdi_table *table, opd_value *rets,
+                                           const opdi_given *given, bool watched) {
+    opd_value bound[OPD_MAX_ARGS];
+    int64_t mark = thread->top;
+    int at, rc = opdi_bind(op, given, bound, &at);
+    if (rc == OPDI_BOUND) { return opdi_call_bound(thread, op, table, rets, bound, mark, watched); }
+    if (thread->top != mark) { opdi_scope_remove(thread, mark, thread->top); }
+    return rc < 0 ? -1 : opdi_bind_error(op, given, rc, at);
+}
+/* Sets the results of a failed call to None; returns -1.  An operator that is NULL or undefined counts as one
+   with one result. */
+OPDI_NOINLINE static int opdi_no_rets(const opd_op *op, opd_value *rets) {
+    const int count = op && opdi_is_defined(op) ? OPDI_LOAD(&op->nrets) : 1;
+    for (int i = 0; rets && i < count; i++) { rets[i] = opd_value_none(); }
+    return -1;
+}
+/* Binds arguments by position: 0, or -1 with an error. */
+static int opdi_bind_all(const opd_op *op, const opd_value *args, int nargs, opd_value *bound) {
+    const opdi_given given = {args, /* kw */ NULL, nargs, /* nkw */ 0, /* keywords, numbers */ false, true};
+    int at, rc = opdi_bind(op, &given, bound, &at);
+    return rc > 0 ? opdi_bind_error(op, &given, rc, at) : rc;
+}
+/* Runs a call by position whose arguments have to be converted or checked one by one. */
+OPDI_NOINLINE static int opdi_call_converting(opdi_thread *thread, opd_op *op, const opdi_table *table, opd_value *rets,
+                                              const opd_value *args, int nargs) {
+    const opdi_given given = {args, /* kw */ NULL, nargs, /* nkw */ 0, /* keywords, numbers */ false, true};
+    return opdi_call_binding(thread, op, table, rets, &given, false);
+}
+
+/* Runs a call in which trailing arguments may be left out (their defaults stand in) and lists may be given, or whose
+   table is not made yet.  Ends the call that began at `was`. */
+OPDI_NOINLINE static int opdi_call_with_defaults(opdi_thread *thread, opd_op *op, opd_value *rets,
+                                                 const opd_value *args, int nargs, uint64_t was) {
+    const opdi_table *table = OPDI_ACQUIRE(&op->table);
+    opd_value full[OPD_MAX_ARGS];
+    const opd_value *all = args;
+    opdi_union sets;
+    int i, rc = 0;
+    if ((OPDI_UNLIKELY(!table) && !(table = opdi_table_make(op))) || opdi_scope_reserve(thread, OPDI_MAX_RETURNS)) {
+        rc = -1;
+    } else if (OPDI_UNLIKELY(nargs > op->nargs || nargs < op->required)) {
+        rc = opdi_call_converting(thread, op, table, rets, args, nargs);
+    } else {
+        if (nargs < op->nargs) {
+            for (i = 0; i < nargs; i++) {  /* few: not worth a memcpy */
+                full[i] = args[i];
+                OPDI_IN_ORDER();
+            }
+            for (; i < op->nargs; i++) { full[i] = op->schema->args[i].value; }
+            all = full;
+        }
+        if (OPDI_LIKELY((rc = opdi_unite_args(&sets, op, all)) == 0)) {
+            rc = opdi_call_dispatch(thread, op, table, &sets, rets, all);
+        } else if (rc > 0) {
+            rc = opdi_call_converting(thread, op, table, rets, args, nargs);
+        }
+    }
+    opdi_leave(thread, was);
+    return rc ? opdi_no_rets(op, rets) : 0;
+}
+
+/* True if observers are told of this call on this thread (they may ask for a sample of calls). */
+static bool opdi_is_watched(opdi_thread *thread, const opd_op *op) {
+    if (!OPDI_LOAD(&thread->observed) || !opdi_observe_on(thread) || !op || op->unobserved) { return false; }
+    if (OPDI_LOAD(&thread->observed) == OPDI_OBSERVE_SKIP && thread->skip > 0) {
+        thread->skip--;
+        return false;
+    }
+    return true;
+}
+/* Runs a call that is observed, or that has no arrays for its arguments or results. */
+OPDI_NOINLINE static int opdi_call_observed(opdi_thread *thread, opd_op *op, opd_value *rets, const opd_value *args,
+                                            int nargs, bool watched) {
+    const opdi_given given = {args, /* kw */ NULL, nargs, /* nkw */ 0, /* keywords, numbers */ false, true};
+    opd_value unwanted[OPDI_MAX_RETURNS];
+    const opdi_table *table = OPDI_ACQUIRE(&op->table);
+    if (!table && !(table = opdi_table_make(op))) { return -1; }
+    return opdi_call_binding(thread, op, table, rets ? rets : unwanted, &given, watched);
+}
+/* Handles a pending error (-1), observers, and missing arrays.  Returns 1 if the call has to go on as
+   an ordinary one. */
+OPDI_NOINLINE static int opdi_call_if_observed(opdi_thread *thread, opd_op *op, opd_value *rets, const opd_value *args,
+                                               int nargs) {
+    if (thread->error != OPD_OK) { return -1; }
+    bool watched = opdi_is_watched(thread, op);
+    if (!op || (!watched && rets && (args || nargs <= 0))) { return 1; }
+    return opdi_call_observed(thread, op, rets, args, nargs, watched);
+}
+
+/* Runs a call on a thread that has not made one yet, with an error pending, while somebody observes,
+   or without arrays. */
+OPDI_NOINLINE static int opdi_call_off_path(opd_op *op, opd_value *rets, const opd_value *args, int nargs) {
+    opdi_thread *thread = opdi_self();
+    const uint64_t was = opdi_enter(thread);
+    int rc = 1;
+    if (((int)thread->error | OPDI_LOAD(&thread->observed)) != 0 || !args || !rets) {
+        rc = opdi_call_if_observed(thread, op, rets, args, nargs);
+    }
+    if (!op) { rc = opd_fail(OPD_ERROR_NOT_FOUND, "a call through an operator handle that is NULL"); }
+    if (rc > 0) { return opdi_call_with_defaults(thread, op, rets, args, nargs, was); }
+    opdi_leave(thread, was);
+    return rc ? opdi_no_rets(op, rets) : 0;
+}
+
+int opd_call_all(opd_op *op, opd_value *rets, const opd_value *args, int nargs) {
+    opdi_thread *thread = opdi_thread_self;
+    opdi_union sets;
+    if (OPDI_UNLIKELY(!thread || !op || !args || !rets || ((int)thread->error | OPDI_LOAD(&thread->observed)) != 0)) {
+        return opdi_call_off_path(op, rets, args, nargs);
+    }
+    uint64_t was = opdi_enter(thread);
+    const opdi_table *table = OPDI_ACQUIRE(&op->table);  /* what is said of the operator may be read from here on */
+    if (OPDI_UNLIKELY(!table || nargs != op->direct || thread->top + OPDI_MAX_RETURNS > thread->cap) ||
+        OPDI_UNLIKELY(opdi_unite_direct(&sets, op, args) != 0)) {
+        return opdi_call_with_defaults(thread, op, rets, args, nargs, was);
+    }
+    int rc = opdi_call_dispatch(thread, op, table, &sets, rets, args);
+    opdi_leave(thread, was);
+    return OPDI_LIKELY(rc == 0) ? 0 : opdi_no_rets(op, rets);
+}
+
+opd_tensor *opd_call_op(opd_op *op, const opd_value *args, int nargs) {
+    opd_value rets[OPDI_MAX_RETURNS];
+    rets[0].tag = OPD_TAG_NONE;
+    if (opd_call_all(op, rets, args, nargs)) { return NULL; }
+    return rets[0].tag == OPD_TAG_TENSOR ? rets[0].u.t : NULL;
+}
+
+int opd_call_tensors(opd_op *op, opd_tensor **out, const opd_value *args, int nargs) {
+    opdi_thread *thread = opdi_self();
+    const uint64_t was = opdi_enter(thread);
+    opd_value rets[OPDI_MAX_RETURNS];
+    int rc = opd_call_all(op, rets, args, nargs);
+    if (!op && out) { out[0] = NULL; }
+    for (int i = 0; op && out && i < op->nrets; i++) {
+        out[i] = rc == 0 && rets[i].tag == OPD_TAG_TENSOR ? rets[i].u.t : NULL;
+    }
+    opdi_leave(thread, was);
+    return rc;
+}
+
+OPDI_COLD_BEGIN
+
+/* Fails if a tensor of the meta device, which has no data, is given to a kernel of a device that has data.  Sets *flags
+   to those of the tensors. */
+static int opdi_check_at(const opd_op *op, opd_key key, const opd_value *args, unsigned *flags) {
+    const opd_keyset keys = opdi_keyset_of(key);
+    opdi_union sets = {0, 0, 0, 0};
+    if (opdi_unite_bound(&sets, op, args)) { return -1; }
+    *flags = sets.flags;
+    if (!keys.backends || keys.backends >> OPD_META & 1 || !(sets.backends >> OPD_META & 1)) { return 0; }
+    return opd_fail(OPD_ERROR_ARGUMENT, "%s: a call at %s with a tensor of the meta device, which has no data",
+                    op->name, opd_key_name(key));
+}
+/* Binds the arguments and runs the kernel of one slot, whatever the keys of the arguments. */
+static int opdi_call_at_key(opdi_thread *thread, opd_op *op, opd_key key, opd_value *rets, const opd_value *args,
+                            int nargs) {
+    const opdi_table *table = OPDI_ACQUIRE(&op->table);
+    opd_value bound[OPD_MAX_ARGS], unwanted[OPDI_MAX_RETURNS];
+    const int64_t mark = thread->top;
+    opd_call call;
+    unsigned flags;
+    int rc = -1;
+    if ((table || (table = opdi_table_make(op)) != NULL) && opdi_bind_all(op, args, nargs, bound) == 0 &&
+        opdi_check_at(op, key, bound, &flags) == 0 && opdi_scope_reserve(thread, OPDI_MAX_RETURNS) == 0) {
+        int64_t top = thread->top;
+        memset(&call, 0, sizeof call);
+        call.op = op;
+        call.args = bound;
+        call.rets = rets ? rets : unwanted;
+        call.keys = opdi_keyset_of(key);
+        call.slot = key;
+        call.flags = flags & OPDI_STORED;
+        rc = opdi_invoke(thread, &call, call.flags ? opdi_stored_slot(&call, &table->slots[key]) : &table->slots[key]);
+        if (rc == 0 && opdi_scope_reserve(thread, OPDI_MAX_RETURNS)) {
+            opdi_rets_drop(&call);
+            rc = -1;
+        }
+        if (rc == 0) { rc = opdi_rets_own(thread, &call); }
+        if (top != mark) { opdi_scope_remove(thread, mark, top); }
+    }
+    return rc;
+}
+
+int opd_call_at(opd_op *op, const char *key, opd_value *rets, const opd_value *args, int nargs) {
+    opdi_thread *thread = opdi_self();
+    const uint64_t was = opdi_enter(thread);
+    const opd_key wanted = opd_ok() ? opd_key_parse(key) : (opd_key)OPD_KEY_INVALID;
+    int rc = -1;
+    if (opdi_any_dead_value(args, nargs, "opd_call_at")) { rc = -1; }
+    else if (op && opdi_key_is_runtime(wanted)) { rc = opdi_call_at_key(thread, op, wanted, rets, args, nargs); }
+    else if (op) { (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_call_at: %s is no runtime key", key); }
+    else { (void)opd_fail(OPD_ERROR_NOT_FOUND, "opd_call_at: the operator is NULL"); }
+    opdi_leave(thread, was);
+    return rc ? opdi_no_rets(op, rets) : 0;
+}
+
+opd_value opd_call_value(opd_op *op, const opd_value *args, int nargs) {
+    opd_value rets[OPDI_MAX_RETURNS];
+    rets[0] = opd_value_none();
+    return opd_call_all(op, rets, args, nargs) ? opd_value_none() : rets[0];
+}
+
+opd_tensors opd_call_list(opd_op *op, const opd_value *args, int nargs) {
+    opd_value value = opd_call_value(op, args, nargs);
+    return value.tag == OPD_TAG_TENSORS ? opd_tensors_of(value.u.tensors, value.n) : opd_tensors_of(NULL, 0);
+}
+
+/* Runs a call whose arguments are given by position and by name. */
+static int opdi_call_keywords(opd_op *op, opd_value *rets, const opd_value *args, int nargs, const opd_keyword *kw,
+                              int nkw) {
+    const opdi_given given = {args, kw, nargs, nkw, /* keywords, numbers */ true, true};
+    opd_value unwanted[OPDI_MAX_RETURNS];
+    opdi_thread *thread = opdi_self();
+    if (thread->error != OPD_OK) { return -1; }
+    if (!op || !opdi_is_defined(op)) {
+        return opd_fail(OPD_ERROR_NOT_FOUND, "a call through an operator handle that is NULL or not defined");
+    }
+    const opdi_table *table = OPDI_ACQUIRE(&op->table);
+    if (!table && !(table = opdi_table_make(op))) { return -1; }
+    return opdi_call_binding(thread, op, table, rets ? rets : unwanted, &given, opdi_is_watched(thread, op));
+}
+

@@ -1,0 +1,337 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>dumps        tables and registrations as text, a call explained
+//----------------------------------------------------------------------------------------------------------------------
+
+OPDI_ONCE_BEGIN
+
+//== dumps =============================================================================================================
+
+#if defined(OPDI_CORE)
+
+typedef struct opdi_text { char *buf; size_t cap, length; } opdi_text;
+static void opdi_text_add(opdi_text *text, const char *format, ...) OPD_PRINTF_LIKE(2, 3);
+static void opdi_text_add(opdi_text *text, const char *format, ...) {
+    va_list ap;
+    if (!text) { return; }                        /* nobody reads it */
+    va_start(ap, format);
+    int count = vsnprintf(text->length < text->cap ? text->buf + text->length : NULL,
+                          text->length < text->cap ? text->cap - text->length : 0, format, ap);
+    va_end(ap);
+    if (count > 0) { text->length += (size_t)count; }
+}
+static opdi_text opdi_text_of(char *buf, size_t cap) {
+    opdi_text text;
+    text.buf = buf;
+    text.cap = buf ? cap : 0;
+    text.length = 0;
+    if (text.cap) { buf[0] = 0; }
+    return text;
+}
+
+/* Writes the operator's own kernels, "CPU [registered at ...], ...", the one of each key that is used, and how many
+   fallbacks there are; returns the length.  Under the lock. */
+static size_t opdi_table_text(const opd_op *op, char *buf, size_t cap) {
+    opdi_text text = opdi_text_of(buf, cap);
+    char place[300];
+    int folded = 0;
+    for (const opdi_kernel *kernel = op->kernels; kernel; kernel = kernel->next) {
+        const opdi_kernel *newer = op->kernels;
+        while (newer != kernel && newer->key != kernel->key) { newer = newer->next; }
+        if (newer != kernel) { continue; }
+        opdi_text_add(&text, "%s%s [%s]", text.length ? ", " : "", opd_key_name(kernel->key),
+                      opdi_place_text(kernel->place, place, sizeof place));
+    }
+    for (int slot = 0; slot < OPD_KEY_SLOTS; slot++) { folded += opdi_registry.fallbacks[slot] != NULL; }
+    if (folded) { opdi_text_add(&text, "%s%d fallbacks for every operator", text.length ? ", " : "", folded); }
+    return text.length;
+}
+
+static const char *const opdi_alias_kinds[] = {"FROM_SCHEMA", "CONSERVATIVE", "PURE_FUNCTION", "INTERNAL_SPECIAL_CASE"};
+
+/* Writes name, schema and every registered kernel, the inactive ones too; returns the length, also beyond cap. */
+size_t opd_dump(const opd_op *op, char *buf, size_t cap) {
+    opdi_text text = opdi_text_of(buf, cap);
+    char schema[1024], place[300];
+    if (!op) { return 0; }
+    opdi_lock(&opdi_registry.lock);
+    opdi_text_add(&text, "name: %s\n", op->name);
+    if (op->definition) {
+        const opdi_registration *registration = op->definition;
+        (void)opd_schema_print(op->schema, schema, sizeof schema);
+        opdi_text_add(&text, "schema: %s%s%s\ndebug: %s\nalias analysis kind: %s\n",
+                      *op->schema->ns ? "" : registration->lib->ns, *op->schema->ns ? "" : "::", schema,
+                      opdi_place_text(registration->place, place, sizeof place), opdi_alias_kinds[registration->alias]);
+    } else {
+        opdi_text_add(&text, "schema: (none)\n");
+    }
+    (void)opdi_inferred_print(op->signature, schema, sizeof schema);
+    for (opd_key key = 0; key <= OPDI_KEY_JVP; key++) {
+        bool first = true;
+        for (const opdi_kernel *kernel = op->kernels; kernel; kernel = kernel->next) {
+            if (kernel->key != key) { continue; }
+            opdi_text_add(&text, "%s%s%s: %s :: %s [ %sboxed %s]\n", opd_key_name(key),
+                          opd_key_is_alias(key) ? "[alias]" : "", first ? "" : " (inactive)",
+                          opdi_place_text(kernel->place, place, sizeof place), kernel->typed ? schema : "(none)",
+                          kernel->fn == opd_fallthrough ? "fallthrough " : "", kernel->typed ? "unboxed " : "");
+            first = false;
+        }
+    }
+    opdi_unlock(&opdi_registry.lock);
+    return text.length;
+}
+
+size_t opd_dump_table(const opd_op *op, char *buf, size_t cap) {
+    opdi_text text = opdi_text_of(buf, cap);
+    char place[300];
+    if (!op) { return 0; }
+    opdi_lock(&opdi_registry.lock);
+    for (int slot = 0; slot < OPD_KEY_SLOTS; slot++) {
+        opdi_chosen how;
+        const opdi_kernel *kernel = opdi_compute_slot(op, slot, &how);
+        if (how == OPDI_CHOSEN_AMBIGUOUS) {
+            opdi_text_add(&text, "%s: [%s]\n", opd_key_name(slot), opdi_chosen_names[how]);
+        }
+        if (!kernel) { continue; }
+        opdi_text_add(&text, "%s: %s%s [%s]\n", opd_key_name(slot), kernel->fn == opd_fallthrough ? "fallthrough " : "",
+                      opdi_place_text(kernel->place, place, sizeof place), opdi_chosen_names[how]);
+    }
+    opdi_unlock(&opdi_registry.lock);
+    return text.length;
+}
+
+/* Returns the tags of an operator's definition; 0 if it has none.  Under the registry's lock. */
+static uint32_t opdi_tags_of(const opd_op *op) {
+    return op->definition ? op->definition->tags & ~OPDI_OPTAG_PRIVATE : 0;
+}
+uint32_t opd_op_tags(const opd_op *op) {
+    if (!op) { return 0; }
+    opdi_lock(&opdi_registry.lock);
+    uint32_t tags = opdi_tags_of(op);
+    opdi_unlock(&opdi_registry.lock);
+    return tags;
+}
+
+bool opd_schema_is_nondeterministic(const opd_schema *schema, const opd_value *values) {
+    char name[256];
+    int i;
+    if (!schema || snprintf(name, sizeof name, "%s%s%s%s%s", schema->ns, *schema->ns ? "::" : "", schema->name,
+                            *schema->overload ? "." : "", schema->overload) >= (int)sizeof name ||
+        !(opd_op_tags(opd_find_quiet(name)) & OPD_OPTAG_NONDETERMINISTIC_SEEDED)) {
+        return false;
+    }
+    for (i = 0; i < schema->nargs && strcmp(schema->args[i].name, "train") != 0; i++) { }
+    return i == schema->nargs || !opdi_known(values, i) || values[i].u.i != 0;
+}
+
+/* True if an operator passes the filter; `key` is the filter's key.  Under the lock. */
+static bool opdi_filter_takes(const opd_op_filter *filter, const opd_op *op, opd_key key) {
+    const size_t length = filter->ns ? strlen(filter->ns) : 0;
+    if (filter->dangling ? op->definition || !op->kernels : !op->definition) { return false; }
+    if (filter->ns && !(strncmp(op->name, filter->ns, length) == 0 && strncmp(op->name + length, "::", 2) == 0)) {
+        return false;
+    }
+    if (filter->part && !strstr(op->name, filter->part)) { return false; }
+    if (filter->key && !opdi_direct(op, key)) { return false; }
+    return (filter->tags & ~opdi_tags_of(op)) == 0;
+}
+
+/* Counts the operators that pass the filter and writes the first `cap` of them. */
+size_t opd_op_list(const opd_op_filter *filter, opd_op **ops, size_t cap) {
+    const opd_key key = filter && filter->key ? opd_key_parse(filter->key) : OPD_KEY_UNDEFINED;
+    opd_op_filter all;
+    opd_op *op;
+    size_t count = 0, i = 0;
+    memset(&all, 0, sizeof all);
+    if (key == OPD_KEY_INVALID) { return 0; }
+    if (!filter) { filter = &all; }
+    if (!ops) { cap = 0; }
+    opdi_started();
+    opdi_builtins_make(NULL);
+    if (filter->ns) { opdi_extras_find(filter->ns, strlen(filter->ns)); }
+    opdi_lock(&opdi_registry.lock);
+    for (op = opdi_registry.first_defined; op; op = op->next_defined) {
+        if (!opdi_filter_takes(filter, op, key)) { continue; }
+        if (count++ < cap) { ops[count - 1] = op; }
+    }
+    while (filter->dangling && (op = opdi_entries(&i)) != NULL) {
+        if (opdi_filter_takes(filter, op, key) && count++ < cap) { ops[count - 1] = op; }
+    }
+    opdi_unlock(&opdi_registry.lock);
+    return count;
+}
+
+/* Counts operators, kernels, fallbacks, libraries and what waits to be given back, in one walk under the lock. */
+opd_registry_info opd_registry_stats(void) {
+    opd_registry_info info;
+    const opd_op *op;
+    size_t i = 0;
+    memset(&info, 0, sizeof info);
+    opdi_started();
+    opdi_lock(&opdi_registry.lock);
+    while ((op = opdi_entries(&i)) != NULL) {
+        info.operators += op->definition != NULL;
+        info.dangling += !op->definition && op->kernels;
+        for (const opdi_kernel *kernel = op->kernels; kernel; kernel = kernel->next) { info.kernels++; }
+    }
+    for (i = 0; i < OPD_KEY_SLOTS; i++) { info.fallbacks += opdi_registry.fallbacks[i] != NULL; }
+    for (const opd_library *lib = opdi_registry.libraries; lib; lib = lib->next) { info.libraries++; }
+    info.retired = opdi_registry.gone_count;
+    opdi_unlock(&opdi_registry.lock);
+    return info;
+}
+
+//== explaining a call =================================================================================================
+
+/* Writes which arguments carry any of these functionalities or, with 0, this backend: "argument
+   'self', argument 'list'[1]". */
+static void opdi_explain_carriers(opdi_text *text, const opd_op *op, const opd_value *args, uint64_t functionality,
+                                  int backend) {
+    const char *comma = "";
+    for (int i = 0; i < op->nargs; i++) {
+        const bool list = args[i].tag == OPD_TAG_TENSORS;
+        const int32_t count = list ? args[i].n : args[i].tag == OPD_TAG_TENSOR;
+        for (int32_t k = 0; k < count; k++) {
+            const opd_tensor *tensor = list ? args[i].u.tensors[k] : args[i].u.t;
+            if (!tensor ||
+                (functionality ? !(tensor->functionality & functionality) : (int)tensor->backend != backend)) {
+                continue;
+            }
+            opdi_text_add(text, "%sargument '%s'", comma, op->schema->args[i].name);
+            if (list) { opdi_text_add(text, "[%d]", k); }
+            comma = ", ";
+        }
+    }
+}
+
+/* Writes the kernel that runs at a key, by which rule and where it was registered. */
+static void opdi_explain_kernel(opdi_text *text, const opd_op *op, opd_key key) {
+    char place[300];
+    opdi_chosen how;
+    const opdi_kernel *kernel = opdi_compute_slot(op, key, &how);
+    if (kernel) {
+        opdi_text_add(text, "%s, %s", opdi_chosen_names[how], opdi_place_text(kernel->place, place, sizeof place));
+    }
+    else { opdi_text_add(text, "%s", how == OPDI_CHOSEN_AMBIGUOUS ? "an error: ambiguous" : "an error: no kernel"); }
+}
+
+/* Returns why a functionality that the arguments or the thread bring takes no part in the call; NULL if it does. */
+static const char *opdi_explain_mask(const opdi_thread *thread, const opdi_table *table, int functionality, int backend,
+                                     bool grad) {
+    if (!(thread->state.allow & OPD_BIT_OF(functionality))) {
+        return OPDI_DEFAULT_ALLOW & OPD_BIT_OF(functionality) ? "excluded on this thread"
+            : "excluded on this thread, by default";
+    }
+    if (!(table->masks[16 + backend] & OPD_BIT_OF(functionality))) { return "falls through"; }
+    if (functionality == OPD_F_AUTOCAST && !opdi_autocast_is_on(thread, backend)) { return "off for this device"; }
+    return grad || table->masks[backend] & OPD_BIT_OF(functionality) ? NULL
+        : "left out: no argument requires grad, or grad mode is off";
+}
+
+/* Writes backends and keys of a call, highest first, and for each where it comes from and which kernel it has. */
+static void opdi_explain_keys(opdi_text *text, const opdi_thread *thread, const opd_op *op, const opdi_table *table,
+                              const opd_value *args, const opdi_union *sets) {
+    const uint64_t all = sets->functionality | thread->state.include;
+    const bool grad = thread->state.forward == OPDI_FORWARD_OPEN || (!thread->state.no_grad &&
+        ((sets->flags & OPDI_REQUIRES_GRAD) || opdi_views_require_grad(op, args)));
+    const int backend = sets->backends ? opdi_top_bit(sets->backends) : 0;
+    const char *arrow = "=> ";
+    for (int bit_at = 0; bit_at < OPD_BACKEND_COUNT && sets->backends & (sets->backends - 1); bit_at++) {
+        if (!(sets->backends >> bit_at & 1)) { continue; }
+        opdi_text_add(text, "backend %s%s: ", opd_key_name(OPD_KEY_PER_BACKEND(0, bit_at)),
+                      bit_at == backend ? ", the highest" : "");
+        opdi_explain_carriers(text, op, args, 0, bit_at);
+        opdi_text_add(text, "\n");
+    }
+    opdi_text_add(text, "keys, highest first (=> is what the call runs, -> what a redispatch below it comes to):\n");
+    for (int functionality = OPD_F_COUNT - 1; functionality > 0; functionality--) {
+        const opd_key key = (opd_key)(opdi_key_base[functionality] + (opdi_functionality_per_backend(functionality)
+                                                                      ? backend : 0));
+        const char *why = opdi_explain_mask(thread, table, functionality, backend, grad);
+        if (!(all & OPD_BIT_OF(functionality))) { continue; }
+        opdi_text_add(text, "  %s%s: from ", why ? "   " : arrow, opd_key_name(key));
+        opdi_explain_carriers(text, op, args, sets->functionality & OPD_BIT_OF(functionality), -1);
+        if (thread->state.include & OPD_BIT_OF(functionality)) {
+            opdi_text_add(text, "%sthis thread's included keys%s",
+                          sets->functionality & OPD_BIT_OF(functionality) ? " and " : "",
+                          OPDI_DEFAULT_INCLUDE & OPD_BIT_OF(functionality) ? " (by default)" : "");
+        }
+        opdi_text_add(text, why ? "; %s; " : "; ", why);
+        opdi_explain_kernel(text, op, key);
+        opdi_text_add(text, "\n");
+        if (!why) { arrow = "-> "; }
+    }
+    int i = table->slots[0].fn == opdi_by_device_kernel ? opdi_by_device(op, table, args) : -1;
+    opd_key last = i >= 0 ? OPD_KEY_CPU + i : OPD_KEY_UNDEFINED;
+    opdi_text_add(text, "  %s%s: ", arrow, opd_key_name(last));
+    i = i >= 0 ? opdi_device_arg(op, args) : -1;
+    if (i >= 0) { opdi_text_add(text, "from argument '%s', ", op->schema->args[i].name); }
+    opdi_text_add(text, "when no other key is left; ");
+    opdi_explain_kernel(text, op, last);
+    opdi_text_add(text, "\n");
+}
+
+/* Writes the schema of an operator and what a call with these arguments would do; returns the length, 0
+   with an error. */
+static size_t opdi_explain(opdi_thread *thread, opd_op *op, const opd_value *args, int nargs, char *buf, size_t cap) {
+    opdi_text text = opdi_text_of(buf, cap);
+    opd_value bound[OPD_MAX_ARGS];
+    char schema[1024], place[300];
+    const opdi_table *table = OPDI_ACQUIRE(&op->table);
+    opdi_union sets;
+    if ((!table && !(table = opdi_table_make(op))) || opdi_bind_all(op, args, nargs, bound) ||
+        opdi_unite_bound(&sets, op, bound) < 0) { return 0; }
+    opdi_lock(&opdi_registry.lock);
+    (void)opd_schema_print(op->schema, schema, sizeof schema);
+    opdi_text_add(&text, "%s\n%s\n", schema, op->definition ?
+                  opdi_place_text(op->definition->place, place, sizeof place) : "not defined any more");
+    opdi_explain_keys(&text, thread, op, table, bound, &sets);
+    opdi_unlock(&opdi_registry.lock);
+    return text.length;
+}
+
+size_t opd_explain(opd_op *op, const opd_value *args, int nargs, char *buf, size_t cap) {
+    opdi_thread *thread = opdi_self();
+    const uint64_t was = opdi_enter(thread);
+    opd_scope scope = opd_scope_open();           /* what binding makes */
+    size_t length = 0;
+    if (!buf) { cap = 0; }
+    if (cap) { buf[0] = 0; }
+    if (!op) { (void)opd_fail(OPD_ERROR_NOT_FOUND, "opd_explain: the operator is NULL"); }
+    else if (opd_ok() && !opdi_any_dead_value(args, nargs, "opd_explain")) {
+        length = opdi_explain(thread, op, args, nargs, buf, cap);
+    }
+    opd_scope_close(&scope);
+    opdi_leave(thread, was);
+    return length;
+}
+
+/* Compares an operator's published table with its registrations; returns what is wrong, or NULL. */
+static const char *opdi_check_op(const opd_op *op) {
+    opdi_table fresh;
+    const opdi_table *table = op->table;
+    if (!*op->name) { return "has no name"; }
+    if (table && !op->definition) { return "has a table but no definition"; }
+    if (op->definition && !op->schema) { return "has a definition but no schema"; }
+    if (!table) { return NULL; }
+    opdi_fill_table(op, &fresh);
+    if (memcmp(fresh.masks, table->masks, sizeof fresh.masks) != 0) { return "has stale fallthrough masks"; }
+    if (memcmp(fresh.slots, table->slots, sizeof fresh.slots) != 0) { return "has a stale table"; }
+    return NULL;
+}
+
+int opd_check_invariants(void) {
+    const char *wrong = NULL, *name = "";
+    const opd_op *op;
+    size_t i = 0;
+    opdi_lock(&opdi_registry.lock);
+    while (!wrong && (op = opdi_entries(&i)) != NULL) {
+        wrong = opdi_check_op(op);
+        name = op->name;
+    }
+    opdi_unlock(&opdi_registry.lock);
+    return wrong ? opd_fail(OPD_ERROR_REGISTER, "the operator '%s' %s", name, wrong) : 0;
+}
+#endif
+
+OPDI_ONCE_END
+

@@ -1,0 +1,312 @@
+//== inside a kernel ===================================================================================================
+
+opd_op *opd_call_operator(const opd_call *call) { return call->op; }
+opd_keyset opd_call_keys(const opd_call *call) { return call->keys; }
+void *opd_call_user(const opd_call *call) { return call->user; }
+int opd_call_nargs(const opd_call *call) { return call->op->nargs; }
+const opd_value *opd_call_args(const opd_call *call) { return call->args; }
+opd_value *opd_call_rets(opd_call *call) { return call->rets; }
+
+/* Returns argument i if it has this tag; NULL if it is None, and NULL with an error if it is of another kind. */
+static inline const opd_value *opdi_arg_of(const opd_call *call, int i, int32_t tag) {
+    if (OPDI_UNLIKELY((unsigned)i >= (unsigned)call->op->nargs)) {
+        (void)opd_fail(OPD_ERROR_KERNEL, "the kernel asks for argument %d of %d", i, call->op->nargs);
+        return NULL;
+    }
+    if (OPDI_LIKELY(call->args[i].tag == tag)) { return &call->args[i]; }
+    if (call->args[i].tag != OPD_TAG_NONE) {
+        (void)opd_fail(OPD_ERROR_KERNEL, "the kernel asks for argument %d as another kind than %s", i,
+                       opdi_value_kind(&call->args[i]));
+    }
+    return NULL;
+}
+
+opd_tensor *opd_arg_tensor(const opd_call *call, int i) {
+    const opd_value *value = opdi_arg_of(call, i, OPD_TAG_TENSOR);
+    return value ? value->u.t : NULL;
+}
+int64_t opd_arg_int(const opd_call *call, int i) {
+    const opd_value *value = opdi_arg_of(call, i, OPD_TAG_INT);
+    return value ? value->u.i : 0;
+}
+double opd_arg_float(const opd_call *call, int i) {
+    const opd_value *value = opdi_arg_of(call, i, OPD_TAG_FLOAT);
+    return value ? value->u.d : 0;
+}
+bool opd_arg_bool(const opd_call *call, int i) {
+    const opd_value *value = opdi_arg_of(call, i, OPD_TAG_BOOL);
+    return value ? value->u.i != 0 : false;
+}
+opd_value opd_arg_value(const opd_call *call, int i) {
+    return (unsigned)i < (unsigned)call->op->nargs ? call->args[i] : opd_value_none();
+}
+bool opd_arg_is_none(const opd_call *call, int i) { return opd_arg_value(call, i).tag == OPD_TAG_NONE; }
+const char *opd_arg_str(const opd_call *call, int i) {
+    const opd_value *value = opdi_arg_of(call, i, OPD_TAG_STR);
+    return value ? value->u.s : NULL;
+}
+/* Returns argument i like opdi_arg_of, for the tag of a list, which must have memory for its elements. */
+static const opd_value *opdi_arg_list(const opd_call *call, int i, int32_t tag) {
+    const opd_value *value = opdi_arg_of(call, i, tag);
+    if (!value || OPDI_LIKELY(value->n >= 0 && (value->n == 0 || value->u.object))) { return value; }
+    (void)opd_fail(OPD_ERROR_ARGUMENT, "argument '%s' is a list of %d elements%s", call->op->schema->args[i].name,
+                   value->n, value->u.object ? "" : " at NULL");
+    return NULL;
+}
+opd_ints opd_arg_ints(const opd_call *call, int i) {
+    const opd_value *value = opdi_arg_list(call, i, OPD_TAG_INTS);
+    return value ? opd_ints_of(value->u.ints, value->n) : opd_ints_of(NULL, 0);
+}
+opd_floats opd_arg_floats(const opd_call *call, int i) {
+    const opd_value *value = opdi_arg_list(call, i, OPD_TAG_FLOATS);
+    return value ? opd_floats_of(value->u.floats, value->n) : opd_floats_of(NULL, 0);
+}
+opd_tensors opd_arg_tensors(const opd_call *call, int i) {
+    const opd_value *value = opdi_arg_list(call, i, OPD_TAG_TENSORS);
+    return value ? opd_tensors_of(value->u.tensors, value->n) : opd_tensors_of(NULL, 0);
+}
+opd_scalar_type opd_arg_dtype(const opd_call *call, int i, opd_scalar_type if_none) {
+    const opd_value *value = opdi_arg_of(call, i, OPD_TAG_INT);
+    if (!value) { return if_none; }
+    if (value->u.i < 0 || value->u.i > 127 || !opd_dtype_size((opd_scalar_type)value->u.i)) {
+        if (!opd_ok()) { return if_none; }
+        (void)opd_fail(OPD_ERROR_DTYPE, "argument '%s': %lld is no dtype", call->op->schema->args[i].name,
+                       (long long)value->u.i);
+        if (call->op->schema->args[i].keyword_only) { (void)opdi_fail_overload(call->op, call->args, i + 1); }
+        return if_none;
+    }
+    const opd_scalar_type dtype = (opd_scalar_type)value->u.i;
+    return OPDI_UNLIKELY(opdi_is_stored_dtype((int)dtype)) && opdi_stored_dtype_check(call, dtype) ? if_none : dtype;
+}
+opd_device opd_arg_device(const opd_call *call, int i, opd_device if_none) {
+    const opd_value *value = opdi_arg_of(call, i, OPD_TAG_DEVICE);
+    return value ? value->u.device : if_none;
+}
+
+//== results ===========================================================================================================
+
+OPDI_COLD_BEGIN
+/* Frees the block in which a list, string or complex result travels (its header is in front of what the value points
+   to), and drops the tensors in it. */
+static void opdi_ret_block_free(opd_value *value) {
+    if (value->tag == OPD_TAG_TENSORS) {
+        for (int32_t i = 0; i < value->n; i++) {
+            if (value->u.tensors[i]) { opdi_drop(value->u.tensors[i]); }
+        }
+    }
+    opdi_block *block = (opdi_block *)(uintptr_t)value->u.object - 1;
+    opdi_free(block, block->bytes);
+}
+
+/* Returns the bytes that a copy of what value points to takes, contents of lists included; -1 when tensors are inside,
+   or it is nested too deep. */
+static int64_t opdi_value_bytes(const opd_value *value, int depth) {
+    const int64_t count = value->n;
+    int64_t sum = count * (int64_t)sizeof(opd_value), one;
+    switch (value->tag) {
+    case OPD_TAG_STR: return (int64_t)((strlen(value->u.s) + 8) & ~(size_t)7);
+    case OPD_TAG_COMPLEX: return 2 * (int64_t)sizeof(double);
+    case OPD_TAG_INTS: case OPD_TAG_FLOATS: return count < 0 ? -1 : count * 8;
+    case OPD_TAG_BOOLS: return count < 0 ? -1 : (count + 7) & ~(int64_t)7;
+    case OPD_TAG_TENSOR: case OPD_TAG_TENSORS: return -1;
+    case OPD_TAG_LIST:
+        if (count < 0 || depth > 32) { return -1; }
+        for (int32_t k = 0; k < value->n; k++) {
+            if ((one = opdi_value_bytes(&value->u.list[k], depth + 1)) < 0) { return -1; }
+            sum += one;
+        }
+        return sum;
+    default: return 0;
+    }
+}
+
+/* Copies what value points to to `at` and points value there; returns the end of the copy. */
+static char *opdi_value_copy(opd_value *value, char *at) {
+    size_t bytes = (size_t)(value->tag == OPD_TAG_LIST ? value->n * (int64_t)sizeof(opd_value) : opdi_value_bytes(value,
+        0));
+    size_t given = value->tag == OPD_TAG_STR ? strlen(value->u.s) + 1 : value->tag == OPD_TAG_BOOLS ? (size_t)value->n
+        : bytes;
+    char *end = at + bytes;
+    if (bytes == 0) { return at; }
+    memcpy(at, value->u.object, given);
+    value->u.object = at;
+    for (int32_t k = 0; value->tag == OPD_TAG_LIST && k < value->n; k++) {
+        end = opdi_value_copy((opd_value *)(void *)at + k, end);
+    }
+    return end;
+}
+
+/* Gives the block of a result, and the tensors in it, to the innermost scope.  The caller has reserved room for
+   the block alone. */
+static int opdi_ret_block_own(opdi_thread *thread, opd_value *value) {
+    opdi_block *block = (opdi_block *)(uintptr_t)value->u.object - 1;
+    if (value->tag == OPD_TAG_TENSORS) {
+        if (opdi_scope_reserve(thread, (int64_t)value->n + OPDI_MAX_RETURNS)) {
+            opdi_ret_block_free(value);
+            *value = opd_value_none();
+            return -1;
+        }
+        for (int32_t i = 0; i < value->n; i++) {
+            if (value->u.tensors[i]) { opdi_push(thread, value->u.tensors[i]); }
+        }
+    }
+    thread->handles[thread->top++] = (uintptr_t)block | OPDI_HANDLE_BLOCK;
+    return 0;
+}
+
+/* Returns the index of the next result, or -1 with an error when all are there. */
+static int opdi_next_result(opd_call *call) {
+    if (call->cursor >= call->op->nrets) {
+        return opd_fail(OPD_ERROR_KERNEL, "the kernel returns more than the %d result(s) of the schema",
+                        call->op->nrets);
+    }
+    return call->cursor++;
+}
+
+static int opdi_return_error(const opd_call *call, int i, const char *kind) {
+    char type[256];
+    (void)opdi_type_print(call->op->schema->returns[i].type, type, sizeof type);
+    return opd_fail(OPD_ERROR_KERNEL, "the kernel returns %s%s as result %d, which the schema says is a %s",
+                    strcmp(kind, "NULL") == 0 ? "" : "a ", kind, i, type);
+}
+
+/* Lets go of what result i has already. */
+static void opdi_result_undo(opd_call *call, int i) {
+    const uint32_t bit = 1u << (i & 31);
+    if (call->owned & bit) { opdi_drop(call->rets[i].u.t); }
+    call->owned &= ~bit;
+    call->filled &= ~bit;
+}
+/* Handles what opd_return_tensor leaves aside: mistakes, and a result that opd_result has made already. */
+OPDI_NOINLINE static int opdi_return_other(opd_call *call, opd_tensor *tensor) {
+    const opd_op *op = call->op;
+    int i = call->cursor;
+    if (call->th->error != OPD_OK) { return -1; }
+    if (i >= op->nrets) { return opdi_next_result(call); }
+    if (!tensor) { return opd_fail(OPD_ERROR_KERNEL, "the kernel returns NULL as result %d without an error", i); }
+    if (!(op->tensor_rets >> i & 1)) { return opdi_return_error(call, i, "Tensor"); }
+    if (call->rets[i].u.t == tensor) {
+        call->cursor = i + 1;
+        return 0;
+    }
+    opdi_result_undo(call, i);
+    return opd_return_tensor(call, tensor);
+}
+OPDI_COLD_END
+
+/* Returns tensor as the kernel's next result, which the call keeps unless it is the argument that this result is by the
+   schema; what is not so simple is opdi_return_other's.  Returns 0, or -1 with an error. */
+int opd_return_tensor(opd_call *call, opd_tensor *tensor) {
+    const opd_op *op = call->op;
+    const int i = call->cursor;
+    const uint32_t bit = 1u << (i & 31);
+    if (OPDI_UNLIKELY(i >= op->nrets || !tensor || !(op->tensor_rets >> i & 1) || (call->filled & bit))) {
+        return opdi_return_other(call, tensor);
+    }
+    int alias = op->ret_alias[i];
+    /* else it stays its owner's */
+    if (alias < 0 || call->args[alias].u.t != tensor) {
+        opdi_retain(tensor);
+        call->owned |= bit;
+    }
+    call->cursor = i + 1;
+    call->rets[i].tag = OPD_TAG_TENSOR;
+    call->rets[i].n = 0;
+    call->rets[i].u.t = tensor;
+    call->filled |= bit;
+    return 0;
+}
+
+/* Returns room for `bytes` behind the header of a new block for a result, or NULL. */
+static void *opdi_ret_block(size_t bytes) {
+    opdi_block *block = (opdi_block *)opdi_alloc(bytes + sizeof *block);
+    if (!block) { return NULL; }
+    block->bytes = bytes + sizeof *block;
+    return block + 1;
+}
+
+/* Copies the list into a block and retains its tensors: the block is owned by the call until the caller's
+   scope takes it. */
+int opd_return_tensors(opd_call *call, opd_tensor *const *list, int64_t count) {
+    int i;
+    if (call->th->error != OPD_OK || (i = opdi_next_result(call)) < 0) { return -1; }
+    const opdi_type *type = opdi_strip_optional(call->op->schema->returns[i].type);
+    if (type->kind != OPDI_TYPE_LIST || opdi_strip_optional(type->elems[0])->kind != OPDI_TYPE_TENSOR) {
+        return opdi_return_error(call, i, "Tensor[]");
+    }
+    if (count < 0 || count > INT32_MAX || (count && !list)) {
+        return opd_fail(OPD_ERROR_KERNEL, "the kernel returns a list of %lld tensors%s", (long long)count,
+                        list ? "" : " at NULL");
+    }
+    opd_tensor **copy = (opd_tensor **)opdi_ret_block((size_t)count * sizeof *copy);
+    if (!copy) { return -1; }
+    for (int64_t k = 0; k < count; k++) {
+        copy[k] = list[k];
+        if (copy[k]) { opdi_retain(copy[k]); }
+    }
+    call->rets[i] = opd_value_tensors(copy, count);
+    call->filled |= 1u << i;
+    call->owned |= 1u << i;
+    return 0;
+}
+
+/* Copies what a value points to into a block and points the value there; -1 with an error. */
+static int opdi_ret_copy(opd_value *value) {
+    int64_t bytes = opdi_value_bytes(value, 0);
+    if (bytes < 0) {
+        return opd_fail(OPD_ERROR_KERNEL, "the kernel returns a list of %d elements that cannot be copied (tensors in "
+                        "nested lists are not supported)", value->n);
+    }
+    void *memory = opdi_ret_block((size_t)bytes);
+    if (!memory) { return -1; }
+    (void)opdi_value_copy(value, (char *)memory);
+    value->u.object = memory;
+    return 0;
+}
+
+/* Converts the value to the type of the next result; strings, lists and complex numbers are copied. */
+int opd_return_value(opd_call *call, opd_value value) {
+    opd_value bound = value;
+    int i;
+    if (value.tag == OPD_TAG_TENSOR) { return opd_return_tensor(call, value.u.t); }
+    if (value.tag == OPD_TAG_TENSORS) { return opd_return_tensors(call, value.u.tensors, value.n); }
+    if (call->th->error != OPD_OK || (i = opdi_next_result(call)) < 0) { return -1; }
+    const opdi_type *type = call->op->schema->returns[i].type;
+    /* an undefined tensor */
+    int rc = value.tag == OPD_TAG_NONE && opdi_strip_optional(type)->kind == OPDI_TYPE_TENSOR ? 0 :
+             opdi_strip_optional(type)->kind == OPDI_TYPE_TENSOR ? 1 : opdi_bind_value(type, &value, &bound);
+    if (rc) {
+        const bool is_null = value.tag == OPD_TAG_NONE || (value.tag == OPD_TAG_TENSOR && !value.u.t);
+        return rc > 0 ? opdi_return_error(call, i, is_null ? "NULL" : opdi_value_kind(&value)) : -1;
+    }
+    value = bound;
+    if (value.tag == OPD_TAG_STR || value.tag == OPD_TAG_COMPLEX || opdi_is_list(&value)) {
+        if (opdi_ret_copy(&value)) { return -1; }
+        call->owned |= 1u << i;
+    } else if (value.tag == OPD_TAG_NONE) { opdi_result_undo(call, i); }  /* opd_result may have made a tensor */
+    call->rets[i] = value;
+    call->filled |= 1u << i;
+    return 0;
+}
+OPDI_SHARED int opdi_return_given(opd_call *call, int arg) {
+    const opd_value value = call->args[arg];
+    size_t bytes = (size_t)value.n * sizeof(opd_value);
+    if (value.tag != OPD_TAG_LIST) { return opd_return_value(call, value); }
+    for (int32_t k = 0; k < value.n; k++) { bytes += (size_t)value.u.list[k].n * sizeof(opd_tensor *); }
+    const int i = call->th->error != OPD_OK ? -1 : opdi_next_result(call);
+    opd_value *const copy = i < 0 ? NULL : (opd_value *)opdi_ret_block(bytes);
+    if (!copy) { return -1; }
+    opd_tensor **at = (opd_tensor **)(void *)(copy + value.n);
+    for (int32_t k = 0; k < value.n; k++) {
+        const int32_t count = value.u.list[k].n;
+        if (count) { memcpy(at, value.u.list[k].u.tensors, (size_t)count * sizeof *at); }
+        copy[k] = opd_value_tensors(at, count);
+        at += count;
+    }
+    call->rets[i] = opd_value_list(copy, value.n);
+    call->filled |= 1u << i;
+    call->owned |= 1u << i;
+    return 0;
+}
+#endif
+

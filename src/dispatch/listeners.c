@@ -1,0 +1,644 @@
+//== listeners =========================================================================================================
+
+struct opd_listener {
+    opd_listener_fn defined, undefined;
+    void *user;
+    opd_listener *next;
+};
+
+opd_listener *opd_listener_add(opd_listener_fn defined, opd_listener_fn undefined, void *user) {
+    opd_listener *listener, **end = &opdi_registry.listeners;
+    opdi_started();
+    opdi_builtins_make(NULL);
+    if (!opd_ok() || !(listener = (opd_listener *)opdi_alloc(sizeof *listener))) { return NULL; }
+    listener->defined = defined;
+    listener->undefined = undefined;
+    listener->user = user;
+    listener->next = NULL;
+    opdi_lock(&opdi_registry.lock);
+    for (opd_op *op = opdi_registry.first_defined; op && defined; op = op->next_defined) { defined(user, op); }
+    while (*end) { end = &(*end)->next; }
+    *end = listener;
+    opdi_unlock(&opdi_registry.lock);
+    return listener;
+}
+
+void opd_listener_remove(opd_listener *listener) {
+    opd_listener **listeners = &opdi_registry.listeners;
+    opdi_lock(&opdi_registry.lock);
+    while (*listeners && *listeners != listener) { listeners = &(*listeners)->next; }
+    opd_listener *found = *listeners;
+    if (found) { *listeners = found->next; }
+    opdi_unlock(&opdi_registry.lock);
+    opdi_free(found, sizeof *found);
+}
+
+static void opdi_tell(opd_op *op, bool defined) {
+    for (const opd_listener *listener = opdi_registry.listeners; listener; listener = listener->next) {
+        const opd_listener_fn fn = defined ? listener->defined : listener->undefined;
+        if (fn) { fn(listener->user, op); }
+    }
+}
+
+/* Runs of registration, under the lock. */
+
+/* Forgets the C signature of an operator that has neither a definition nor kernels any more. */
+static void opdi_forget_signature(opd_op *op) {
+    if (!op->definition && !op->kernels) { op->signature[0] = 0; }
+}
+/* Returns the newest kernel that is made of a C function, or NULL. */
+static const opdi_kernel *opdi_typed_kernel(const opd_op *op) {
+    const opdi_kernel *kernel = op->kernels;
+    while (kernel && !kernel->typed) { kernel = kernel->next; }
+    return kernel;
+}
+static opdi_origin opdi_typed_place(const opd_op *op) {
+    const opdi_origin gone = {"a C function that is registered no more", 0};
+    const opdi_kernel *kernel = opdi_typed_kernel(op);
+    return kernel ? kernel->place : gone;
+}
+
+/* Undoes definition registration of an operator.  With the last one the operator is not defined any more: its table,
+   card and name are withdrawn.  Under the lock. */
+static void opdi_undefine(opd_op *op, opdi_registration *registration) {
+    opdi_registration **registrations = &op->definition;
+    if (*registrations == registration && !registration->newer) { opdi_tell(op, false); }
+    while (*registrations != registration) { registrations = &(*registrations)->newer; }
+    OPDI_PUBLISH(registrations, registration->newer);
+    if (op->definition) { return; }
+    OPDI_STORE(&op->unloaded, (int8_t)(opdi_registry.unloading == registration->lib));
+    OPDI_PUBLISH(&opdi_name_of(op->name)->defined, (opd_op *)NULL);
+    opdi_table_retire(op);
+    if (op->prev_defined) { op->prev_defined->next_defined = op->next_defined; }
+    else { opdi_registry.first_defined = op->next_defined; }
+    if (op->next_defined) { op->next_defined->prev_defined = op->prev_defined; }
+    else { opdi_registry.last_defined = op->prev_defined; }
+    op->next_defined = op->prev_defined = NULL;
+    op->undefined = opdi_epoch;
+    OPDI_PUBLISH(&op->card, (opdi_card *)NULL);
+    OPDI_PUBLISH(&opdi_epoch, opdi_epoch + 1);
+    opdi_forget_signature(op);
+    opdi_overloads_changed(op);
+}
+
+/* Takes a kernel out of its operator's list and the table out of use.  Under the lock. */
+static void opdi_kernel_remove(opd_op *op, opdi_kernel *kernel) {
+    opdi_kernel **kernels = &op->kernels;
+    while (*kernels && *kernels != kernel) { kernels = &(*kernels)->next; }
+    if (*kernels) { OPDI_PUBLISH(kernels, kernel->next); }
+    opdi_forget_signature(op);
+    opdi_table_retire(op);
+}
+
+/* Frees the schema of an operator that is not defined any more, if no call can be inside that began at `stamp` or
+   before.  The schema stays if the operator has cards: nodes of a tape know these.  Under the lock. */
+static void opdi_schema_let_go(opd_op *op, uint64_t stamp) {
+    if (op->definition || op->undefined > stamp || op->cards || op->bare) { return; }
+    opd_schema_free(op->schema);
+    op->schema = NULL;
+    op->accepts = NULL;
+    op->ret_alias = opdi_no_aliases;
+}
+static void opdi_definition_give_back(opdi_gone *gone) {
+    opdi_registration *registration = (opdi_registration *)(void *)gone;
+    opdi_lock(&opdi_registry.lock);
+    opdi_schema_let_go(registration->op, gone->stamp);
+    opdi_unlock(&opdi_registry.lock);
+    opdi_registration_free(registration);
+}
+
+/* Undoes what a library did until only `keep` is left. */
+OPDI_SHARED void opdi_library_undo(opd_library *lib, const opdi_registration *keep) {
+    opdi_lock(&opdi_registry.lock);
+    while (lib->registrations && lib->registrations != keep) {
+        opdi_registration *registration = lib->registrations;
+        lib->registrations = registration->next;
+        OPDI_PREFETCH(registration->next);
+        if (registration->kind == 0) { opdi_undefine(registration->op, registration); }
+        else if (registration->kind == 1) { opdi_kernel_remove(registration->op, registration->kernel); }
+        else if (registration->kind == 2) {
+            opdi_registry.fallbacks[registration->key] = registration->kernel->next;
+            opdi_tables_retire_all();
+        }
+        opdi_gone_add(&registration->gone, registration->kind == 0 ? opdi_definition_give_back : opdi_kernel_give_back);
+    }
+    opdi_unlock(&opdi_registry.lock);
+    opdi_gone_give_back();
+}
+
+/* Takes away what lib has registered and frees it; fails inside its own block, does nothing if it is closed already. */
+void opd_library_close(opd_library *lib) {
+    opd_library **libs;
+    bool in_block = false;
+    if (!lib) { return; }
+    opdi_lock(&opdi_registry.lock);
+    for (libs = &opdi_registry.libraries; *libs && *libs != lib; libs = &(*libs)->next) { }
+    if (*libs) {
+        in_block = lib->in_block;
+        if (!in_block) { *libs = lib->next; }
+    } else {
+        lib = NULL;                               /* closed already */
+    }
+    opdi_unlock(&opdi_registry.lock);
+    if (!lib) { return; }
+    if (in_block) {
+        (void)opd_fail(OPD_ERROR_REGISTER, "opd_library_close inside the block of the library");
+        return;
+    }
+    opdi_library_undo(lib, NULL);
+    opdi_free(lib, sizeof *lib);
+}
+
+static const opdi_type *opdi_strip_optional(const opdi_type *type) {
+    return type->kind == OPDI_TYPE_OPTIONAL ? type->elems[0] : type;
+}
+
+/* True for types that take every value, "Any" and type variables.  Tensors given for them take no part in dispatch. */
+static bool opdi_takes_all(const opdi_type *type) { return opdi_type_is_any(type) || type->kind == OPDI_TYPE_VAR; }
+
+/* Returns the tags of values that bind to a type without conversion, a bit for each. */
+static uint16_t opdi_accepts(const opdi_type *type) {
+    const opdi_type *plain = opdi_strip_optional(type);
+    const opdi_type *element = plain->kind == OPDI_TYPE_LIST ? plain->elems[0] : NULL;
+    unsigned none = type->kind == OPDI_TYPE_OPTIONAL ? 1u << OPD_TAG_NONE : 0,
+        number = 1u << OPD_TAG_INT | 1u << OPD_TAG_FLOAT;
+    if (element && opdi_strip_optional(element)->kind == OPDI_TYPE_TENSOR) { element = opdi_strip_optional(element); }
+    switch (element ? element->kind : plain->kind) {
+    case OPDI_TYPE_TENSOR: return (uint16_t)(none | 1u << (element ? OPD_TAG_TENSORS : OPD_TAG_TENSOR));
+    case OPDI_TYPE_INT: return (uint16_t)(none | 1u << (element ? OPD_TAG_INTS : OPD_TAG_INT));
+    case OPDI_TYPE_FLOAT: return (uint16_t)(none | 1u << (element ? OPD_TAG_FLOATS : OPD_TAG_FLOAT));
+    case OPDI_TYPE_BOOL: return (uint16_t)(none | 1u << (element ? OPD_TAG_BOOLS : OPD_TAG_BOOL));
+    case OPDI_TYPE_NUMBER:
+        return (uint16_t)(none | (element ? 0 : number | 1u << OPD_TAG_BOOL | 1u << OPD_TAG_COMPLEX));
+    /* elements of lists of strings are looked at */
+    case OPDI_TYPE_STR: return (uint16_t)(none | (element ? 0 : 1u << OPD_TAG_STR));
+    case OPDI_TYPE_DEVICE: return (uint16_t)(none | (element ? 0 : 1u << OPD_TAG_DEVICE));
+    case OPDI_TYPE_GENERATOR: return (uint16_t)(1u << OPD_TAG_NONE | 1u << OPD_TAG_OBJECT);
+    default: return (uint16_t)none;
+    }
+}
+
+/* Returns the index of the written argument that result i is, or -1. */
+static int opdi_ret_alias(const opd_schema *schema, int i) {
+    const opdi_alias *ra = schema->returns[i].type->alias;
+    int found = -1;
+    for (int j = 0; ra && ra->write && j < schema->nargs; j++) {
+        const opdi_type *type = schema->args[j].type;
+        const opdi_alias *alias = type->alias ? type->alias : type->kind == OPDI_TYPE_OPTIONAL ? type->elems[0]->alias
+            : NULL;
+        if (alias && alias->write && alias->nbefore && ra->nbefore && strcmp(alias->before[0], ra->before[0]) == 0) {
+            found = j;
+        }
+    }
+    return found;
+}
+
+/* Works out for each argument which tags bind as they are, and for each result which argument it is;
+   -1 without memory. */
+static int opdi_schema_accepts(opd_schema *schema) {
+    uint16_t *accepts = (uint16_t *)opdi_arena_alloc(&schema->arena, ((size_t)schema->nargs + 1) * sizeof *accepts);
+    int8_t *ret_alias = (int8_t *)opdi_arena_alloc(&schema->arena, OPDI_MAX_RETURNS);
+    if (!accepts || !ret_alias) { return -1; }
+    for (int i = 0; i < schema->nargs; i++) { accepts[i] = opdi_accepts(schema->args[i].type); }
+    for (int i = 0; i < OPDI_MAX_RETURNS; i++) {
+        ret_alias[i] = (int8_t)(i < schema->nreturns ? opdi_ret_alias(schema, i) : -1);
+    }
+    schema->accepts = accepts;
+    schema->ret_alias = ret_alias;
+    return 0;
+}
+
+/* Copies from the schema into the operator what the call path reads. */
+static void opdi_op_describe(opd_op *op) {
+    const opd_schema *schema = op->schema;
+    int i;
+    op->accepts = schema->accepts;
+    op->ret_alias = schema->ret_alias;
+    op->nargs = schema->nargs;
+    OPDI_STORE(&op->nrets, schema->nreturns);     /* calls that failed meanwhile read it */
+    op->all_rets = (1u << op->nrets) - 1;
+    op->required = 0;
+    op->tensor_args = op->list_args = op->written_args = 0;
+    op->any_args = false;
+    for (i = 0; i < schema->nargs; i++) {
+        op->any_args |= opdi_takes_all(opdi_strip_optional(schema->args[i].type));
+        if (!schema->args[i].has_default) { op->required = i + 1; }
+        if (schema->args[i].tag == OPD_TAG_TENSOR) { op->tensor_args |= (uint64_t)1 << i; }
+        if (schema->args[i].tag == OPD_TAG_TENSORS) { op->list_args |= (uint64_t)1 << i; }
+        if (schema->args[i].written) { op->written_args |= (uint64_t)1 << i; }
+    }
+    op->ntensors = opdi_popcount(op->tensor_args);
+    op->direct = op->list_args ? -1 : op->nargs;
+    for (i = 0, op->tensor_rets = 0; i < schema->nreturns; i++) {
+        const bool tensor = opdi_strip_optional(schema->returns[i].type)->kind == OPDI_TYPE_TENSOR;
+        op->tensor_rets |= (uint32_t)tensor << i;
+    }
+}
+
+/* Writes the qualified name to `out`: puts the library's namespace in front, or checks the one that is there.  `what`
+   names the kind of text in errors. */
+static int opdi_qualify(const opd_library *lib, const char *name, const char *what, char *out, size_t cap) {
+    const char *colons = strstr(name, "::");
+    size_t length = colons ? (size_t)(colons - name) : 0;
+    if (!colons && strcmp(lib->ns, "_") == 0) {
+        return opd_fail(OPD_ERROR_REGISTER,
+                        "%s '%s' must be qualified with a namespace in an OPD_LIBRARY_IMPL block of namespace _", what,
+                        name);
+    }
+    if (colons && strcmp(lib->ns, "_") != 0 && (strlen(lib->ns) != length || strncmp(name, lib->ns, length) != 0)) {
+        return opd_fail(OPD_ERROR_REGISTER, "Explicitly provided namespace (%.*s) in %s does not match namespace of "
+                        "enclosing %s block (%s). Move this definition to the (unique) OPD_LIBRARY block corresponding "
+                        "to this namespace (and consider deleting the namespace from your %s.)", (int)length, name,
+                        what, opdi_kind_names[lib->kind], lib->ns, what);
+    }
+    if (snprintf(out, cap, "%s%s%s", colons ? "" : lib->ns, colons ? "" : "::", name) >= (int)cap) {
+        return opd_fail(OPD_ERROR_REGISTER, "the name '%.60s...' is too long", name);
+    }
+    return 0;
+}
+
+/* Makes a registration, with a kernel behind it unless it is a definition (kind 0); NULL without memory. */
+static opdi_registration *opdi_registration_new(opd_library *lib, int kind, opd_key key, opd_kernel fn) {
+    const size_t count = sizeof(opdi_registration) + (kind ? sizeof(opdi_kernel) : 0);
+    opdi_registration *registration = (opdi_registration *)opdi_alloc(count);
+    if (!registration) { return NULL; }
+    memset(registration, 0, count);
+    registration->kind = kind;
+    registration->key = key;
+    registration->lib = lib;
+    registration->place = lib->place;
+    if (kind == 0) { return registration; }
+    registration->kernel = (opdi_kernel *)(void *)(registration + 1);
+    registration->kernel->fn = fn;
+    registration->kernel->key = key;
+    registration->kernel->place = lib->place;
+    if (fn) { registration->kernel->plugin = opdi_plugin_hold((uintptr_t)fn); }
+    return registration;
+}
+static void opdi_registration_add(opd_library *lib, opdi_registration *registration) {
+    registration->next = lib->registrations;
+    lib->registrations = registration;
+}
+
+static bool opdi_schema_says_same(const opd_schema *schema, const opd_schema *other) {
+    char text[2][1600];
+    size_t count = opd_schema_print(schema, text[0], sizeof text[0]),
+        m = opd_schema_print(other, text[1], sizeof text[1]);
+    return count == m && count < sizeof text[0] && strcmp(text[0], text[1]) == 0;
+}
+
+/* Gives an undefined operator its schema.  0: the schema is taken.  1: a call may still be inside that knows the
+   operator's earlier, different schema; the lock was given up for a moment, try again.  -1 with an error: waiting is of
+   no use, or was long enough (such a call may wait for this thread). */
+static int opdi_schema_set(opd_op *op, opd_schema *schema, int *patience) {
+    const bool same = op->schema && opdi_schema_says_same(op->schema, schema);
+    const uint64_t inside = opdi_self()->inside, oldest = op->schema && !same ? opdi_oldest_call() : UINT64_MAX;
+    if (op->undefined >= oldest && (oldest == 0 || (inside && inside <= op->undefined) || --*patience < 0)) {
+        return opd_fail(OPD_ERROR_REGISTER, "%s was defined with another schema and is defined anew while a call that "
+                        "may know the old one is running", op->name);
+    }
+    if (op->undefined >= oldest) {
+        opdi_unlock(&opdi_registry.lock);
+#if !defined(OPD_NO_THREADS)
+        (void)sched_yield();
+#endif
+        opdi_lock(&opdi_registry.lock);
+        return 1;
+    }
+    opd_schema_free(same ? schema : op->schema);
+    if (!same) {
+        op->schema = schema;
+        opdi_op_describe(op);
+    }
+    return 0;
+}
+
+/* "(Tensor _0, int _1) -> Tensor _0": what a C signature says, in the words of schemas; returns buf. */
+static const char *opdi_inferred_print(const char *signature, char *buf, size_t cap) {
+    (void)snprintf(buf, cap, "(");
+    for (int i = 1; signature[0] && signature[i]; i++) {
+        size_t length = strlen(buf);
+        (void)snprintf(buf + length, cap - length, "%s%s _%d", i > 1 ? ", " : "", opdi_signature_word(signature[i]),
+                       i - 1);
+    }
+    size_t length = strlen(buf);
+    if (signature[0] == 'v' || !signature[0]) { (void)snprintf(buf + length, cap - length, ") -> ()"); }
+    else { (void)snprintf(buf + length, cap - length, ") -> %s _0", opdi_signature_word(signature[0])); }
+    return buf;
+}
+
+static int opdi_typed_error(const opd_op *op, const char *signature, opdi_origin place, const opd_schema *schema,
+                            opdi_origin declared, const char *format, ...) OPD_PRINTF_LIKE(6, 7);
+/* Fails because a kernel made of a C function does not fit the schema; says both schemas, their places and why. */
+static int opdi_typed_error(const opd_op *op, const char *signature, opdi_origin place, const opd_schema *schema,
+                            opdi_origin declared, const char *format, ...) {
+    char text[2][512], places[2][200], why[200];
+    va_list ap;
+    va_start(ap, format);
+    vsnprintf(why, sizeof why, format, ap);
+    va_end(ap);
+    (void)opd_schema_print(schema, text[0], sizeof text[0]);
+    return opd_fail(OPD_ERROR_REGISTER, "Inferred operator schema for a C kernel function doesn't match the expected "
+                    "function schema.\n  operator: %s\n  expected schema: %s\n    %s\n  inferred schema: %s\n    %s\n"
+                    "  reason: %s", op->name, text[0], opdi_place_text(declared, places[0], sizeof places[0]),
+                    opdi_inferred_print(signature, text[1], sizeof text[1]),
+                    opdi_place_text(place, places[1], sizeof places[1]), why);
+}
+
+/* Checks the C signature of a kernel against those registered before it, and against the schema unless that is NULL. */
+static int opdi_check_typed(const opd_op *op, const char *signature, opdi_origin place, const opd_schema *schema,
+                            opdi_origin declared) {
+    const int nargs = (int)strlen(signature) - 1, nrets = signature[0] != 'v';
+    char text[2][512], places[2][200];
+    if (op->signature[0] && strcmp(op->signature, signature) != 0) {
+        return opd_fail(OPD_ERROR_REGISTER, "Mismatch in kernel C signatures\n  operator: %s\n  kernel 1: %s\n    %s\n"
+                        "  kernel 2: %s\n    %s", op->name,
+                        opdi_inferred_print(op->signature, text[0], sizeof text[0]),
+                        opdi_place_text(opdi_typed_place(op), places[0], sizeof places[0]),
+                        opdi_inferred_print(signature, text[1], sizeof text[1]),
+                        opdi_place_text(place, places[1], sizeof places[1]));
+    }
+    if (!schema) { return 0; }
+    if (nargs != schema->nargs) {
+        return opdi_typed_error(op, signature, place, schema, declared,
+                                "The number of arguments is different. %d vs %d.", schema->nargs, nargs);
+    }
+    if (nrets != schema->nreturns) {
+        return opdi_typed_error(op, signature, place, schema, declared, "The number of returns is different. %d vs %d.",
+                                schema->nreturns, nrets);
+    }
+    for (int i = 0; i < nargs + nrets; i++) {
+        const bool ret = i == nargs;
+        const opdi_type *type = ret ? schema->returns[0].type : schema->args[i].type;
+        const char letter = signature[ret ? 0 : i + 1];
+        if (opdi_signature_type(type, letter)) { continue; }
+        return opdi_typed_error(op, signature, place, schema, declared, "Type mismatch in %s %d: %s vs %s.",
+                                ret ? "return" : "argument", ret ? 1 : i + 1,
+                                opdi_type_print(type, text[0], sizeof text[0]), opdi_signature_word(letter));
+    }
+    return 0;
+}
+
+/* Enters the first definition of an operator whose schema is set: publishes it and tells listeners.  Under the lock. */
+static void opdi_definition_add(opd_op *op, opdi_registration *registration) {
+    registration->op = op;
+    op->prev_defined = opdi_registry.last_defined;
+    if (op->prev_defined) { op->prev_defined->next_defined = op; }
+    else { opdi_registry.first_defined = op; }
+    opdi_registry.last_defined = op;
+    opdi_registration_add(registration->lib, registration);
+    op->rank = ++opdi_registry.ranks;
+    OPDI_PUBLISH(&op->definition, registration);
+    OPDI_PUBLISH(&opdi_name_of(op->name)->defined, op);
+    opdi_overloads_changed(op);
+    opdi_tell(op, true);
+}
+
+/* Enters a second definition if that is allowed and says the same, otherwise fails.  Does not take the schema. */
+static int opdi_definition_again(opd_op *op, opdi_registration *registration, const opd_schema *schema, bool allowed) {
+    char text[512], places[2][300];
+    opdi_registration *last = op->definition;
+    if (allowed && last->alias == registration->alias && opdi_schema_says_same(op->schema, schema)) {
+        while (last->newer) { last = last->newer; }
+        last->newer = registration;
+        registration->op = op;
+        opdi_registration_add(registration->lib, registration);
+        return 0;
+    }
+    (void)opd_schema_print(schema, text, sizeof text);
+    return opd_fail(OPD_ERROR_REGISTER, "Tried to register an operator (%s) with the same name and overload name "
+                    "multiple times. Each overload's schema should only be registered with a single call to opd_def(). "
+                    "Duplicate registration: %s. Original registration: %s", text,
+                    opdi_place_text(registration->place, places[0], sizeof places[0]),
+                    opdi_place_text(last->place, places[1], sizeof places[1]));
+}
+
+/* Defines an operator by a parsed schema, which is taken also on failure.  NULL with an error. */
+static opd_op *opdi_def_schema(opd_library *lib, opd_schema *schema, const opd_def_options *options) {
+    char name[256], local[200];
+    opdi_registration *registration = NULL;
+    opd_op *op = NULL;
+    int rc = 1, patience = 500000;                /* turns: some seconds */
+    snprintf(local, sizeof local, "%s%s%s%s%s", schema->ns, *schema->ns ? "::" : "", schema->name,
+             *schema->overload ? "." : "", schema->overload);
+    if (schema->nreturns > OPDI_MAX_RETURNS || schema->vararg || schema->varret) {
+        (void)opd_fail(OPD_ERROR_REGISTER, "%s: an operator has at most %d results and no \"...\"", local,
+                       OPDI_MAX_RETURNS);
+    } else if (opdi_schema_accepts(schema) == 0 &&
+               opdi_qualify(lib, local, "schema string", name, sizeof name) == 0) {
+        registration = opdi_registration_new(lib, 0, 0, NULL);
+    }
+    if (!registration) {
+        opd_schema_free(schema);
+        return NULL;
+    }
+    registration->tags = options ? options->tags : 0;
+    registration->alias = options ? options->alias : OPD_ALIAS_FROM_SCHEMA;
+    if (lib != opdi_registry.aten) { opdi_builtins_make(name); }
+    opdi_lock(&opdi_registry.lock);
+    op = opdi_entry(name);
+    if (op && !op->definition && opdi_typed_kernel(op)) {
+        rc = opdi_check_typed(op, op->signature, opdi_typed_place(op), schema, registration->place) ? -1 : 1;
+    }
+    while (op && !op->definition && rc > 0) { rc = opdi_schema_set(op, schema, &patience); }
+    if (op && op->definition) {
+        rc = opdi_definition_again(op, registration, schema, options && options->same_again);
+        opd_schema_free(schema);
+    } else if (op && rc == 0) {
+        opdi_definition_add(op, registration);
+    } else {
+        opd_schema_free(schema);
+        rc = -1;
+    }
+    opdi_unlock(&opdi_registry.lock);
+    if (rc == 0) { return op; }
+    opdi_registration_free(registration);
+    return NULL;
+}
+
+/* True if a library is open; otherwise false with an error. (A closed one whose memory is another library's by now
+   cannot be told.) */
+static bool opdi_library_usable(const opd_library *lib, const char *what) {
+    const opd_library *library;
+    if (!opd_ok()) { return false; }
+    opdi_lock(&opdi_registry.lock);
+    for (library = opdi_registry.libraries; library && library != lib; library = library->next) { }
+    opdi_unlock(&opdi_registry.lock);
+    if (!library) {
+        (void)opd_fail(OPD_ERROR_REGISTER, lib ? "%s: the library is closed" : "%s: the library is NULL", what);
+    }
+    return library != NULL;
+}
+
+void opd_library_at(opd_library *lib, const char *file, int line) {
+    if (!opdi_library_usable(lib, "opd_library_at")) { return; }
+    lib->place.file = file ? file : "?";
+    lib->place.line = line;
+}
+
+/* Defines an operator by the text of its schema; NULL with an error that names the library block. */
+static opd_op *opdi_def_text(opd_library *lib, const char *text, const opd_def_options *options) {
+    opd_op *op = NULL;
+    if (!text) {
+        (void)opd_fail(OPD_ERROR_REGISTER, "opd_def: the schema is NULL");
+        (void)opdi_library_error(lib);
+        return NULL;
+    }
+    if (lib->kind == OPD_IMPL) {
+        (void)opd_fail(OPD_ERROR_REGISTER, "opd_def(\"%s\"): Cannot define an operator inside of a %s block. "
+                       "All def()s should be placed in the (unique) OPD_LIBRARY block for their namespace.", text,
+                       opdi_kind_names[lib->kind]);
+    } else if (options && (unsigned)options->alias > OPD_ALIAS_INTERNAL_SPECIAL_CASE) {
+        (void)opd_fail(OPD_ERROR_REGISTER, "opd_def(\"%s\"): %d is no alias kind", text, (int)options->alias);
+    } else {
+        opd_schema *schema = opdi_schema_parse(text, strlen(text), lib->ns, false);
+        if (schema) { op = opdi_def_schema(lib, schema, options); }
+    }
+    if (!op) { (void)opdi_library_error(lib); }
+    return op;
+}
+
+int opd_def_with(opd_library *lib, const char *schema, const opd_def_options *options) {
+    return opdi_library_usable(lib, "opd_def") && opdi_def_text(lib, schema, options) ? 0 : -1;
+}
+
+int opd_def(opd_library *lib, const char *schema) { return opd_def_with(lib, schema, NULL); }
+
+/* Warns, once a process, that a kernel replaces another at the same key; never for Meta, where PyTorch expects it.
+   Must not be called under the lock. */
+static void opdi_warn_override(const opd_op *op, opd_key key, const char *before, const char *now) {
+    if (!*before || key == OPD_KEY_META) { return; }
+    opdi_lock(&opdi_registry.lock);
+    bool warned = opdi_registry.warned_override;
+    opdi_registry.warned_override = true;
+    opdi_unlock(&opdi_registry.lock);
+    if (warned) { return; }
+    opd_warn("Warning only once for all operators, other operators may also be overridden.\n"
+             "  Overriding a previously registered kernel for the same operator and the same dispatch key\n"
+             "  operator: %s\n  dispatch key: %s\n  previous kernel: %s\n       new kernel: %s", op->name,
+             opd_key_name(key), before, now);
+}
+
+/* Adds a kernel to an operator, which may not be defined yet; `signature` is that of its C function, or NULL. 0, or -1
+   with an error, and then `user` stays the caller's. */
+static int opdi_impl_typed(opd_library *lib, const char *name, opd_key key, opd_kernel fn, void *user,
+                           void (*destroy)(void *user), const char *signature) {
+    opdi_registration *registration = opdi_registration_new(lib, 1, key, fn);
+    opdi_kernel *kernel = registration ? registration->kernel : NULL, *other = NULL;
+    opd_op *op = NULL;
+    char before[300], now[300];
+    bool added = false;
+    if (!kernel) { return -1; }
+    kernel->user = user;
+    kernel->destroy = destroy;
+    kernel->typed = signature != NULL;
+    opdi_lock(&opdi_registry.lock);
+    op = opdi_entry(name);
+    if (op && (!signature || opdi_check_typed(op, signature, kernel->place, op->definition ? op->schema : NULL,
+                                              op->definition ? op->definition->place : kernel->place) == 0)) {
+        if (signature) { strcpy(op->signature, signature); }
+        before[0] = 0;
+        if ((other = opdi_direct(op, key)) != NULL) { (void)opdi_place_text(other->place, before, sizeof before); }
+        (void)opdi_place_text(kernel->place, now, sizeof now);
+        kernel->next = op->kernels;
+        OPDI_PUBLISH(&op->kernels, kernel);
+        registration->op = op;
+        opdi_registration_add(lib, registration);
+        opdi_table_retire(op);
+        added = true;
+    }
+    opdi_unlock(&opdi_registry.lock);
+    if (added) {
+        opdi_warn_override(op, key, before, now);
+        return 0;
+    }
+    opdi_registration_free(registration);
+    return -1;
+}
+
+static int opdi_impl_at(opd_library *lib, const char *name, opd_key key, opd_kernel fn, void *user,
+                        void (*destroy)(void *user)) {
+    return opdi_impl_typed(lib, name, key, fn, user, destroy, NULL);
+}
+
+/* Checks name and key of opd_impl, registers built-in operators of that name, and adds the kernel.  Without a key it is
+   composite.  0, or -1 with an error. */
+static int opdi_impl_checked(opd_library *lib, const char *name, const char *key_name, opd_kernel fn, void *user,
+                             void (*destroy)(void *user), const char *signature) {
+    char qualified[256];
+    opd_key key = lib->key;
+    if (!name || !fn) { return opd_fail(OPD_ERROR_REGISTER, "opd_impl: the %s is NULL", name ? "kernel" : "name"); }
+    if (strchr(name, '(')) {
+        return opd_fail(OPD_ERROR_REGISTER,
+                        "opd_impl(\"%s\"): an operator's name was expected, but a function schema was given", name);
+    }
+    if (key_name) {
+        opd_key given = opd_key_parse(key_name);
+        if (given == OPD_KEY_INVALID) { return -1; }
+        if (given == OPD_KEY_UNDEFINED) { given = key; }          /* the catch-all: no key */
+        if (key != OPD_KEY_INVALID && key != given) {
+            return opd_fail(OPD_ERROR_REGISTER, "opd_impl(\"%s\"): Explicitly provided dispatch "
+                            "key (%s) is inconsistent with the dispatch key of the enclosing %s block (%s).", name,
+                            opd_key_name(given), opdi_kind_names[lib->kind], opd_key_name(key));
+        }
+        key = given;
+    }
+    if (key == OPD_KEY_INVALID) { key = OPD_KEY_COMPOSITE_IMPLICIT; }
+    if (opdi_check_name(name) || opdi_qualify(lib, name, "operator name", qualified, sizeof qualified)) { return -1; }
+    opdi_builtins_make(qualified);                /* a built-in operator's own kernels are older */
+    return opd_ok() ? opdi_impl_typed(lib, qualified, key, fn, user, destroy, signature) : -1;
+}
+
+int opd_impl_key(opd_library *lib, const char *name, const char *key, opd_kernel kernel, void *user,
+                 void (*destroy)(void *user)) {
+    if (!opdi_library_usable(lib, "opd_impl")) { return -1; }
+    return opdi_impl_checked(lib, name, key, kernel, user, destroy, NULL) ? opdi_library_error(lib) : 0;
+}
+
+int opd_impl(opd_library *lib, const char *name, opd_kernel kernel) {
+    return opd_impl_key(lib, name, NULL, kernel, NULL, NULL);
+}
+
+/* Registers a part of a card by itself (fake kernel, batching rule, jvp) at its own key, whatever the library's key.
+   `what` names the caller in errors.  0, or -1 with an error. */
+static int opdi_register_part(opd_library *lib, const char *name, opd_key key, opd_kernel fn, const char *what) {
+    char qualified[256], place[200];
+    if (!opdi_library_usable(lib, what)) { return -1; }
+    if (!name || !fn) {
+        return opd_fail(OPD_ERROR_REGISTER, "%s: the %s is NULL", what, name ? "function" : "name");
+    }
+    if (opdi_check_name(name) || opdi_qualify(lib, name, "operator name", qualified, sizeof qualified)) {
+        return opdi_library_error(lib);
+    }
+    opdi_builtins_make(qualified);
+    opdi_lock(&opdi_registry.lock);
+    const opd_op *op = key == OPD_KEY_META ? opdi_lookup(qualified, strlen(qualified)) : NULL;
+    const opdi_kernel *meta = op ? opdi_direct(op, OPD_KEY_META) : NULL;
+    const opdi_kernel *implicit = op ? opdi_direct(op, OPD_KEY_COMPOSITE_IMPLICIT) : NULL;
+    (void)opdi_place_text(meta ? meta->place : implicit ? implicit->place : lib->place, place, sizeof place);
+    opdi_unlock(&opdi_registry.lock);
+    if (meta) {
+        (void)opd_fail(OPD_ERROR_REGISTER, "register_fake(...): the operator %s already has a fake impl, %s. Please "
+                       "either remove that registration or don't call opd_fake_register (opd_impl_key at \"Meta\" "
+                       "replaces it).", qualified, place);
+    } else if (implicit) {
+        (void)opd_fail(OPD_ERROR_REGISTER, "register_fake(...): the operator %s already has an implementation for this "
+                       "device type via a pre-existing registration to CompositeImplicitAutograd, %s. Such operators "
+                       "do not need a fake impl; instead, the operator will decompose into its constituents and those "
+                       "can have fake impls defined on them.", qualified, place);
+    }
+    return opd_ok() && opdi_impl_at(lib, qualified, key, fn, NULL, NULL) == 0 ? 0 : opdi_library_error(lib);
+}
+int opd_fake_register(opd_library *lib, const char *name, opd_kernel fake) {
+    return opdi_register_part(lib, name, OPD_KEY_META, fake, "opd_fake_register");
+}
+int opd_vmap_register(opd_library *lib, const char *name, opd_vmap_rule rule) {
+    return opdi_register_part(lib, name, OPD_KEY_OF(OPD_F_BATCHED), rule, "opd_vmap_register");
+}
+int opd_jvp_register(opd_library *lib, const char *name, opd_jvp_fn jvp) {
+    return opdi_register_part(lib, name, OPDI_KEY_JVP, (opd_kernel)(void (*)(void))jvp, "opd_jvp_register");
+}
+#endif
+
+OPDI_COLD_END
+

@@ -1,0 +1,413 @@
+//== names =============================================================================================================
+
+/* Hash of length bytes, eight at a time: calls by name look up a name each time. */
+static inline uint64_t opdi_hash(const char *text, size_t length) {
+    uint64_t hash = length, word = 0;
+    for (; length >= 8; length -= 8, text += 8) {
+        memcpy(&word, text, 8);
+        hash = (hash ^ word) * 0x9E3779B97F4A7C15u;
+        hash ^= hash >> 32;
+    }
+    for (word = 0; length > 0; length--) { word = word << 8 | (uint8_t)text[length - 1]; }
+    hash = (hash ^ word) * 0x9E3779B97F4A7C15u;
+    return hash ^ hash >> 32;
+}
+
+static inline opdi_name_slot *opdi_names_at(const opdi_names *names, uint64_t i) {
+    return (opdi_name_slot *)(uintptr_t)(names + 1) + (size_t)(i & names->mask);
+}
+
+static inline const char *opdi_name_text(const opdi_op_name *name) { return (const char *)(name + 1); }
+/* Returns the opdi_op_name that stands in front of the text of an operator's name or base name. */
+static inline opdi_op_name *opdi_name_of(const char *text) { return (opdi_op_name *)(uintptr_t)text - 1; }
+
+/* Returns the entry of the length bytes at `name` in table names, or NULL. Safe without the lock, while the thread is
+   inside a call. */
+static inline opdi_op_name *opdi_names_find(const opdi_names *names, const char *name, size_t length) {
+    const uint64_t hash = opdi_hash(name, length);
+    opdi_op_name *found = NULL;
+    if (!names) { return NULL; }
+    for (uint64_t i = hash; (found = OPDI_ACQUIRE(&opdi_names_at(names, i)->name)) != NULL; i++) {
+        if (opdi_names_at(names, i)->hash == hash && found->length == length &&
+            memcmp(opdi_name_text(found), name, length) == 0) {
+            break;
+        }
+    }
+    return found;
+}
+
+/* Looks a name up in the published table, without the lock; returns NULL if it is not known. */
+static inline opdi_op_name *opdi_lookup_name(const char *name, size_t length) {
+    opdi_thread *thread = opdi_self();
+    const uint64_t was = opdi_enter(thread);
+    opdi_op_name *found = opdi_names_find(OPDI_ACQUIRE(&opdi_registry.names), name, length);
+    opdi_leave(thread, was);
+    return found;
+}
+static inline opd_op *opdi_lookup(const char *name, size_t length) {
+    const opdi_op_name *found = opdi_lookup_name(name, length);
+    return found ? OPDI_ACQUIRE(&found->op) : NULL;
+}
+
+OPDI_COLD_BEGIN
+
+#if defined(OPDI_CORE)
+
+/* True for the operators that observers are not told of, as in PyTorch (ATen/core/dispatch/ObservedOperators.cpp). */
+static bool opdi_is_unobserved(const char *base) {
+    static const char *const names[] = {"aten::size", "aten::is_leaf", "aten::output_nr", "aten::_version",
+                                        "aten::is_complex"};
+    size_t i = 0;
+    while (i < sizeof names / sizeof *names && strcmp(names[i], base) != 0) { i++; }
+    return i < sizeof names / sizeof *names;
+}
+
+static const int8_t opdi_no_aliases[OPDI_MAX_RETURNS] = {
+    -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
+
+static size_t opdi_names_bytes(size_t mask) { return sizeof(opdi_names) + (mask + 1) * sizeof(opdi_name_slot); }
+static void opdi_names_give_back(opdi_gone *gone) {
+    opdi_free(gone, opdi_names_bytes(((const opdi_names *)(const void *)gone)->mask));
+}
+static void opdi_names_put(opdi_names *names, opdi_op_name *name, uint64_t hash) {
+    uint64_t i = hash;
+    while (opdi_names_at(names, i)->name) { i++; }
+    names->used++;
+    opdi_names_at(names, i)->hash = hash;
+    OPDI_PUBLISH(&opdi_names_at(names, i)->name, name);
+}
+
+/* Makes room for one more name: a table is doubled when it is half full.  Without memory for that the old one fills up,
+   and when it is full too: -1 with an error.  Under the lock. */
+static int opdi_names_reserve(void) {
+    opdi_names *old = opdi_registry.names;
+    const size_t mask = old ? old->mask * 2 + 1 : 511;
+    if (old && old->used * 2 <= old->mask) { return 0; }
+    int mark = opd_error_mark();
+    opdi_names *names = (opdi_names *)opdi_alloc(opdi_names_bytes(mask));
+    if (!names && (!old || old->used + 1 >= old->mask)) { return -1; }
+    if (!names) {
+        (void)opd_error_rewind(mark);
+        return 0;
+    }
+    memset(names, 0, opdi_names_bytes(mask));
+    names->mask = mask;
+    for (size_t i = 0; old && i <= old->mask; i++) {
+        const opdi_name_slot *slot = opdi_names_at(old, i);
+        if (slot->name) { opdi_names_put(names, slot->name, slot->hash); }
+    }
+    OPDI_PUBLISH(&opdi_registry.names, names);
+    if (old) { opdi_gone_add(&old->gone, opdi_names_give_back); }
+    return 0;
+}
+
+/* Iterates over all operators, defined or not: begin with *i = 0; returns NULL at the end.  Under the lock. */
+static opd_op *opdi_entries(size_t *place) {
+    const opdi_names *names = opdi_registry.names;
+    opd_op *op = NULL;
+    while (names && !op && *place <= names->mask) {
+        const opdi_op_name *name = opdi_names_at(names, (*place)++)->name;
+        op = name ? name->op : NULL;
+    }
+    return op;
+}
+
+/* Returns size zeroed bytes that are never given back, or NULL with an error. */
+static void *opdi_lasting_alloc(opdi_lasting *lasting, size_t size) {
+    const size_t block = 60000;
+    char *at;
+    size = (size + 15) & ~(size_t)15;
+    if (lasting->left < size) {
+        if (!(at = (char *)opdi_alloc(16 + OPDI_MAX(size, block)))) { return NULL; }
+        *(void **)(void *)at = lasting->blocks;   /* one can be found from another */
+        lasting->blocks = at;
+        lasting->at = at + 16;
+        lasting->left = OPDI_MAX(size, block);
+    }
+    at = lasting->at;
+    lasting->at += size;
+    lasting->left -= size;
+    return memset(at, 0, size);
+}
+
+/* Returns the name with these length bytes, made if it is new; NULL without memory.  Under the lock. */
+static opdi_op_name *opdi_name_make(const char *text, size_t length) {
+    opdi_op_name *name = opdi_names_find(opdi_registry.names, text, length);
+    if (name || opdi_names_reserve()) { return name; }
+    name = (opdi_op_name *)opdi_lasting_alloc(&opdi_registry.name_memory, sizeof *name + length + 1);
+    if (!name) { return NULL; }
+    name->length = (uint32_t)length;
+    memcpy(name + 1, text, length);
+    opdi_names_put(opdi_registry.names, name, opdi_hash(text, length));
+    return name;
+}
+
+/* Returns the operator named `text`, made if it is new; NULL without memory.  Entries are never freed, so handles stay
+   valid.  Under the lock. */
+static opd_op *opdi_entry(const char *text) {
+    const size_t n = strlen(text), length = strcspn(text, ".");
+    opdi_op_name *name = opdi_name_make(text, n), *base;
+    opd_op *op;
+    if (!name || name->op) { return name ? name->op : NULL; }
+    if (!(base = opdi_name_make(text, length)) ||
+        !(op = (opd_op *)opdi_lasting_alloc(&opdi_registry.op_memory, sizeof *op))) { return NULL; }
+    op->name = opdi_name_text(name);
+    op->base_name = opdi_name_text(base);
+    op->length = (uint32_t)n;
+    op->base_length = (uint32_t)length;
+    op->ret_alias = opdi_no_aliases;
+    op->unobserved = opdi_is_unobserved(op->base_name);
+    op->wraps_numbers = strncmp(text, "aten::", 6) == 0;
+    op->next_overload = base->newest;
+    base->newest = op;
+    OPDI_PUBLISH(&name->op, op);
+    return op;
+}
+
+/* Notes that the overloads of op's base name have changed, so that lists of them are made anew.  Under the lock. */
+static void opdi_overloads_changed(const opd_op *op) {
+    int32_t *changes = &opdi_name_of(op->base_name)->changes;
+    OPDI_PUBLISH(changes, *changes + 1);
+}
+
+/* Returns a set of bits, one for each letter in text whatever its case: similar names have nearly the same bits. */
+static uint32_t opdi_letters(const char *text) {
+    uint32_t all = 0;
+    for (; *text; text++) { all |= (uint32_t)1 << (*text & 31); }
+    return all;
+}
+
+/* The four names that are nearest to one that was not found; overloads of that very name have distance 0. */
+typedef struct opdi_near { const char *names[4]; int distances[4], count; } opdi_near;
+
+static void opdi_near_add(opdi_near *best, const char *name, int distance) {
+    int i = best->count;
+    if (i == 4 && best->distances[3] <= distance) { return; }
+    if (i < 4) { best->count++; } else { i = 3; }
+    for (; i > 0 && best->distances[i - 1] > distance; i--) {
+        best->names[i] = best->names[i - 1];
+        best->distances[i] = best->distances[i - 1];
+    }
+    best->names[i] = name;
+    best->distances[i] = distance;
+}
+
+static const char *opdi_undefined_why(const opd_op *op);
+/* Fails with "no operator named ...", which names similar operators, or says that nothing is registered in its
+   namespace; returns -1. */
+static int opdi_not_found(const char *name) {
+    const size_t length = strlen(name);
+    const uint32_t letters = opdi_letters(name);
+    const bool bare = !strchr(name, ':');         /* without its namespace */
+    bool known = bare;                            /* something is registered in it */
+    opdi_near best;
+    char near_text[1100], space[8];
+    const char *const macro = opdi_left_out(name);
+    size_t count = 0;
+    int distance, tries = 10000;                  /* a few milliseconds */
+    if (macro) { return opd_fail(OPD_ERROR_NOT_FOUND, "%s is left out: %s was defined", name, macro); }
+    memset(&best, 0, sizeof best);
+    near_text[0] = 0;
+    (void)snprintf(space, sizeof space, "%.*s", (int)OPDI_MIN(strcspn(name, ":"), sizeof space - 1), name);
+    if (bare || opdi_distance(space, "aten", 3) <= 3) { opdi_builtins_make(NULL); }
+    opdi_lock(&opdi_registry.lock);
+    for (opd_op *op = opdi_registry.first_defined; op; op = op->next_defined) {
+        known = known || strncmp(op->name, name, strcspn(name, ":") + 1) == 0;
+        if (op->length + 3 < length) { continue; }
+        if ((op->base_length == length && op->length > length && memcmp(op->name, name, length) == 0) ||
+            (bare && op->base_length > length && op->name[op->base_length - length - 1] == ':' &&
+             memcmp(op->name + op->base_length - length, name, length) == 0)) {
+            opdi_near_add(&best, op->name, 0);
+        } else if (op->length <= length + 3 && tries > 0 && opdi_popcount(opdi_letters(op->name) ^ letters) <= 6) {
+            tries--;
+            if ((distance = opdi_distance(op->name, name, 3)) <= 3) { opdi_near_add(&best, op->name, distance); }
+        }
+    }
+    for (int i = 0; i < best.count && count < sizeof near_text; i++) {
+        count += (size_t)snprintf(near_text + count, sizeof near_text - count, "%s%s", i ? ", " : "; did you mean ",
+                                  best.names[i]);
+    }
+    const opd_op *const gone = bare ? NULL : opdi_lookup(name, length);
+    const bool was_defined = gone && gone->undefined;
+    opdi_unlock(&opdi_registry.lock);
+    if (was_defined) {
+        return opd_fail(OPD_ERROR_NOT_FOUND, "the operator %s is not defined any more: %s%s", name,
+                        opdi_undefined_why(gone), near_text);
+    }
+    if (!known && best.count == 0) {
+        (void)snprintf(near_text, sizeof near_text, "; nothing is registered in '%.*s': is the file with its "
+                       "OPD_LIBRARY linked and used (OPD_USE_LIBRARY), or loaded?",
+                       (int)OPDI_MIN(strcspn(name, ":"), 200), name);
+    }
+    return opd_fail(OPD_ERROR_NOT_FOUND, "no operator named '%s'%s", name, near_text);
+}
+#endif
+
+OPDI_COLD_END
+
+static inline bool opdi_is_defined(const opd_op *op) { return OPDI_ACQUIRE(&op->definition) != NULL; }
+
+/* Returns the operator of a name if it has a definition or kernels, else NULL. */
+static inline opd_op *opdi_lookup_used(const char *name, size_t length) {
+    opd_op *op = opdi_lookup(name, length);
+    return op && (opdi_is_defined(op) || OPDI_ACQUIRE(&op->kernels)) ? op : NULL;
+}
+
+#if defined(OPDI_CORE)
+
+/* Finds an operator that may not be registered yet: waits for a thread that is in the middle of registering it, and
+   registers the built-in operators of this name.  Returns NULL if there is none. */
+OPDI_NOINLINE OPDI_COLD static opd_op *opdi_find_waiting(const char *name, size_t length) {
+    opd_op *op = opdi_lookup_used(name, length);
+    if (op && OPDI_ACQUIRE(&opdi_registry.making) && OPDI_LOAD(&opdi_registry.starter) != opdi_self()) {
+        opdi_lock(&opdi_registry.start);
+        opdi_unlock(&opdi_registry.start);
+    }
+    if (!op || !opdi_is_defined(op)) {
+        opdi_builtins_find(name);
+        op = opdi_lookup_used(name, length);
+    }
+    return op;
+}
+
+/* Returns the defined operator of a name with one look-up; NULL if it is not there or other threads are registering, so
+   that opdi_find_waiting has to decide. */
+static inline opd_op *opdi_find_defined(const char *name, size_t length) {
+    opdi_started();
+    const opdi_op_name *found = opdi_lookup_name(name, length);
+    return OPDI_LIKELY(found && !OPDI_ACQUIRE(&opdi_registry.making)) ? OPDI_ACQUIRE(&found->defined) : NULL;
+}
+
+opd_op *opd_find_quiet(const char *name) {
+    const size_t length = name ? strlen(name) : 0;
+    opd_op *op = name ? opdi_find_defined(name, length) : NULL;
+    return OPDI_LIKELY(op || !name) ? op : opdi_find_waiting(name, length);
+}
+
+/* Finds a defined operator as opdi_find_waiting does; returns NULL with an error if it is not defined, and at once if
+   an error is pending. */
+OPDI_NOINLINE OPDI_COLD static opd_op *opdi_find_slow(const char *name, size_t length) {
+    opd_op *op = opd_ok() ? opdi_find_waiting(name, length) : NULL;
+    if (!opd_ok() || (op && opdi_is_defined(op))) { return opd_ok() ? op : NULL; }
+    if (!op) {
+        (void)opdi_not_found(name);
+        return NULL;
+    }
+    (void)opd_fail(OPD_ERROR_NOT_FOUND, "Could not find schema for %s, but we found an implementation; "
+                   "did you forget to opd_def() the operator?", name);
+    return NULL;
+}
+
+opd_op *opd_find(const char *name) {
+    if (!opd_ok()) { return NULL; }
+    if (!name) { name = "NULL"; }
+    size_t length = strlen(name);
+    opd_op *op = opdi_find_defined(name, length);
+    return OPDI_LIKELY(op && opd_ok()) ? op : opdi_find_slow(name, length);
+}
+#endif
+
+OPDI_COLD_BEGIN
+
+#if defined(OPDI_CORE)
+
+const char *opd_op_name(const opd_op *op) { return op ? op->name : ""; }
+const opd_schema *opd_op_schema(const opd_op *op) { return op && opdi_is_defined(op) ? op->schema : NULL; }
+const opd_op_desc *opd_op_card(const opd_op *op) {
+    const opdi_card *card = op ? OPDI_ACQUIRE(&op->card) : NULL;
+    return card ? &card->desc : NULL;
+}
+opd_op *opd_op_next(const opd_op *op) {
+    opdi_started();
+    if (!op) { opdi_builtins_make(NULL); }
+    opdi_lock(&opdi_registry.lock);
+    op = op ? op->next_defined : opdi_registry.first_defined;
+    opdi_unlock(&opdi_registry.lock);
+    return (opd_op *)(uintptr_t)op;
+}
+opd_op *opd_op_builtin(opd_op_id id) {
+    opdi_started();
+    if ((unsigned)id >= (unsigned)OPD_OP_COUNT) { return NULL; }
+    opd_op *op = OPDI_ACQUIRE(&opdi_registry.builtin[id]);
+    if (!op) {
+        opdi_builtins_make(opdi_builtin_name((int)id));
+        op = OPDI_ACQUIRE(&opdi_registry.builtin[id]);
+    }
+    return op;
+}
+
+/* Returns 1 if an argument of type type may be passed as the C type that letter letter of a signature stands for, else
+   0. */
+static int opdi_signature_type(const opdi_type *type, char letter) {
+    const opdi_type *inner = type->kind == OPDI_TYPE_OPTIONAL ? type->elems[0] : type;
+    const opdi_type *elem = inner->kind == OPDI_TYPE_LIST ? inner->elems[0] : NULL;
+    switch (letter) {
+    case 'T': return inner->kind == OPDI_TYPE_TENSOR;
+    case 'i': return inner->kind == OPDI_TYPE_INT || inner->kind == OPDI_TYPE_NUMBER;
+    case 'd': return inner->kind == OPDI_TYPE_FLOAT || inner->kind == OPDI_TYPE_NUMBER;
+    case 'b': return inner->kind == OPDI_TYPE_BOOL;
+    case 's': return inner->kind == OPDI_TYPE_STR;
+    case 'D': return inner->kind == OPDI_TYPE_DEVICE;
+    case 'G': return inner->kind == OPDI_TYPE_GENERATOR;
+    case 'I': return elem && elem->kind == OPDI_TYPE_INT;
+    case 'F': return elem && elem->kind == OPDI_TYPE_FLOAT;
+    case 'L': return elem && (elem->kind == OPDI_TYPE_TENSOR || elem->kind == OPDI_TYPE_OPTIONAL);
+    case 'V': return 1;
+    default: return 0;
+    }
+}
+
+/* Returns the schema's word for the C type that letter letter of a signature stands for. */
+static const char *opdi_signature_word(char letter) {
+    static const char words[] = "TTensor\0iint\0dfloat\0bbool\0sstr\0DDevice\0GGenerator?\0Iint[]\0Ffloat[]\0"
+        "LTensor[]\0VScalar\0";
+    const char *at = words;
+    while (*at && *at != letter) { at += strlen(at) + 1; }
+    return *at ? at + 1 : "unknown type";
+}
+
+static int opdi_signature_error(const opd_op *op, const char *what, int i, char letter) {
+    char decl[700];
+    (void)opd_schema_print(op->schema, decl, sizeof decl);
+    return opd_fail(OPD_ERROR_REGISTER, "Tried to access or call an operator with a wrong signature. operator: %s. "
+                    "Type mismatch in %s %d: accessed as '%c'.", decl, what, i, letter);
+}
+
+/* Compares an operator's schema with a C signature (first letter: the return); 0, or -1 with an error. */
+static int opdi_op_check(const opd_op *op, const char *signature) {
+    int nargs = signature ? (int)strlen(signature) - 1 : -1;
+    char r = signature ? signature[0] : 0;
+    if (!opdi_is_defined(op)) { return opd_fail(OPD_ERROR_NOT_FOUND, "no schema to check a signature against"); }
+    if (nargs < 0 || nargs > op->nargs || (nargs < op->nargs && !op->schema->args[nargs].has_default)) {
+        return opd_fail(OPD_ERROR_REGISTER, "Tried to access or call an operator with a wrong signature. operator: %s. "
+                        "The number of arguments is different. %d vs %d.", op->name, nargs, op->nargs);
+    }
+    for (int i = 0; i < nargs; i++) {
+        if (!opdi_signature_type(op->schema->args[i].type, signature[i + 1])) {
+            return opdi_signature_error(op, "argument", i + 1, signature[i + 1]);
+        }
+    }
+    if (r == 'v' ? op->nrets != 0 : r == 'N' ? op->nrets < 1
+        : op->nrets != 1 || !opdi_signature_type(op->schema->returns[0].type, r)) {
+        return opdi_signature_error(op, "return", 1, r);
+    }
+    return 0;
+}
+
+int opd_op_check(const opd_op *op, const char *signature) {
+    opdi_thread *thread = opdi_self();
+    const uint64_t was = opdi_enter(thread);
+    int rc = -1;
+    if (op) { rc = opd_ok() ? opdi_op_check(op, signature) : -1; }
+    else { (void)opd_fail(OPD_ERROR_NOT_FOUND, "no schema to check a signature against"); }
+    opdi_leave(thread, was);
+    return rc;
+}
+
+opd_op *opd_op_look_up(opd_op **handle, const char *name, const char *signature) {
+    opd_op *op = opd_find(name);
+    if (!op || opd_op_check(op, signature)) { return NULL; }
+    OPDI_PUBLISH(handle, op);
+    return op;
+}
+

@@ -1,0 +1,285 @@
+//== calls by base name ================================================================================================
+//
+//  The overloads of a name are listed once, and again when operators of that name have been defined or undone since.
+//  Lists are published whole, and wait when they are out of use until no call is inside.
+
+typedef struct opdi_overload_list {
+    opdi_gone gone;                               /* once it is out of use */
+    int64_t count;                                /* operators, behind the struct */
+} opdi_overload_list;
+
+struct opd_overloads {
+    opdi_overload_list *list;                     /* NULL: not made yet */
+    opdi_op_name *name;
+    int32_t changes;                              /* name->changes that `list` knows */
+    bool wrap;                                    /* numbers stand for tensors from the first: add, mul, ... */
+};
+
+static opd_op **opdi_overload_at(const opdi_overload_list *list, int64_t i) {
+    return (opd_op **)(uintptr_t)(list + 1) + i;
+}
+static void opdi_overload_list_give_back(opdi_gone *gone) {
+    const opdi_overload_list *list = (const opdi_overload_list *)(const void *)gone;
+    opdi_free(gone, sizeof *list + (size_t)list->count * sizeof(opd_op *));
+}
+
+/* Compares overloads for qsort: in the order of definition, derived forms behind all others and among themselves in the
+   order of what they were derived from. */
+static int opdi_overload_order(const void *x, const void *y) {
+    const opd_op *const op = *(opd_op *const *)x, *const other = *(opd_op *const *)y;
+    const opd_op *const own_a = op->card && op->card->base ? op->card->base->op : op;
+    const opd_op *const own_b = other->card && other->card->base ? other->card->base->op : other;
+    const int derived = (own_a != op) - (own_b != other);
+    if (derived) { return derived; }
+    if (own_a->rank != own_b->rank) { return own_a->rank < own_b->rank ? -1 : 1; }
+    return op->rank < other->rank ? -1 : op->rank > other->rank;
+}
+
+/* The order of PyTorch where several overloads take the same arguments: base name, then overload names; "-" is the
+   overload without a name. */
+static const char *const opdi_overload_orders[] = {
+    "aten::range step - out out_", "aten::var - dim correction correction_out out",
+    "aten::std - dim correction correction_out out", "aten::any - dim dims out dims_out all_out",
+    "aten::all - dim dims out dims_out all_out",
+    ("aten::normal Tensor_float Tensor_float_out float_Tensor_out float_Tensor Tensor_Tensor Tensor_Tensor_out "
+     "float_float float_float_out out")
+};
+/* Moves the overloads that the table above lists for this base name to the front, in its order. */
+static void opdi_overloads_reorder(const char *name, opd_op **ops, int64_t count) {
+    const size_t length = strlen(name);
+    int64_t at = 0;
+    size_t w;
+    for (size_t i = 0; i < sizeof opdi_overload_orders / sizeof *opdi_overload_orders; i++) {
+        const char *word = opdi_overload_orders[i];
+        if (strncmp(word, name, length) != 0 || word[length] != ' ') { continue; }
+        for (word += length; *word; word += w) {
+            w = strcspn(++word, " ");
+            for (int64_t k = at; k < count; k++) {
+                const char *own = ops[k]->name + length + (ops[k]->name[length] == '.');
+                opd_op *op = ops[k];
+                if (!(*own ? strlen(own) == w && memcmp(own, word, w) == 0 : *word == '-')) { continue; }
+                memmove(ops + at + 1, ops + at, (size_t)(k - at) * sizeof *ops);
+                ops[at++] = op;
+                break;
+            }
+        }
+    }
+}
+
+/* Lists the overloads that are defined now; NULL without memory.  Under the lock. */
+static opdi_overload_list *opdi_overloads_list_now(const opd_overloads *set) {
+    opd_op *op;
+    size_t count = 0;
+    bool sorted = true;
+    for (op = set->name->newest; op; op = op->next_overload) { count += op->definition != NULL; }
+    opdi_overload_list *list = (opdi_overload_list *)opdi_alloc(sizeof *list + count * sizeof op);
+    if (!list) { return NULL; }
+    list->count = (int64_t)count;
+    opd_op **at = opdi_overload_at(list, 0) + count;
+    for (op = set->name->newest; op; op = op->next_overload) {
+        if (!op->definition) { continue; }
+        *--at = op;                               /* the oldest first: mostly their order */
+        sorted = sorted && (at + 1 == opdi_overload_at(list, list->count) || opdi_overload_order(at, at + 1) < 0);
+    }
+    if (!sorted) { qsort(at, count, sizeof op, opdi_overload_order); }
+    opdi_overloads_reorder(opdi_name_text(set->name), at, list->count);
+    return list;
+}
+
+/* Returns the list of a set's overloads, made anew if operators were defined or undone; NULL with an error.  The caller
+   is inside a call (opdi_enter), and the list stays until it leaves. */
+static const opdi_overload_list *opdi_overloads_list(opd_overloads *set) {
+    if (OPDI_ACQUIRE(&set->changes) == OPDI_ACQUIRE(&set->name->changes)) { return OPDI_ACQUIRE(&set->list); }
+    opdi_builtins_make(opdi_name_text(set->name));
+    if (!opd_ok()) { return NULL; }
+    if (OPDI_LOAD(&opdi_registry.gone_count) > 100) { opdi_gone_give_back(); }     /* lists before this one, say */
+    if (OPDI_ACQUIRE(&opdi_registry.making) && OPDI_LOAD(&opdi_registry.starter) != opdi_self()) {
+        opdi_lock(&opdi_registry.start);          /* another thread may have registered only some of them */
+        opdi_unlock(&opdi_registry.start);
+    }
+    opdi_lock(&opdi_registry.lock);
+    opdi_overload_list *list = opdi_overloads_list_now(set);
+    if (list) {
+        opdi_overload_list *old = set->list;
+        OPDI_PUBLISH(&set->list, list);
+        OPDI_PUBLISH(&set->changes, set->name->changes);
+        if (old) { opdi_gone_add(&old->gone, opdi_overload_list_give_back); }
+    }
+    opdi_unlock(&opdi_registry.lock);
+    return list;
+}
+
+/* Returns the set of overloads of a base name that some operator has, made if it is new; otherwise NULL. */
+static opd_overloads *opdi_overloads_of(const char *name, size_t length) {
+    opdi_op_name *base = opdi_names_find(OPDI_ACQUIRE(&opdi_registry.names), name, length);
+    opd_overloads *set = base ? OPDI_ACQUIRE(&base->overloads) : NULL;
+    if (set) { return set; }
+    opdi_builtins_find(name);
+    opdi_lock(&opdi_registry.lock);
+    base = opdi_names_find(opdi_registry.names, name, length);
+    set = base ? base->overloads : NULL;
+    if (base && base->newest && !set && (set = (opd_overloads *)opdi_alloc(sizeof *set)) != NULL) {
+        set->list = NULL;
+        set->name = base;
+        set->changes = -1;
+        set->wrap = false;
+        for (const opd_op *op = base->newest; op && !set->wrap; op = op->next_overload) {
+            set->wrap = op->definition && (op->definition->tags & OPDI_OPTAG_NUMBERS);
+        }
+        OPDI_PUBLISH(&base->overloads, set);
+    }
+    opdi_unlock(&opdi_registry.lock);
+    return set;
+}
+
+/* Returns the overloads of a base name of which one is defined; NULL without an error where there are none, as who
+   only tries a name wants it; NULL with an error without memory. */
+static opd_overloads *opdi_overloads_quiet(const char *name) {
+    opdi_thread *thread = opdi_self();
+    const uint64_t was = opdi_enter(thread);
+    opd_overloads *set = NULL;
+    if (opd_ok()) {
+        opdi_started();
+        set = name ? opdi_overloads_of(name, strlen(name)) : NULL;
+        const opdi_overload_list *list = set ? opdi_overloads_list(set) : NULL;
+        if (!list || list->count == 0) { set = NULL; }
+    }
+    opdi_leave(thread, was);
+    return opd_ok() ? set : NULL;
+}
+opd_overloads *opd_overloads_find(const char *name) {
+    opd_overloads *set = opdi_overloads_quiet(name);
+    if (!set && opd_ok()) { (void)opdi_not_found(name ? name : "NULL"); }
+    return set;
+}
+
+opd_op *opd_overloads_at(opd_overloads *set, int i) {
+    opdi_thread *thread = opdi_self();
+    const uint64_t was = opdi_enter(thread);
+    const opdi_overload_list *list = set ? opdi_overloads_list(set) : NULL;
+    opd_op *op = list && i >= 0 && i < list->count ? *opdi_overload_at(list, i) : NULL;
+    opdi_leave(thread, was);
+    return op;
+}
+
+/* Fails with the reason why each overload does not take the arguments; returns NULL. */
+static opd_op *opdi_overloads_error(const opd_overloads *set, const opdi_overload_list *list, const opdi_given *given) {
+    char text[2000];
+    const char *name = opdi_name_text(set->name);
+    int at, count = snprintf(text, sizeof text, "%s() has no overload that takes these arguments:", name);
+    const int room = list->count > 0 ? OPDI_MAX(((int)sizeof text - count) / (int)list->count, 100) : 0;
+    opd_value bound[OPD_MAX_ARGS];
+    if (list->count == 0) {
+        (void)opd_fail(OPD_ERROR_NOT_FOUND, "%s() has no overload that is defined any more: the libraries of all have "
+                       "been closed or unloaded", name);
+        return NULL;
+    }
+    for (int i = 0; i < list->count && count + 20 < (int)sizeof text; i++) {
+        opd_op *op = *opdi_overload_at(list, i);
+        int mark = opd_error_mark(), rc = opdi_is_defined(op) ? opdi_bind(op, given, bound, &at) : -1;
+        if (rc > 0) { (void)opdi_bind_error(op, given, rc, at); }
+        count += snprintf(text + count, OPDI_MIN(sizeof text - (size_t)count, (size_t)room), "\n\n%s",
+                          opd_error_message());
+        count = OPDI_MIN((int)strlen(text), (int)sizeof text - 1);
+        (void)opd_error_rewind(mark);
+    }
+    (void)opd_fail(OPD_ERROR_ARGUMENT, "%s", text);
+    return NULL;
+}
+
+/* Returns the first overload that takes the given arguments, and binds them; NULL with an error.  A number stands for a
+   tensor only where no overload takes it as a number. */
+static opd_op *opdi_overloads_bind(opd_overloads *set, opdi_given *given, opd_value *bound) {
+    const opdi_overload_list *list = set ? opdi_overloads_list(set) : NULL;
+    int at;
+    if (!set && opd_ok()) { (void)opd_fail(OPD_ERROR_NOT_FOUND, "a call through overloads that are NULL"); }
+    if (!list || !opd_ok()) { return NULL; }
+    for (int pass = set->wrap ? 1 : 0; pass < 2; pass++) {
+        given->numbers = pass == 1;
+        for (int i = 0; i < list->count; i++) {
+            opd_op *op = *opdi_overload_at(list, i);
+            int mark = opd_error_mark(), rc = opdi_is_defined(op) ? opdi_bind(op, given, bound, &at) : -1;
+            if (rc == OPDI_BOUND) { return op; }
+            if (opd_error_code() == OPD_ERROR_MEMORY) { return NULL; }
+            (void)opd_error_rewind(mark);         /* a device that does not exist, say: its own reason */
+        }
+    }
+    return opdi_overloads_error(set, list, given);
+}
+
+opd_op *opd_overloads_resolve(opd_overloads *set, const opd_value *args, int nargs, const opd_keyword *kw, int nkw) {
+    opdi_given given = {args, kw, nargs, nkw, /* keywords, numbers */ true, true};
+    opd_value bound[OPD_MAX_ARGS];
+    opdi_thread *thread = opdi_self();
+    const uint64_t was = opdi_enter(thread);
+    int64_t mark = thread->top;
+    opd_op *op = opdi_overloads_bind(set, &given, bound);
+    if (thread->top != mark) { opdi_scope_remove(thread, mark, thread->top); }
+    opdi_leave(thread, was);
+    return op;
+}
+
+int opd_overloads_call(opd_overloads *set, opd_value *rets, const opd_value *args, int nargs, const opd_keyword *kw,
+                       int nkw) {
+    opdi_given given = {args, kw, nargs, nkw, /* keywords, numbers */ true, true};
+    opd_value bound[OPD_MAX_ARGS], unwanted[OPDI_MAX_RETURNS];
+    opdi_thread *thread = opdi_self();
+    const uint64_t was = opdi_enter(thread);
+    int64_t mark = thread->top;
+    opd_op *op = opdi_overloads_bind(set, &given, bound);
+    const opdi_table *table = op ? OPDI_ACQUIRE(&op->table) : NULL;
+    int rc = -1;
+    if (op && !table) { table = opdi_table_make(op); }
+    if (!rets) { rets = unwanted; }
+    if (table) { rc = opdi_call_bound(thread, op, table, rets, bound, mark, opdi_is_watched(thread, op)); }
+    else if (thread->top != mark) { opdi_scope_remove(thread, mark, thread->top); }
+    opdi_leave(thread, was);
+    return rc ? opdi_no_rets(op, rets == unwanted ? NULL : rets) : 0;
+}
+
+int opd_call_keywords(opd_op *op, opd_value *rets, const opd_value *args, int nargs, const opd_keyword *kw, int nkw) {
+    opdi_thread *thread = opdi_self();
+    const uint64_t was = opdi_enter(thread);
+    const int rc = opdi_call_keywords(op, rets, args, nargs, kw, nkw);
+    opdi_leave(thread, was);
+    return rc ? opdi_no_rets(op, rets) : 0;
+}
+
+OPDI_COLD_END
+
+/* Runs the kernel that a table has for these keys with the arguments of `call`; its results are those of `call`. */
+static inline int opdi_redispatch_in(const opdi_table *table, opd_call *call, opd_keyset keys) {
+    opdi_thread *thread = call->th;
+    opd_call other;
+    if (OPDI_UNLIKELY(thread->error != OPD_OK)) { return -1; }
+    if (OPDI_UNLIKELY(!table) && !(table = opdi_table_make(call->op))) { return -1; }
+    if (OPDI_UNLIKELY(call->filled != 0)) {
+        return opd_fail(OPD_ERROR_KERNEL, "opd_redispatch after a result was given");
+    }
+    other.op = call->op;
+    other.args = call->args;
+    OPDI_IN_ORDER();                              /* one wide load would have to wait for the two stores before it */
+    other.rets = call->rets;
+    other.targets = NULL;
+    unsigned backend = (unsigned)opdi_top_bit((keys.backends & OPDI_BACKEND_MASK) | 1);
+    other.keys.functionality = keys.functionality & table->masks[16 + backend];
+    other.keys.backends = keys.backends & OPDI_BACKEND_MASK;
+    unsigned base = (unsigned)opdi_key_base[opdi_top_bit(other.keys.functionality << 1 | 1)];
+    base += base >= OPD_KEY_BACKEND_BASE ? backend : 0;
+    other.slot = (opd_key)base;
+    other.flags = call->flags & OPDI_STORED;
+    int rc = OPDI_UNLIKELY(other.flags != 0)
+        ? opdi_invoke(thread, &other, opdi_stored_slot(&other, &table->slots[base]))
+        : opdi_invoke_here(thread, &other, &table->slots[base]);
+    call->filled = other.filled;
+    OPDI_IN_ORDER();
+    call->owned = other.owned;
+    OPDI_IN_ORDER();
+    call->cursor = other.cursor;
+    return rc;
+}
+
+int opd_redispatch(opd_call *call, opd_keyset keys) {
+    return opdi_redispatch_in(OPDI_ACQUIRE(&call->op->table), call, keys);
+}
+

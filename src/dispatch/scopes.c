@@ -1,0 +1,434 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>scopes       who owns what: references to tensors, tensors that are gone, scopes
+//
+//  A tensor's references are counted; the block goes when the last tensor that looks at the storage goes.  Scopes hold
+//  references for the innermost block of a program.  Of autograd, of devices and of forward mode it knows what a tensor
+//  may have to let go of.
+//----------------------------------------------------------------------------------------------------------------------
+
+//== references ========================================================================================================
+
+/* Parts of a tensor that few tensors have. */
+typedef struct opdi_meta {
+    opd_tensor *grad;            /* accumulated gradient of a leaf */
+    struct opdi_task *task;      /* the backward that is at work on this leaf */
+    int64_t *dims;               /* sizes and strides after a resize, dims_count of them */
+    int64_t dims_count;
+    opdi_storage *home;          /* the storage in whose block the tensor is, after a resize gave it another one */
+    opd_tensor *inner;           /* what it stands for: see opd_tensor_wrap_key */
+    uint64_t family;             /* forward mode: tensors with one storage and family have one tangent; 0: most */
+    struct opdi_extra *extra;    /* a leaf's hooks */
+    struct opdi_box *retained;   /* where the gradient of a result goes: see opd_tensor_retain_grad */
+} opdi_meta;
+
+OPDI_SHARED opd_tensor *opdi_own(opd_tensor *tensor);
+OPDI_SHARED void *opdi_scope_alloc(size_t size);
+#if defined(OPDI_CORE)
+
+/* Returns the tensor that tensor is a view of, or NULL. A view of integers or bools, which autograd never looks at,
+   knows its base and nothing else. */
+static opd_tensor *opdi_view_base(const opd_tensor *tensor) {
+    const bool whole = !tensor->storage || tensor->storage->block == (const void *)tensor ||
+        (tensor->meta && tensor->meta->home);
+    return whole ? NULL : opdi_view_record_of(tensor)->base;
+}
+static void opdi_extra_free(struct opdi_extra *extra);
+static void opdi_box_leave(struct opdi_box *box);
+
+static void opdi_node_release(opd_node *node);
+static void opdi_duals_drop(opdi_storage *storage);
+static void opdi_own_retain(opd_tensor *tensor);
+static bool opdi_own_drop(opd_tensor *tensor);
+static void opdi_device_free(opdi_storage *storage);
+OPDI_NOINLINE static void opdi_fake_born(opdi_storage *storage);
+
+/* The most bytes of data that lie in a tensor's block.  More have a block of their own, so that blocks with a tensor's
+   header are small: see opdi_free_late. */
+#define OPDI_TOGETHER 256
+static inline bool opdi_is_apart(const opdi_storage *storage) {
+    return storage->bytes > OPDI_TOGETHER && storage->data && !storage->device && storage->block_bytes >= 0;
+}
+/* Gives storage storage, whose bytes are known, a block of data of its own; on meta none.  0, or -1 without memory. */
+OPDI_NOINLINE static int opdi_data_apart(opdi_storage *storage, int backend) {
+    storage->data = NULL;
+    if (backend == OPD_META) {
+        opdi_fake_born(storage);
+        return 0;
+    }
+    storage->data = opdi_data_alloc(storage->bytes);
+    return storage->data ? 0 : -1;
+}
+static void opdi_apart_free(opdi_storage *storage) {
+    if (opdi_is_apart(storage)) { opdi_data_free(storage->data, storage->bytes); }
+}
+
+/* Drops a reference to a storage; with the last one its data and the block that it lies in go. */
+static void opdi_storage_drop(opdi_storage *storage) {
+    if (OPDI_ACQUIRE(&storage->refs) != 1 && opdi_ref_down(&storage->refs) != 0) { return; }
+    if (OPDI_UNLIKELY(OPDI_ACQUIRE(&storage->duals) != NULL)) { opdi_duals_drop(storage); }
+    if (storage->block_bytes < 0) {
+        opdi_foreign *foreign = (opdi_foreign *)(void *)storage;
+        opd_plugin *plugin = foreign->plugin;
+        if (foreign->deleter) { foreign->deleter(storage->data, foreign->user); }
+        opdi_free(foreign, sizeof *foreign);
+        if (plugin) { opdi_plugin_let_go(plugin); }
+    } else {
+        if (OPDI_UNLIKELY(storage->device)) { opdi_device_free(storage); }
+        else if (storage->bytes > OPDI_TOGETHER) { opdi_apart_free(storage); }
+        opdi_free_late(storage->block, (size_t)storage->block_bytes);
+    }
+}
+
+/* The tensor that is written over one that is gone, for as long as nobody else has its memory: a handle that was kept
+   for too long still finds it.  Its only key runs opdi_dead_argument in place of every kernel, its dtype is none, its
+   flags lead out of the fast paths. */
+static opdi_storage opdi_dead_storage = {
+    /* refs, version, data, bytes */ 1 << 30, 0, NULL, 0,
+    /* block, block_bytes, duals */ NULL, 0, NULL,
+    /* device, index, stands_for, born */ 0, 0, 0, 0
+};
+static const opd_tensor opdi_dead_tensor = {
+    /* refs, dtype, ndim, room, own */ 0, OPD_DTYPE_NONE, 0, 0, OPDI_SAVED_BY_OWN,
+    /* functionality, storage */ OPD_BIT_OF(OPDI_DEAD_KEY), &opdi_dead_storage,
+    /* dims, data, numel */ NULL, NULL, 0,
+    /* grad_fn, meta, output_nr */ NULL, NULL, 0,
+    /* flags, backend, backend_bit */ OPDI_TRACED, OPD_CPU, 1
+};
+static inline bool opdi_is_dead(const opd_tensor *tensor) { return tensor->functionality >= OPD_BIT_OF(OPDI_DEAD_KEY); }
+#define OPDI_DEAD_TEXT "is gone: %s (opd_keep, opd_assign and opd_scope_return hold a tensor for longer)"
+static const char opdi_released[] = "";           /* th->ending while the last opd_release runs */
+/* The addresses where unmapped plug-ins were, whose texts are not there any more.  Under the registry's lock. */
+static uintptr_t opdi_unmapped_begin = UINTPTR_MAX, opdi_unmapped_end;
+/* Writes why tensor is gone, by what opdi_thread.ending was then: the place of a scope, an operator whose kernel has
+   returned, or nothing that is known.  Returns the text. */
+static const char *opdi_dead_why(const opd_tensor *tensor, char *buf, size_t cap) {
+    const uintptr_t at = (uintptr_t)tensor->data;
+    if (tensor->data == opdi_released) { return "it was released by the last who had kept it"; }
+    if (!at || (at >= OPDI_LOAD(&opdi_unmapped_begin) && at < OPDI_LOAD(&opdi_unmapped_end))) {
+        return "the scope that it belonged to has ended, or it was released";
+    }
+    (void)snprintf(buf, cap, strstr(tensor->data, "::") ? "the scope of a kernel of %s has ended"
+                   : "the scope that begins at %s has ended", tensor->data);
+    return buf;
+}
+OPDI_NOINLINE static int opdi_dead_error(const opd_tensor *tensor, const char *who) {
+    char why[512];
+    return opd_fail(OPD_ERROR_ARGUMENT, "%s: the tensor " OPDI_DEAD_TEXT, who, opdi_dead_why(tensor, why, sizeof why));
+}
+
+/* Returns true, for a tensor that is NULL or gone; the second is an error. */
+OPDI_NOINLINE static bool opdi_is_nothing(const opd_tensor *tensor, const char *who) {
+    if (tensor) { (void)opdi_dead_error(tensor, who); }
+    return true;
+}
+static inline bool opdi_is_none(const opd_tensor *tensor, const char *who) {
+    return OPDI_UNLIKELY(!tensor || opdi_is_dead(tensor)) && opdi_is_nothing(tensor, who);
+}
+/* Returns -1 with an error if a tensor of a list is gone, else 0. */
+static int opdi_any_dead(opd_tensor *const *list, int64_t count, const char *who) {
+    for (int64_t i = 0; list && i < count; i++) {
+        if (list[i] && opdi_is_dead(list[i])) { return opdi_dead_error(list[i], who); }
+    }
+    return 0;
+}
+static int opdi_any_dead_value(const opd_value *value, int count, const char *who) {
+    int rc = 0;
+    for (int i = 0; value && i < count && rc == 0; i++) {
+        if (value[i].tag == OPD_TAG_TENSOR) { rc = opdi_any_dead(&value[i].u.t, 1, who); }
+        else if (value[i].tag == OPD_TAG_TENSORS) { rc = opdi_any_dead(value[i].u.tensors, value[i].n, who); }
+    }
+    return rc;
+}
+
+static inline bool opdi_drop_last(opd_tensor *tensor);
+static void opdi_let_go(opd_tensor *tensor);
+/* Frees a tensor whose last reference is gone, and then its gradient and base if these were its alone.  Its block may
+   live on, as the storage of views. */
+OPDI_NOINLINE static void opdi_tensor_free(opd_tensor *tensor) {
+    opdi_storage *storage;
+    opd_tensor *grad = NULL, *base = NULL, *dead = NULL;
+again:                                            /* gradients of gradients: a loop, as the chain may be long */
+    storage = tensor->storage;
+    opdi_storage *home = storage->block == tensor ? storage : NULL;
+    base = opdi_view_base(tensor);
+    if (tensor->flags & OPDI_BATCHED) { opdi_let_go(opdi_batched_of(tensor)->value); }
+    if (tensor->meta) {
+        opdi_meta *meta = tensor->meta;
+        grad = meta->grad;
+        if (meta->dims) { opdi_free(meta->dims, (size_t)meta->dims_count * sizeof(int64_t)); }
+        if (meta->home) { home = meta->home; }
+        if (meta->inner) { opdi_let_go(meta->inner); }
+        if (meta->extra) { opdi_extra_free(meta->extra); }
+        if (meta->retained) { opdi_box_leave(meta->retained); }
+        opdi_free(meta, sizeof *meta);
+    }
+    if (tensor->grad_fn && !(tensor->own & OPDI_WEAK_NODE)) { opdi_node_release(tensor->grad_fn); }
+    size_t bytes = sizeof *tensor + (size_t)tensor->room * sizeof(int64_t) + sizeof(opdi_view_record) +
+        (tensor->flags & OPDI_BATCHED ? sizeof(opdi_batched) : 0);
+    *tensor = opdi_dead_tensor;
+    tensor->data = (char *)(uintptr_t)opdi_self()->ending;
+    if (!home) { opdi_free_late(tensor, bytes); }
+    if (home && home != storage) { opdi_storage_drop(home); }
+    opdi_storage_drop(storage);
+    if (base && opdi_drop_last(base)) {
+        base->data = (char *)dead;
+        dead = base;
+    }
+    if (grad && opdi_drop_last(grad)) {
+        grad->data = (char *)dead;
+        dead = grad;
+    }
+    if ((tensor = dead) != NULL) {
+        dead = (opd_tensor *)(void *)tensor->data;
+        grad = base = NULL;
+        goto again;
+    }
+}
+
+static inline void opdi_retain(opd_tensor *tensor) {
+    if (OPDI_UNLIKELY(OPDI_LOAD(&tensor->own) & OPDI_SAVED_BY_OWN)) {
+        opdi_own_retain(tensor);
+        return;
+    }
+    opdi_ref_up(&tensor->refs);
+}
+
+/* Drops a reference; true if it was the last. */
+static inline bool opdi_drop_last(opd_tensor *tensor) {
+    if (OPDI_UNLIKELY(OPDI_LOAD(&tensor->own) & OPDI_SAVED_BY_OWN)) { return opdi_own_drop(tensor); }
+    return OPDI_ACQUIRE(&tensor->refs) == 1 || opdi_ref_down(&tensor->refs) == 0;
+}
+static inline void opdi_drop(opd_tensor *tensor) {
+    if (opdi_drop_last(tensor)) { opdi_tensor_free(tensor); }
+}
+
+opd_tensor *opd_keep(opd_tensor *tensor) {
+    if (tensor && OPDI_UNLIKELY(opdi_is_dead(tensor))) {
+        (void)opdi_dead_error(tensor, "opd_keep");
+        return NULL;
+    }
+    if (tensor) { opdi_retain(tensor); }
+    return tensor;
+}
+OPDI_NOINLINE static void opdi_let_go(opd_tensor *tensor) { opdi_drop(tensor); }
+OPDI_NOINLINE static void opdi_release_last(opd_tensor *tensor) {
+    opdi_thread *thread = opdi_self();
+    thread->ending = opdi_released;
+    opdi_tensor_free(tensor);
+    thread->ending = NULL;
+}
+void opd_release(opd_tensor *tensor) {
+    if (tensor && opdi_drop_last(tensor)) { opdi_release_last(tensor); }
+}
+/* Sets the count tensors that a function failed to make to NULL; returns -1. */
+static int opdi_no_tensors(opd_tensor **list, int count) {
+    for (int i = 0; list && i < count; i++) { list[i] = NULL; }
+    return -1;
+}
+opd_tensor *opd_assign(opd_tensor **handle, opd_tensor *tensor) {
+    if (!handle) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_assign: the handle's address is NULL");
+        return NULL;
+    }
+    opd_tensor *old = *handle;
+    *handle = opd_keep(tensor);
+    opd_release(old);
+    return tensor;
+}
+
+//== scopes ============================================================================================================
+//
+//  The thread's stack of handles holds one reference each.  A handle is a tensor, or with bit 0 set a block of memory
+//  (list results, strings); bit 1 marks one that opd_scope_return handed to the enclosing scope.
+
+#define OPDI_HANDLE_BLOCK ((uintptr_t)1)
+#define OPDI_HANDLE_UP ((uintptr_t)2)
+typedef struct opdi_block { size_t bytes; double align; } opdi_block;      /* in front of the block's contents */
+#define OPDI_BLOCK_LAYER ((size_t)1 << (8 * sizeof(size_t) - 1))     /* in bytes: it holds a layer of transforms */
+#define OPDI_BLOCK_ENDS ((size_t)1 << (8 * sizeof(size_t) - 2))      /* in bytes: it begins with an opdi_ending */
+typedef struct opdi_ending { void (*end)(void *what); void *what; } opdi_ending;
+#define OPDI_MAX_LAYERS 64
+static void opdi_layer_gone(void *layer);
+
+/* Makes room for count more handles, with the raw allocator: the stack is the thread's, not the caller's.  0, or -1
+   with an error. */
+OPDI_NOINLINE static int opdi_scope_grow(opdi_thread *thread, int64_t count) {
+    int64_t cap = thread->cap ? thread->cap * 2 : 256;
+    uintptr_t *at;
+    while (cap < thread->top + count) { cap *= 2; }
+    if (OPDI_UNLIKELY(OPDI_LOAD(&opdi_fail_on) & 1) && opdi_fail_now()) { at = NULL; }
+    else { at = (uintptr_t *)OPD_MALLOC((size_t)cap * sizeof *at); }
+    if (!at) {
+        (void)opdi_out_of_memory((size_t)cap * sizeof *at);
+        return -1;
+    }
+    if (thread->top) { memcpy(at, thread->handles, (size_t)thread->top * sizeof *at); }
+    if (thread->handles) { OPD_FREE(thread->handles); }
+    thread->handles = at;
+    thread->cap = cap;
+    return 0;
+}
+static inline int opdi_scope_reserve(opdi_thread *thread, int64_t count) {
+    return OPDI_LIKELY(thread->top + count <= thread->cap) ? 0 : opdi_scope_grow(thread, count);
+}
+
+#define OPDI_ROOT_WARNING 1048576                 /* handles, a power of two; looked at where it divides their number */
+OPDI_COLD_BEGIN
+OPDI_NOINLINE static void opdi_root_warn(opdi_thread *thread, const opd_op *op) {
+    if (thread->warned_root || thread->scope_depth > 0) { return; }
+    thread->warned_root = 1;
+    opd_warn("%lld tensors wait in the root scope, the last one from %s: is an OPD_SCOPE missing in a loop?",
+             (long long)thread->top, op ? opd_op_name(op) : "no operator");
+}
+OPDI_COLD_END
+
+/* Pushes a handle for which opdi_scope_reserve made room: a result of op, or of none. */
+static inline void opdi_push_of(opdi_thread *thread, opd_tensor *tensor, const opd_op *op) {
+    thread->handles[thread->top++] = (uintptr_t)tensor;
+    if (OPDI_UNLIKELY((thread->top & (OPDI_ROOT_WARNING - 1)) == 0)) { opdi_root_warn(thread, op); }
+}
+static inline void opdi_push(opdi_thread *thread, opd_tensor *tensor) { opdi_push_of(thread, tensor, NULL); }
+
+/* Gives a reference to tensor to the innermost scope and returns tensor; NULL with an error, and the reference dropped,
+   when memory is out. */
+OPDI_SHARED opd_tensor *opdi_own(opd_tensor *tensor) {
+    opdi_thread *thread = opdi_self();
+    if (!tensor) { return NULL; }
+    if (opdi_scope_reserve(thread, 1)) {
+        opdi_drop(tensor);
+        return NULL;
+    }
+    opdi_push(thread, tensor);
+    return tensor;
+}
+
+/* Returns size bytes that live as long as the innermost scope; NULL with an error. */
+OPDI_SHARED void *opdi_scope_alloc(size_t size) {
+    opdi_thread *thread = opdi_self();
+    if (opdi_scope_reserve(thread, 1) || size > SIZE_MAX / 2) { return NULL; }
+    opdi_block *block = (opdi_block *)opdi_alloc(size + sizeof *block);
+    if (!block) { return NULL; }
+    block->bytes = size + sizeof *block;
+    thread->handles[thread->top++] = (uintptr_t)block | OPDI_HANDLE_BLOCK;
+    return block + 1;
+}
+OPDI_COLD_BEGIN
+/* Returns room for count tensors in the innermost scope, all NULL; NULL with an error. */
+static opd_tensor **opdi_scope_tensors(int count) {
+    opd_tensor **list = (opd_tensor **)opdi_scope_alloc(((size_t)count + 1) * sizeof *list);
+    if (list) { memset(list, 0, ((size_t)count + 1) * sizeof *list); }
+    return list;
+}
+OPDI_COLD_END
+
+static void opdi_handle_release(uintptr_t h) {
+    uintptr_t p = h & ~(OPDI_HANDLE_BLOCK | OPDI_HANDLE_UP);
+    if (h & OPDI_HANDLE_BLOCK) {
+        opdi_block *block = (opdi_block *)p;
+        if (OPDI_UNLIKELY(block->bytes & OPDI_BLOCK_LAYER)) {
+            opdi_layer_gone(block + 1);
+            block->bytes &= ~OPDI_BLOCK_LAYER;
+        }
+        if (OPDI_UNLIKELY(block->bytes & OPDI_BLOCK_ENDS)) {
+            const opdi_ending *ending = (const opdi_ending *)(const void *)(block + 1);
+            ending->end(ending->what);
+            block->bytes &= ~OPDI_BLOCK_ENDS;
+        }
+        opdi_free(block, block->bytes);
+    } else {
+        opdi_drop((opd_tensor *)p);
+    }
+}
+
+/* Takes the handles [from, to) out of the scope stack and releases them: what binding made for a call that is over. */
+static void opdi_scope_remove(opdi_thread *thread, int64_t from, int64_t to) {
+    uintptr_t gone[8];
+    while (to > from) {
+        int64_t count = OPDI_MIN(to - from, 8);
+        for (int64_t i = 0; i < count; i++) { gone[i] = thread->handles[from + i]; }
+        memmove(thread->handles + from, thread->handles + from + count,
+                (size_t)(thread->top - from - count) * sizeof *thread->handles);
+        thread->top -= count;
+        to -= count;
+        for (int64_t i = 0; i < count; i++) { opdi_handle_release(gone[i]); }
+    }
+}
+
+/* Releases the handles above mark, but those marked "up", which move down to it. */
+static void opdi_scope_unwind(opdi_thread *thread, int64_t mark) {
+    int64_t keep = mark;
+    for (int64_t i = mark; i < thread->top; i++) {
+        uintptr_t h = thread->handles[i];
+        if (h & OPDI_HANDLE_UP) {
+            thread->handles[i] = thread->handles[keep];
+            thread->handles[keep++] = h & ~OPDI_HANDLE_UP;
+        }
+    }
+    while (thread->top > keep) { opdi_handle_release(thread->handles[--thread->top]); }
+}
+
+#define OPDI_OPENED_OUTSIDE 2                     /* in `open` of a scope: no call was running */
+opd_scope opd_scope_open_at(const char *place) {
+    opdi_thread *thread = opdi_self();
+    opd_scope scope;
+    scope.mark = thread->top;
+    scope.outer = thread->scope_mark;
+    scope.depth = ++thread->scope_depth;
+    scope.open = thread->inside ? 1 : OPDI_OPENED_OUTSIDE;
+    thread->scope_mark = thread->top;
+    if (OPDI_LIKELY(scope.depth <= OPDI_PLACES)) { thread->places[scope.depth - 1] = place; }
+    return scope;
+}
+opd_scope opd_scope_open(void) { return opd_scope_open_at("opd_scope_open"); }
+
+/* Closes a scope and releases what it owns; a scope that is closed already is left alone.  An error when a kernel
+   closes a scope that was opened outside it. */
+void opd_scope_close(opd_scope *scope) {
+    opdi_thread *thread = opdi_self();
+    if (!scope || !scope->open) { return; }
+    if (OPDI_UNLIKELY(thread->current && scope->depth <= opdi_call_scope_depth(thread->current))) {
+        if (!opdi_is_left(thread)) {
+            (void)opd_fail(OPD_ERROR_KERNEL, "a kernel may not close a scope that was opened outside it");
+            return;                               /* still open: its owner will close it */
+        }
+        (void)opdi_forget_left(thread);
+    }
+    if (OPDI_UNLIKELY(thread->left) && scope->open == OPDI_OPENED_OUTSIDE) {
+        thread->inside = 0;
+        thread->left = false;
+    }
+    scope->open = 0;
+    if (scope->depth > thread->scope_depth) { return; }  /* closed already, by one around it */
+    if (OPDI_LIKELY(thread->top > scope->mark)) {
+        thread->ending = scope->depth <= OPDI_PLACES ? thread->places[scope->depth - 1] : NULL;
+        opdi_scope_unwind(thread, scope->mark);
+        thread->ending = NULL;
+    }
+    thread->scope_depth = scope->depth - 1;
+    thread->scope_mark = scope->outer;
+}
+
+opd_tensor *opd_scope_return(opd_tensor *tensor) {
+    opdi_thread *thread = opdi_self();
+    if (opdi_is_none(tensor, "opd_scope_return")) { return NULL; }
+    for (int64_t i = thread->top; i-- > OPDI_MAX(thread->scope_mark, thread->current ? thread->current->mark : 0);) {
+        if (thread->handles[i] == (uintptr_t)tensor) {
+            thread->handles[i] |= OPDI_HANDLE_UP;
+            return tensor;
+        }
+    }
+    if (opdi_scope_reserve(thread, 1)) { return NULL; }
+    opdi_retain(tensor);
+    thread->handles[thread->top++] = (uintptr_t)tensor | OPDI_HANDLE_UP;
+    return tensor;
+}
+
+opd_scope_info opd_scope_stats(void) {
+    opdi_thread *thread = opdi_self();
+    opd_scope_info info;
+    info.depth = thread->scope_depth;
+    info.handles = thread->top;
+    return info;
+}
+#endif
+

@@ -1,0 +1,128 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>stored       dtypes that few operators compute with: which take them, and how
+//
+//  uint16, uint32, uint64, complex32 and the floats of eight bits.  A call with such a tensor comes by here before a
+//  built-in kernel.  Views, factories and copies take them as they are; what only moves elements moves those of the
+//  integers of their size; some operators compute in a wider dtype, where PyTorch's do on the CPU; the others say that
+//  they do not.  Kernels of programs get what they are called with.  >>widened has what runs in place of kernels.
+//----------------------------------------------------------------------------------------------------------------------
+
+OPDI_COLD_BEGIN
+#if defined(OPDI_CORE)
+
+/* How a built-in operator takes tensors of these dtypes: not at all; as they are; as integers of their size; through
+   int64, float32 or complex64, and the first result back; the same, with the results as they are; integers through
+   float32; the same, but only beside a number with a fraction; uint64 through int64 numbers that are in its order. */
+enum { OPDI_STORED_NOT, OPDI_STORED_PLAIN, OPDI_STORED_MOVED, OPDI_STORED_WIDE, OPDI_STORED_COUNTED,
+       OPDI_STORED_FLOAT, OPDI_STORED_PROMOTED, OPDI_STORED_ORDERED };
+/* Sets of these dtypes. */
+enum { OPDI_OF_NARROW = 1, OPDI_OF_UINT64 = 2, OPDI_OF_FLOAT8 = 4, OPDI_OF_E8M0 = 8, OPDI_OF_COMPLEX32 = 16,
+       OPDI_OF_UNSIGNED = 3, OPDI_OF_EIGHT = 12, OPDI_OF_ANY = 31 };
+/* Names stand between spaces. */
+typedef struct opdi_stored_row { int how; unsigned dtypes; const char *names; } opdi_stored_row;
+static const opdi_stored_row opdi_stored_rows[] = {
+    {OPDI_STORED_PLAIN, OPDI_OF_ANY,
+     " empty empty_like empty_strided empty_permuted new_empty new_empty_strided new_full new_ones new_zeros full "
+     "full_like ones ones_like zeros zeros_like scalar_tensor fill fill_ zero zero_ copy copy_ _to_copy clone "
+     "resize_ resize_as_ _local_scalar_dense is_same_size _unsafe_view squeeze_ unsqueeze_ transpose_ swapaxes_ "
+     "swapdims_ t_ as_strided_ detach_ is_floating_point is_complex storage_offset sym_size sym_stride sym_numel "
+     "sym_storage_offset sym_is_contiguous _assert_tensor_metadata _functional_assert_async _functional_assert_scalar "
+     "_functional_sym_constrain_range _functional_sym_constrain_range_for_size "},
+    {OPDI_STORED_MOVED, OPDI_OF_ANY,
+     " cat stack index index_select where roll repeat embedding block_diag diag_embed select_scatter slice_scatter "
+     "diagonal_scatter as_strided_scatter select_backward slice_backward diagonal_backward "},
+    {OPDI_STORED_MOVED, OPDI_OF_EIGHT | OPDI_OF_COMPLEX32, " masked_select "},
+    {OPDI_STORED_MOVED, OPDI_OF_FLOAT8 | OPDI_OF_COMPLEX32, " index_put "},
+    {OPDI_STORED_MOVED, OPDI_OF_COMPLEX32, " index_copy tril triu "},
+    {OPDI_STORED_MOVED, OPDI_OF_UNSIGNED, " gather flip scatter "},
+    {OPDI_STORED_PLAIN, OPDI_OF_ANY, " constant_pad_nd "},
+    {OPDI_STORED_PLAIN, OPDI_OF_UNSIGNED, " randint randint_like "},
+    {OPDI_STORED_WIDE, OPDI_OF_ANY, " eq ne equal isnan isinf isfinite all any mul "},
+    {OPDI_STORED_COUNTED, OPDI_OF_UNSIGNED, " sum nansum prod cumsum cumprod "},
+    {OPDI_STORED_COUNTED, OPDI_OF_COMPLEX32, " count_nonzero nonzero "},
+    {OPDI_STORED_WIDE, OPDI_OF_FLOAT8, " mm addmm "},
+    {OPDI_STORED_WIDE, OPDI_OF_FLOAT8 | OPDI_OF_COMPLEX32, " abs "},
+    {OPDI_STORED_WIDE, OPDI_OF_COMPLEX32,
+     " add sub rsub neg sgn addcmul _conj_physical masked_fill index_fill index_add "},
+    {OPDI_STORED_WIDE, OPDI_OF_UNSIGNED, " bitwise_and bitwise_or bitwise_xor ceil floor round trunc "},
+    {OPDI_STORED_WIDE, OPDI_OF_NARROW,
+     " clamp clamp_min clamp_max maximum minimum fmax fmin nan_to_num relu hardtanh sort _unique2 "
+     "unique_consecutive "},
+    {OPDI_STORED_ORDERED, OPDI_OF_UINT64, " clamp clamp_min clamp_max maximum minimum fmax fmin sort "},
+    {OPDI_STORED_PROMOTED, OPDI_OF_UNSIGNED, " add sub rsub pow "},
+    {OPDI_STORED_FLOAT, OPDI_OF_UNSIGNED,
+     " div acos acosh asin asinh atan atan2 atanh copysign cos cosh deg2rad digamma erf erfc erfinv exp exp2 expm1 "
+     "i0 lgamma log log10 log1p log2 logit logsumexp polygamma rad2deg reciprocal rsqrt sigmoid sin sinc sinh sqrt "
+     "tan tanh xlogy "}
+};
+
+static unsigned opdi_stored_set(int dtype) {
+    return dtype == OPD_UINT64 ? OPDI_OF_UINT64 : opdi_is_bare_unsigned(dtype) ? OPDI_OF_NARROW
+        : dtype == OPD_FLOAT8_E8M0FNU ? OPDI_OF_E8M0 : opdi_is_float8(dtype) ? OPDI_OF_FLOAT8 : OPDI_OF_COMPLEX32;
+}
+/* True if an operator returns views: it says of a result that it looks at an argument, and writes nothing. */
+static bool opdi_returns_views(const opd_op *op) {
+    for (int i = 0; i < op->nrets; i++) {
+        const opdi_type *type = opdi_strip_optional(op->schema->returns[i].type);
+        const opdi_alias *alias = type->alias || type->kind != OPDI_TYPE_LIST ? type->alias : type->elems[0]->alias;
+        if (!alias || alias->write) { return false; }
+    }
+    return op->nrets > 0 && !op->written_args;
+}
+/* True if a name stands in a list, between spaces. */
+static bool opdi_among(const char *name, const char *names) {
+    const size_t length = strlen(name);
+    for (const char *at = strstr(names, name); at; at = strstr(at + 1, name)) {
+        if (at[-1] == ' ' && at[length] == ' ') { return true; }
+    }
+    return false;
+}
+/* Says how a built-in operator takes the dtypes of a set. */
+static int opdi_stored_how(const opd_op *op, unsigned dtypes) {
+    if (opdi_returns_views(op)) { return OPDI_STORED_PLAIN; }
+    for (size_t i = 0; i < sizeof opdi_stored_rows / sizeof *opdi_stored_rows; i++) {
+        const opdi_stored_row *row = &opdi_stored_rows[i];
+        if (dtypes & ~row->dtypes) { continue; }
+        if (opdi_among(op->schema->name, row->names)) { return row->how; }
+    }
+    return OPDI_STORED_NOT;
+}
+/* Fails as PyTorch's kernels do that know no such dtype. */
+static int opdi_stored_refuse(const opd_op *op, const char *device, int dtype) {
+    return opd_fail(OPD_ERROR_DTYPE, "\"%s_%s\" not implemented for '%s'", op->schema->name, device,
+                    opd_dtype_cname((opd_scalar_type)dtype));
+}
+static int opdi_stored_kernel(opd_call *call);
+/* True for a built-in operator with a kernel of its own: no composite, no form derived from another. */
+static bool opdi_has_own_kernel(const opd_op *op) {
+    const opdi_registration *definition = op->definition;
+    const opdi_card *card = OPDI_ACQUIRE(&op->card);
+    return definition && definition->lib == opdi_registry.aten && card && !card->base && !card->desc.composite;
+}
+/* True if a call at this key runs a kernel of ours that is no composite; those of the companion are ours, too. */
+static bool opdi_stored_guards(const opd_op *op, opd_key key) {
+    opdi_chosen how;
+    if (!opdi_has_own_kernel(op)) { return false; }
+    opdi_lock(&opdi_registry.lock);
+    const opdi_kernel *kernel = opdi_compute_slot(op, key, &how);
+    const bool ours = kernel && (((const opdi_registration *)(const void *)kernel)[-1].lib == opdi_registry.aten ||
+                                 key == OPD_KEY_CUDA);
+    opdi_unlock(&opdi_registry.lock);
+    return ours;
+}
+/* Returns the slot that a call with tensors of stored dtypes runs, whose keys lead to `slot`. */
+OPDI_SHARED const opdi_slot *opdi_stored_slot(const opd_call *call, const opdi_slot *slot) {
+    static const opdi_slot guard = {opdi_stored_kernel, NULL};
+    return call->slot >= OPD_KEY_CPU && call->slot < OPD_KEY_CPU + 16 && slot->fn != opd_fallthrough &&
+        opdi_stored_guards(call->op, call->slot) ? &guard : slot;
+}
+/* Refuses a stored dtype that a built-in operator is asked for by a number and does not make; 0, or -1. */
+OPDI_SHARED int opdi_stored_dtype_check(const opd_call *call, opd_scalar_type dtype) {
+    const opd_op *op = call->op;
+    if (!opdi_has_own_kernel(op)) { return 0; }
+    return opdi_stored_how(op, opdi_stored_set((int)dtype)) == OPDI_STORED_PLAIN ? 0
+        : opdi_stored_refuse(op, "cpu", (int)dtype);
+}
+#endif
+OPDI_COLD_END
+

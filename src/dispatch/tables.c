@@ -1,0 +1,350 @@
+//== computed tables ===================================================================================================
+
+/* The rule by which the kernel of a slot was chosen, with the words of PyTorch's dumps. */
+typedef enum opdi_chosen {
+    OPDI_CHOSEN_KERNEL, OPDI_CHOSEN_DEFAULT, OPDI_CHOSEN_NESTED, OPDI_CHOSEN_AMBIGUOUS, OPDI_CHOSEN_MATH,
+    OPDI_CHOSEN_AUTOGRAD, OPDI_CHOSEN_BATCHED, OPDI_CHOSEN_FALLBACK, OPDI_CHOSEN_MISSING
+} opdi_chosen;
+static const char *const opdi_chosen_names[] = {"kernel", "default backend kernel", "nested kernel",
+    "ambiguous autogradother", "math kernel", "autograd kernel", "batched kernel", "backend fallback", "missing"};
+
+/* Returns the newest kernel registered at exactly this key, or NULL. */
+static opdi_kernel *opdi_direct(const opd_op *op, opd_key key) {
+    opdi_kernel *kernel = op->kernels;
+    while (kernel && kernel->key != key) { kernel = kernel->next; }
+    return kernel;
+}
+
+/* True if a kernel is registered for a backend whose autograd key is `key`, or one for every backend. */
+static bool opdi_has_backend_kernel(const opd_op *op, opd_key key) {
+    for (const opdi_kernel *kernel = op->kernels; kernel; kernel = kernel->next) {
+        if (kernel->key == OPD_KEY_COMPOSITE_EXPLICIT) { return true; }
+        if (key != OPD_KEY_UNDEFINED && kernel->key < OPD_KEY_SLOTS && opdi_autograd_key_of(kernel->key) == key) {
+            return true;
+        }
+    }
+    return false;
+}
+
+#define OPDI_AUTOCAST_SLOT OPD_KEY_PER_BACKEND(6, 0)
+static bool opdi_is_autocast_slot(int slot) {
+    return slot >= OPDI_AUTOCAST_SLOT && slot < OPDI_AUTOCAST_SLOT + OPD_BACKEND_COUNT;
+}
+#endif
+
+/* Tags of built-in cards that are not seen outside: a pointwise card with a formula; numbers as its second operand are
+   wrapped; its out= form has the tag CORE, or DYNAMIC_OUTPUT_SHAPE, too; its formula is that of complex numbers.
+   What an out= form writes must have the result's dtype, as in PyTorch: but for pointwise operators, unless OUT_EXACT
+   is said, and others that say OUT_CASTS, where that dtype need only be one that the result can be cast to.  OUT_PART:
+   what is written may not share part of an argument's memory (all of it, element for element, is fine; pointwise
+   kernels see to that by themselves); OUT_SELF: not of the first argument's, if that is of its sizes; OUT_APART: may
+   share nothing with any argument. */
+#define OPDI_OPTAG_FORMULA (1u << 23)
+#define OPDI_OPTAG_NUMBERS (1u << 22)
+#define OPDI_OPTAG_OUT_CORE (1u << 21)
+#define OPDI_OPTAG_OUT_DYNAMIC (1u << 20)
+#define OPDI_OPTAG_CONJUGATES (1u << 19)
+#define OPDI_OPTAG_OUT_EXACT (1u << 18)
+#define OPDI_OPTAG_OUT_CASTS (1u << 16)
+#define OPDI_OPTAG_OUT_PART (1u << 15)
+#define OPDI_OPTAG_OUT_SELF (1u << 14)
+#define OPDI_OPTAG_OUT_APART (OPDI_OPTAG_OUT_PART | OPDI_OPTAG_OUT_SELF)
+#define OPDI_OPTAG_SENDS (1u << 17)               /* does more than make its results: graphs keep it */
+
+OPDI_SHARED int opdi_hidden_fallback(opd_call *call);
+OPDI_SHARED const opdi_slot *opdi_stored_slot(const opd_call *call, const opdi_slot *slot);
+OPDI_SHARED opd_scalar_type opdi_result_type_of(opd_tensor *const *ts, int count);
+OPDI_SHARED void opdi_store_one(opd_scalar_type from, const void *number, opd_scalar_type dtype, void *element);
+OPDI_SHARED int opdi_stored_dtype_check(const opd_call *call, opd_scalar_type dtype);
+OPDI_SHARED void opdi_library_undo(opd_library *lib, const opdi_registration *keep);
+#if defined(OPDI_CORE)
+#define OPDI_OPTAG_PRIVATE (OPDI_OPTAG_FORMULA | OPDI_OPTAG_NUMBERS | OPDI_OPTAG_OUT_CORE | OPDI_OPTAG_OUT_DYNAMIC | \
+                            OPDI_OPTAG_CONJUGATES | OPDI_OPTAG_OUT_EXACT | OPDI_OPTAG_SENDS | OPDI_OPTAG_OUT_CASTS | \
+                            OPDI_OPTAG_OUT_APART)
+static bool opdi_backend_pointwise(int backend);
+/* True if op is a built-in pointwise operator and `key` that of a device that runs formulas: its Meta kernel then
+   serves as its kernel there. */
+static bool opdi_runs_formula(const opd_op *op, opd_key key) {
+    const opdi_card *card = OPDI_ACQUIRE(&op->card);
+    return card && (card->desc.tags & OPDI_OPTAG_FORMULA) && !card->base && key > OPD_KEY_CPU && key < OPD_KEY_META &&
+           opdi_backend_pointwise((int)(key - OPD_KEY_CPU));
+}
+
+/* Returns the kernel of one slot, or NULL, and by which rule it was chosen.  The order of precedence is
+   that of OperatorEntry::computeDispatchTableEntryWithDebug. */
+static opdi_kernel *opdi_compute_slot(const opd_op *op, opd_key key, opdi_chosen *how) {
+    opdi_kernel *kernel;
+    bool undefined = key == OPD_KEY_UNDEFINED;
+    *how = OPDI_CHOSEN_KERNEL;
+    if ((kernel = opdi_direct(op, key)) != NULL) { return kernel; }
+    if (opdi_runs_formula(op, key) && (kernel = opdi_direct(op, OPD_KEY_META)) != NULL) { return kernel; }
+    *how = OPDI_CHOSEN_DEFAULT;
+    if ((undefined || opdi_key_covers(OPD_KEY_COMPOSITE_EXPLICIT_NON_FUNCTIONAL, key)) &&
+        (kernel = opdi_direct(op, OPD_KEY_COMPOSITE_EXPLICIT_NON_FUNCTIONAL)) != NULL) { return kernel; }
+    if ((undefined || opdi_key_covers(OPD_KEY_COMPOSITE_EXPLICIT, key)) &&
+        (kernel = opdi_direct(op, OPD_KEY_COMPOSITE_EXPLICIT)) != NULL) { return kernel; }
+    *how = OPDI_CHOSEN_NESTED;
+    if (!undefined && opdi_key_covers(OPD_KEY_COMPOSITE_IMPLICIT_NESTED_TENSOR, key) &&
+        (kernel = opdi_direct(op, OPD_KEY_COMPOSITE_IMPLICIT_NESTED_TENSOR)) != NULL) { return kernel; }
+    if ((undefined || opdi_key_covers(OPD_KEY_COMPOSITE_IMPLICIT, key)) &&
+        (kernel = opdi_direct(op, OPD_KEY_COMPOSITE_IMPLICIT)) != NULL) {
+        *how = OPDI_CHOSEN_AMBIGUOUS;
+        for (const opdi_kernel *other = op->kernels; key == OPD_KEY_AUTOGRAD_OTHER && other; other = other->next) {
+            if (other->key < OPD_KEY_SLOTS && opdi_autograd_key_of(other->key) == OPD_KEY_AUTOGRAD_OTHER) {
+                return NULL;
+            }
+        }
+        *how = OPDI_CHOSEN_MATH;
+        if (!opdi_has_backend_kernel(op, key)) { return kernel; }
+    }
+    *how = OPDI_CHOSEN_AUTOGRAD;
+    if (opdi_key_covers(OPD_KEY_AUTOGRAD, key) && (kernel = opdi_direct(op, OPD_KEY_AUTOGRAD)) != NULL) {
+        return kernel;
+    }
+    *how = OPDI_CHOSEN_BATCHED;
+    if (opdi_key_covers(OPD_KEY_FUNCTORCH_BATCHED_DECOMPOSITION, key) &&
+        (kernel = opdi_direct(op, OPD_KEY_FUNCTORCH_BATCHED_DECOMPOSITION)) != NULL) { return kernel; }
+    *how = OPDI_CHOSEN_KERNEL;
+    if (opdi_is_autocast_slot(key) && (kernel = opdi_autocast_policy(op, key - OPDI_AUTOCAST_SLOT)) != NULL) {
+        return kernel;
+    }
+    *how = OPDI_CHOSEN_FALLBACK;
+    if ((kernel = opdi_registry.fallbacks[key]) != NULL) { return kernel; }
+    *how = OPDI_CHOSEN_MISSING;
+    return NULL;
+}
+
+static size_t opdi_table_text(const opd_op *op, char *buf, size_t cap);
+
+OPDI_NOINLINE static int opdi_ambiguous_kernel(opd_call *call) {
+    return opd_fail(OPD_ERROR_NO_KERNEL, "'%s' has kernels registered to both CompositeImplicitAutograd and a backend "
+                    "mapped to AutogradOther. This makes the backend kernel unreachable; the dispatcher will always "
+                    "prefer the CompositeImplicitAutograd lowering. Register an Autograd kernel, or in place of the "
+                    "composite one a CompositeExplicitAutograd kernel.", call->op->name);
+}
+
+static uint32_t opdi_on_the_cpu;                  /* opd_cpu_fallback_set: a bit for each backend */
+/* True if the program asked that operators without a kernel for this device run on the CPU. */
+static bool opdi_cpu_stands_in(uint32_t slot) {
+    return slot > OPD_KEY_CPU && slot < OPD_KEY_CPU + OPD_META &&
+           (OPDI_LOAD(&opdi_on_the_cpu) >> (slot - OPD_KEY_CPU) & 1);
+}
+/* The kernel of slots for which nothing is registered: falls back to the CPU where that was asked for, otherwise fails
+   with an error that lists the kernels that exist. */
+OPDI_NOINLINE static int opdi_missing_kernel(opd_call *call) {
+    char have[1200];
+    if (opdi_cpu_stands_in((uint32_t)call->slot)) { return opd_cpu_fallback(call); }
+    if (call->slot == OPD_KEY_META && call->op->nrets == 0 && call->op->written_args) { return 0; }    /* no shapes */
+    opdi_lock(&opdi_registry.lock);
+    bool none = !call->op->kernels;
+    (void)opdi_table_text(call->op, have, sizeof have);
+    opdi_unlock(&opdi_registry.lock);
+    if (none) {
+        return opd_fail(OPD_ERROR_NO_KERNEL, "Could not run '%s' with arguments from the '%s' backend. '%s' is defined "
+                        "and has no kernel: register one (opd_impl_key, or a field of the card)", call->op->name,
+                        opd_key_name(call->slot), call->op->name);
+    }
+    if (call->slot == OPD_KEY_UNDEFINED) {
+        return opd_fail(OPD_ERROR_NO_KERNEL, "There were no tensor arguments to this function (e.g., "
+                        "you passed an empty list of Tensors), but no fallback function is registered for schema "
+                        "%s. Give it a Device argument, which then says whose kernel is meant, or a kernel of every "
+                        "device (`any`).\nAvailable functions are [%s]", call->op->name, have);
+    }
+    if (call->slot == OPD_KEY_META && call->th->innermost.fake) {
+        return opd_fail(OPD_ERROR_NO_KERNEL, "There was no fake impl registered for %s. This is necessary for it to "
+                        "run in a fake mode: declare one (`fake` of the card, or opd_fake_register), which "
+                        "gives results of the right sizes with opd_result. It is only available for these backends: "
+                        "[%s]", call->op->name, have);
+    }
+    if (call->slot == OPD_KEY_META) {
+        return opd_fail(OPD_ERROR_NO_KERNEL, "attempted to run this operator with Meta tensors, but there was no fake "
+                        "impl or Meta kernel registered. Give it a fake kernel (`fake` of the card, or "
+                        "opd_fake_register), which gives results of the right sizes with opd_result. '%s' is only "
+                        "available for these backends: [%s]", call->op->name, have);
+    }
+    return opd_fail(OPD_ERROR_NO_KERNEL, "Could not run '%s' with arguments from the '%s' backend. "
+                    "'%s' is only available for these backends: [%s]", call->op->name, opd_key_name(call->slot),
+                    call->op->name, have);
+}
+
+/* Runs the fallback of the call's slot, for a kernel registered for every backend that has nothing to do
+   with this call. */
+OPDI_SHARED int opdi_hidden_fallback(opd_call *call) {
+    opdi_lock(&opdi_registry.lock);
+    const opdi_kernel *kernel = opdi_registry.fallbacks[call->slot];
+    opd_kernel fn = kernel && kernel->fn != opd_fallthrough ? kernel->fn : opdi_missing_kernel;
+    if (kernel) { call->user = kernel->user; }
+    opdi_unlock(&opdi_registry.lock);
+    return fn(call);
+}
+
+/* True if the slot holds one of our autograd kernels, which only pass a call on when nothing requires grad. */
+static bool opdi_slot_skips(const opdi_slot *slot) {
+    return slot->fn == opdi_autograd_kernel || slot->fn == opdi_autograd_fallback ||
+        slot->fn == opdi_autograd_inplace_kernel || slot->fn == opdi_autograd_out_kernel ||
+        slot->fn == opdi_autograd_registered;
+}
+
+static int opdi_dead_argument(opd_call *call);
+/* Clears a slot's functionality in the 16 masks of a table that begin at `first` (0: nothing requires grad,
+   16: something does). */
+static void opdi_mask_out(opdi_table *table, int slot, int first) {
+    if (slot >= OPD_KEY_BACKEND_BASE) {
+        int bit_at = (slot - OPD_KEY_BACKEND_BASE) % 16;
+        table->masks[first + bit_at] &= ~OPD_BIT_OF(opdi_row_functionality[(slot - OPD_KEY_BACKEND_BASE) / 16]);
+        return;
+    }
+    for (int bit_at = 0; bit_at < 16; bit_at++) { table->masks[first + bit_at] &= ~OPD_BIT_OF(slot); }
+}
+
+static int opdi_by_device_kernel(opd_call *call);
+static int opdi_device_arg(const opd_op *op, const opd_value *args);
+static int opdi_by_device(const opd_op *op, const opdi_table *table, const opd_value *args);
+static void opdi_guard_slot(const opd_op *op, opdi_table *table, int slot, opdi_chosen how);
+
+/* Computes an operator's table: a kernel for each slot, and which functionalities a call skips.  Under the lock. */
+static void opdi_fill_table(const opd_op *op, opdi_table *table) {
+    bool casts = false;
+    memset(table, 0, sizeof *table);
+    memset(table->masks, -1, sizeof table->masks);
+    for (int slot = 0; slot < OPD_KEY_SLOTS; slot++) {
+        opdi_chosen how;
+        const opdi_kernel *kernel = opdi_compute_slot(op, slot, &how);
+        opdi_slot *to = &table->slots[slot];
+        if (slot == OPDI_DEAD_KEY) {
+            to->fn = opdi_dead_argument;
+            continue;
+        }
+        to->fn = kernel ? kernel->fn : how == OPDI_CHOSEN_AMBIGUOUS ? opdi_ambiguous_kernel : opdi_missing_kernel;
+        to->user = kernel ? kernel->user : NULL;
+        opdi_guard_slot(op, table, slot, how);
+        if (opdi_is_autocast_slot(slot) && kernel && kernel->fn != opd_fallthrough) {
+            to->fn = opdi_autocast_kernel;        /* which runs kernel where the device's autocast is on */
+            to->user = (void *)(uintptr_t)kernel;
+            casts = true;
+        } else if (slot == OPDI_AUTOCAST_SLOT + OPD_META && casts) {
+            to->fn = opdi_autocast_of_fakes;      /* the last of these slots: those of the devices are there */
+        }
+        if (to->fn == opd_fallthrough && slot) { opdi_mask_out(table, slot, 16); }
+        if ((to->fn == opd_fallthrough && slot) || opdi_slot_skips(to)) { opdi_mask_out(table, slot, 0); }
+    }
+    for (int slot = 0; slot < 16; slot++) {       /* those of ours pass a call on to below all autograd keys */
+        const uint64_t kept = table->masks[slot] & OPDI_AUTOGRAD_BITS;
+        table->masks[slot] |= table->masks[16 + slot] & OPDI_AUTOGRAD_BITS & ~((kept & (0 - kept)) - 1);
+    }
+    table->jvp = opdi_direct(op, OPDI_KEY_JVP) ? opdi_direct(op, OPDI_KEY_JVP)->fn : NULL;
+}
+
+/* Why an operator that somebody has a handle of is not defined. */
+static const char *opdi_undefined_why(const opd_op *op) {
+    return OPDI_LOAD(&op->unloaded) ? "its plug-in was unloaded (opd_library_unload)"
+        : "its library was closed (opd_library_close)";
+}
+static int opdi_undefined_error(const opd_op *op) {
+    return opd_fail(OPD_ERROR_NOT_FOUND, "the operator %s is not defined any more: %s", op->name,
+                    opdi_undefined_why(op));
+}
+/* Returns the table of an operator, which is computed at its first call; NULL with an error if it is not defined. */
+OPDI_NOINLINE static const opdi_table *opdi_table_make(opd_op *op) {
+    opdi_table *table = NULL;
+    opdi_lock(&opdi_registry.lock);
+    bool defined = op->definition != NULL;
+    if (defined && !(table = OPDI_ACQUIRE(&op->table))) {
+        table = (opdi_table *)opdi_alloc_fresh(sizeof *table);
+        if (table) {
+            opdi_fill_table(op, table);
+            OPDI_PUBLISH(&op->table, table);
+        }
+    }
+    opdi_unlock(&opdi_registry.lock);
+    if (!defined) { (void)opdi_undefined_error(op); }
+    return table;
+}
+
+/* Takes the table of an operator out of use after a registration; the next call computes a new one.  Under the lock. */
+static void opdi_table_retire(opd_op *op) {
+    opdi_table *old = op->table;
+    if (!old) { return; }
+    OPDI_PUBLISH(&op->table, (opdi_table *)NULL);
+    opdi_gone_add(&old->gone, opdi_table_give_back);
+}
+static void opdi_tables_retire_all(void) {
+    size_t i = 0;
+    opd_op *op;
+    while ((op = opdi_entries(&i)) != NULL) { opdi_table_retire(op); }
+}
+
+//== libraries =========================================================================================================
+
+/* Adds to the pending error in which library block it occurred; always returns -1. */
+static int opdi_library_error(const opd_library *lib) {
+    return opdi_fail_more(" (Error occurred while processing %s block at %s:%d)", opdi_kind_names[lib->kind], lib->file,
+                          lib->line);
+}
+
+/* Checks kind, namespace and key, and lists the library.  NULL with an error, also for a second OPD_LIBRARY
+   of a namespace. */
+opd_library *opd_library_open(opd_library_kind kind, const char *ns, const char *key, const char *file, int line) {
+    opd_library *lib, *other;
+    opd_key next = OPD_KEY_INVALID;
+    char place[300];
+    opdi_started();                               /* the built-in operators before any override of theirs */
+    if (!opd_ok()) { return NULL; }
+    if (kind != OPD_DEF && kind != OPD_FRAGMENT && kind != OPD_IMPL) {
+        (void)opd_fail(OPD_ERROR_REGISTER, "unknown kind of library");
+        return NULL;
+    }
+    if (!ns || strlen(ns) >= sizeof lib->ns || !opdi_is_identifier(ns)) {
+        (void)opd_fail(OPD_ERROR_REGISTER, "a library's namespace has 1 to 63 letters, digits and _, no digit first");
+        return NULL;
+    }
+    if (key && (next = opd_key_parse(key)) == OPD_KEY_INVALID) { return NULL; }
+    if (next == OPD_KEY_UNDEFINED) { next = OPD_KEY_INVALID; }    /* the catch-all */
+    if (kind != OPD_IMPL && (strcmp(ns, "_") == 0 || next != OPD_KEY_INVALID)) {
+        (void)opd_fail(OPD_ERROR_REGISTER, next != OPD_KEY_INVALID
+                       ? "%s \"%s\" takes no dispatch key"
+                       : "%s: cannot define operators in the wildcard namespace \"%s\"", opdi_kind_names[kind], ns);
+        return NULL;
+    }
+    lib = (opd_library *)opdi_alloc(sizeof *lib);
+    if (!lib) { return NULL; }
+    memset(lib, 0, sizeof *lib);
+    lib->kind = kind;
+    lib->key = next;
+    lib->file = file ? file : "?";
+    lib->line = line;
+    lib->place.file = lib->file;
+    lib->place.line = line;
+    strcpy(lib->ns, ns);
+    opdi_lock(&opdi_registry.lock);
+    for (other = opdi_registry.libraries; other && kind == OPD_DEF; other = other->next) {
+        if (other->kind == OPD_DEF && strcmp(other->ns, ns) == 0) { break; }
+    }
+    if (kind != OPD_DEF || !other) {
+        lib->next = opdi_registry.libraries;
+        opdi_registry.libraries = lib;
+        other = NULL;
+    } else {
+        (void)snprintf(place, sizeof place, "%s:%d", other->file, (int)other->line);    /* it may be closed soon */
+    }
+    opdi_unlock(&opdi_registry.lock);
+    if (other) {
+        (void)opd_fail(OPD_ERROR_REGISTER, "Only a single OPD_LIBRARY can be used to register the namespace %s; "
+                       "please put all of your definitions in a single OPD_LIBRARY block. If you were trying "
+                       "to specify implementations, consider using OPD_LIBRARY_IMPL (which can be duplicated). "
+                       "If you really intended to define operators for a single namespace in a distributed way, "
+                       "you can use OPD_LIBRARY_FRAGMENT. Previous registration of OPD_LIBRARY was at %s; "
+                       "latest registration was at %s:%d", ns, place, lib->file, line);
+        opdi_free(lib, sizeof *lib);
+        return NULL;
+    }
+    return lib;
+}
+
+/* Writes "registered at FILE:LINE", or the text of the place; returns buf. */
+static const char *opdi_place_text(opdi_origin place, char *buf, size_t cap) {
+    if (place.line) { (void)snprintf(buf, cap, "registered at %s:%d", place.file, (int)place.line); }
+    else { (void)snprintf(buf, cap, "%s", place.file); }
+    return buf;
+}
+

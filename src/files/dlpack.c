@@ -1,0 +1,254 @@
+OPDI_COLD_BEGIN
+
+//== DLPack ============================================================================================================
+//
+//  The structs have names of their own here, so that dlpack.h may be included beside; the compiler is told that they
+//  are the same memory.
+
+#if defined(OPDI_CORE)
+
+typedef struct OPDI_MAY_ALIAS opdi_dl_tensor {
+    void *data;                  /* opaque on some devices; the first element is byte_offset further */
+    int32_t device_type, device_id;
+    int32_t ndim;
+    uint8_t code, bits;          /* of the dtype */
+    uint16_t lanes;
+    int64_t *sizes, *strides;    /* strides in elements; NULL: contiguous */
+    uint64_t byte_offset;
+} opdi_dl_tensor;
+typedef struct OPDI_MAY_ALIAS opdi_dl_versioned {
+    uint32_t major, minor;
+    void *context;
+    void (*deleter)(struct DLManagedTensorVersioned *self);
+    uint64_t flags;
+    opdi_dl_tensor tensor;
+} opdi_dl_versioned;
+typedef struct OPDI_MAY_ALIAS opdi_dl_unversioned {
+    opdi_dl_tensor tensor;
+    void *context;
+    void (*deleter)(struct DLManagedTensor *self);
+} opdi_dl_unversioned;
+
+enum { OPDI_DL_INT, OPDI_DL_UINT, OPDI_DL_FLOAT, OPDI_DL_OPAQUE, OPDI_DL_BFLOAT, OPDI_DL_COMPLEX, OPDI_DL_BOOL,
+       OPDI_DL_E4M3FN = 10, OPDI_DL_E4M3FNUZ, OPDI_DL_E5M2, OPDI_DL_E5M2FNUZ, OPDI_DL_E8M0FNU };
+/* DLPack's devices and our backends.  Tensors of a backend are exported as its first row says. */
+static const struct { int type, backend; } opdi_dl_devices[] = {
+    {1, OPD_CPU}, {2, OPD_CUDA}, {3, OPD_CPU}, {8, OPD_MPS}, {10, OPD_HIP}, {11, OPD_CPU}, {12, OPD_PRIVATEUSE1},
+    {14, OPD_XPU}};
+
+static int opdi_dl_code(opd_scalar_type dtype) {
+    const int kind = opdi_dtype(dtype)->kind;
+    switch (dtype) {
+        case OPD_FLOAT8_E4M3FN: return OPDI_DL_E4M3FN;
+        case OPD_FLOAT8_E4M3FNUZ: return OPDI_DL_E4M3FNUZ;
+        case OPD_FLOAT8_E5M2: return OPDI_DL_E5M2;
+        case OPD_FLOAT8_E5M2FNUZ: return OPDI_DL_E5M2FNUZ;
+        case OPD_FLOAT8_E8M0FNU: return OPDI_DL_E8M0FNU;
+        case OPD_UINT8: case OPD_UINT16: case OPD_UINT32: case OPD_UINT64: return OPDI_DL_UINT;
+        default: break;
+    }
+    return dtype == OPD_BFLOAT16 ? OPDI_DL_BFLOAT : kind == OPDI_CLASS_INT
+        ? OPDI_DL_INT : kind == OPDI_CLASS_FLOAT ? OPDI_DL_FLOAT : kind == OPDI_CLASS_BOOL ? OPDI_DL_BOOL
+        : OPDI_DL_COMPLEX;
+}
+/* Returns the dtype that tensor's code and bits say; OPD_DTYPE_NONE with an error if there is none. */
+static opd_scalar_type opdi_dl_dtype(const opdi_dl_tensor *tensor) {
+    static const char *const names[] = {"kInt", "kUInt", "kFloat", NULL, "kBfloat", "kComplex", "kDLBool"};
+    if (tensor->lanes != 1) {
+        (void)opd_fail(OPD_ERROR_DTYPE, "DLPack: lanes != 1 are not supported, this tensor has %d", (int)tensor->lanes);
+        return OPD_DTYPE_NONE;
+    }
+    for (int i = 0; i <= OPD_FLOAT8_E8M0FNU; i++) {
+        const opd_scalar_type dtype = (opd_scalar_type)i;
+        if (opd_dtype_size(dtype) * 8 == tensor->bits && tensor->bits && opdi_dl_code(dtype) == tensor->code) {
+            return dtype;
+        }
+    }
+    if (tensor->code <= OPDI_DL_BOOL && names[tensor->code]) {
+        (void)opd_fail(OPD_ERROR_DTYPE, "DLPack: Unsupported %s bits %d", names[tensor->code], (int)tensor->bits);
+    } else {
+        (void)opd_fail(OPD_ERROR_DTYPE, "DLPack: Unsupported code %d", (int)tensor->code);
+    }
+    return OPD_DTYPE_NONE;
+}
+
+/* An exported tensor: the struct that others get, and the tensor that it holds. */
+typedef struct opdi_dl_export {
+    union { opdi_dl_versioned versioned; opdi_dl_unversioned unversioned; } u;
+    opd_tensor *held;            /* shares the storage, whatever memory the tensor is given later */
+    size_t bytes;                /* of this, with the sizes and strides behind it */
+} opdi_dl_export;
+static void opdi_dl_export_free(opdi_dl_export *shared) {
+    opd_release(shared->held);
+    opdi_free(shared, shared->bytes);
+}
+static void opdi_dl_release_versioned(struct DLManagedTensorVersioned *self) {
+    opdi_dl_export_free((opdi_dl_export *)((opdi_dl_versioned *)(void *)self)->context);
+}
+static void opdi_dl_release_unversioned(struct DLManagedTensor *self) {
+    opdi_dl_export_free((opdi_dl_export *)((opdi_dl_unversioned *)(void *)self)->context);
+}
+
+/* Finds the memory of tensor's first element, in *data; 0, or -1 with an error if tensor has none of its own. */
+static int opdi_memory_of(const opd_tensor *tensor, const char *who, void **data) {
+    if (opdi_null_tensor(tensor, who)) { return -1; }
+    *data = opdi_on_device(tensor) && !(tensor->flags & OPDI_BATCHED) ? opd_device_data(tensor,
+        (opd_backend)tensor->backend) : opd_data(tensor);
+    if (!opd_ok()) { return -1; }
+    if (tensor->backend == OPD_META || (tensor->meta && tensor->meta->inner)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: this tensor has no memory (%s)", who,
+                        tensor->meta && tensor->meta->inner ? "it stands for another one" : "it is on meta");
+    }
+    return 0;
+}
+
+/* Makes the struct of an exported tensor, *tensors its description; NULL with an error. */
+static opdi_dl_export *opdi_dl_pack(opd_tensor *tensor, const char *who, bool versioned, opdi_dl_tensor **tensors) {
+    opdi_dl_export *shared;
+    void *data;
+    size_t k = 0, rows = sizeof opdi_dl_devices / sizeof opdi_dl_devices[0];
+    if (!opd_ok()) { return NULL; }
+    if (tensor && opdi_requires_grad(tensor)) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "%s: Can't export tensors that require gradient, use tensor.detach()", who);
+        return NULL;
+    }
+    if (opdi_memory_of(tensor, who, &data)) { return NULL; }
+    while (k < rows && opdi_dl_devices[k].backend != tensor->backend) { k++; }
+    if (k == rows) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: Cannot pack tensors on %s", who, opdi_device_name(tensor->backend));
+        return NULL;
+    }
+    size_t bytes = sizeof *shared + 2 * (size_t)tensor->ndim * sizeof(int64_t);
+    shared = (opdi_dl_export *)opdi_alloc(bytes);
+    if (!shared) { return NULL; }
+    memset(shared, 0, sizeof *shared);
+    shared->bytes = bytes;
+    shared->held = opdi_shallow_copy(tensor);
+    if (!shared->held) {
+        opdi_free(shared, bytes);
+        return NULL;
+    }
+    int64_t *dims = (int64_t *)(void *)(shared + 1);
+    *tensors = versioned ? &shared->u.versioned.tensor : &shared->u.unversioned.tensor;
+    (*tensors)->data = tensor->numel ? data : NULL;
+    (*tensors)->device_type = opdi_dl_devices[k].type;
+    (*tensors)->device_id = opdi_on_device(tensor) ? tensor->storage->index : 0;
+    (*tensors)->ndim = tensor->ndim;
+    (*tensors)->code = (uint8_t)opdi_dl_code((opd_scalar_type)tensor->dtype);
+    (*tensors)->bits = (uint8_t)(8 * opd_dtype_size((opd_scalar_type)tensor->dtype));
+    (*tensors)->lanes = 1;
+    (*tensors)->sizes = dims;
+    (*tensors)->strides = dims + tensor->ndim;
+    for (int i = 0; i < tensor->ndim; i++) {      /* strides that say nothing are 1, as in PyTorch */
+        dims[i] = tensor->dims[i];
+        dims[tensor->ndim + i] = tensor->dims[i] < 2 ? 1 : tensor->dims[tensor->ndim + i];
+    }
+    return shared;
+}
+
+struct DLManagedTensorVersioned *opd_dlpack_export(opd_tensor *tensor, unsigned flags) {
+    opdi_dl_tensor *shown;
+    opdi_dl_export *shared = opdi_dl_pack(tensor, "opd_dlpack_export", true, &shown);
+    if (!shared) { return NULL; }
+    shared->u.versioned.major = 1;
+    shared->u.versioned.minor = 1;
+    shared->u.versioned.flags = flags & (OPD_DLPACK_READ_ONLY | OPD_DLPACK_IS_COPIED);
+    shared->u.versioned.context = shared;
+    shared->u.versioned.deleter = opdi_dl_release_versioned;
+    return (struct DLManagedTensorVersioned *)(void *)&shared->u.versioned;
+}
+struct DLManagedTensor *opd_dlpack_export_unversioned(opd_tensor *tensor) {
+    opdi_dl_tensor *shown;
+    opdi_dl_export *shared = opdi_dl_pack(tensor, "opd_dlpack_export_unversioned", false, &shown);
+    if (!shared) { return NULL; }
+    shared->u.unversioned.context = shared;
+    shared->u.unversioned.deleter = opdi_dl_release_unversioned;
+    return (struct DLManagedTensor *)(void *)&shared->u.unversioned;
+}
+
+static void opdi_dl_drop_versioned(void *data, void *user) {
+    opdi_dl_versioned *versioned = (opdi_dl_versioned *)user;
+    (void)data;
+    if (versioned->deleter) { versioned->deleter((struct DLManagedTensorVersioned *)user); }
+}
+static void opdi_dl_drop_unversioned(void *data, void *user) {
+    opdi_dl_unversioned *unversioned = (opdi_dl_unversioned *)user;
+    (void)data;
+    if (unversioned->deleter) { unversioned->deleter((struct DLManagedTensor *)user); }
+}
+
+/* Checks a struct from outside, and tells dtype, device and first element of its tensor; 0, or -1 with an error. */
+static int opdi_dl_check(const opdi_dl_tensor *tensor, opd_scalar_type *dtype, opd_device *device, char **data) {
+    const size_t rows = sizeof opdi_dl_devices / sizeof opdi_dl_devices[0];
+    size_t k = 0;
+    *dtype = opdi_dl_dtype(tensor);
+    if (*dtype == OPD_DTYPE_NONE) { return -1; }
+    while (k < rows && opdi_dl_devices[k].type != tensor->device_type) { k++; }
+    if (k == rows) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "DLPack: Unsupported device_type: %d", (int)tensor->device_type);
+    }
+    *device = opd_device_of((opd_backend)opdi_dl_devices[k].backend, opdi_dl_devices[k].backend == OPD_CPU ? -1
+                            : tensor->device_id);
+    if (tensor->ndim < 0 || tensor->ndim > OPD_MAX_DIMS || (tensor->ndim && !tensor->sizes)) {
+        return opd_fail(OPD_ERROR_SHAPE, "DLPack: a tensor has 0 to %d dimensions, not %d%s", OPD_MAX_DIMS,
+                        (int)tensor->ndim, tensor->sizes ? "" : " at NULL");
+    }
+    if (tensor->byte_offset > UINTPTR_MAX - (uintptr_t)tensor->data) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "DLPack: the first element (byte_offset %llu) is beyond any memory",
+                        (unsigned long long)tensor->byte_offset);
+    }
+    *data = tensor->data ? (char *)((uintptr_t)tensor->data + (uintptr_t)tensor->byte_offset) : NULL;
+    size_t element = opd_dtype_is_complex(*dtype) ? opd_dtype_size(*dtype) / 2 : opd_dtype_size(*dtype);
+    if ((uintptr_t)*data % element) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "DLPack: the first element (byte_offset %llu) is not aligned to %d bytes",
+                        (unsigned long long)tensor->byte_offset, (int)element);
+    }
+    return 0;
+}
+/* Makes a tensor of a struct from outside, which it takes over also when something is wrong: `drop(NULL, managed)`
+   gives it back, by code at the address `code`.  NULL with an error. */
+static opd_tensor *opdi_dl_unpack(const opdi_dl_tensor *tensor, void (*drop)(void *, void *), void *managed,
+                                  uintptr_t code) {
+    opd_scalar_type dtype;
+    opd_device device;
+    char *data;
+    if (!opd_ok() || opdi_dl_check(tensor, &dtype, &device, &data)) {
+        drop(NULL, managed);
+        return NULL;
+    }
+    opd_tensor *t = opd_tensor_wrap_on(data, opd_ints_of(tensor->sizes, tensor->ndim), tensor->strides, dtype, device,
+                                       drop, managed);
+    if (t) {
+        opdi_foreign *foreign = (opdi_foreign *)(void *)t->storage;
+        if (!foreign->plugin) { foreign->plugin = opdi_plugin_hold(code); }
+    }
+    return t;
+}
+
+opd_tensor *opd_dlpack_import(struct DLManagedTensorVersioned *managed, unsigned *flags) {
+    const opdi_dl_versioned *versioned = (const opdi_dl_versioned *)(void *)managed;
+    if (flags) { *flags = 0; }
+    if (!versioned) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_dlpack_import: the struct is NULL");
+        return NULL;
+    }
+    if (versioned->major != 1) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_dlpack_import: a struct of DLPack %u.%u, this is 1.1",
+                       (unsigned)versioned->major, (unsigned)versioned->minor);
+    } else if ((versioned->flags & OPD_DLPACK_READ_ONLY) && !flags) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_dlpack_import: the tensor is read-only: take its flags, and do not "
+                       "write into it");
+    } else if (flags) {
+        *flags = (unsigned)(versioned->flags & (OPD_DLPACK_READ_ONLY | OPD_DLPACK_IS_COPIED));
+    }
+    return opdi_dl_unpack(&versioned->tensor, opdi_dl_drop_versioned, managed, (uintptr_t)versioned->deleter);
+}
+opd_tensor *opd_dlpack_import_unversioned(struct DLManagedTensor *managed) {
+    const opdi_dl_unversioned *unversioned = (const opdi_dl_unversioned *)(void *)managed;
+    if (unversioned) {
+        return opdi_dl_unpack(&unversioned->tensor, opdi_dl_drop_unversioned, managed, (uintptr_t)unversioned->deleter);
+    }
+    (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_dlpack_import_unversioned: the struct is NULL");
+    return NULL;
+}
+

@@ -1,0 +1,406 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>json         texts in JSON, read in one pass and walked without a tree
+//
+//  The text is copied once; its strings are decoded where they stand, each with a zero behind.  What else is kept of a
+//  value is where it begins, and the number of the value behind it and all that is in it.  Knows bytes and errors.
+//----------------------------------------------------------------------------------------------------------------------
+
+OPDI_COLD_BEGIN
+
+#if defined(OPDI_CORE)
+
+/* Returns the bytes of the UTF-8 character at at; 0 if it is none. */
+static size_t opdi_utf8(const unsigned char *at, size_t length) {
+    const size_t len = *at < 0x80 ? 1 : *at >= 0xc2 && *at < 0xe0 ? 2 : (*at & 0xf0) == 0xe0 ? 3 : *at >= 0xf0 &&
+        *at < 0xf5 ? 4 : 0;
+    if (len > length) { return 0; }
+    for (size_t i = 1; i < len; i++) { if ((at[i] & 0xc0) != 0x80) { return 0; } }
+    if ((*at == 0xe0 && at[1] < 0xa0) || (*at == 0xed && at[1] > 0x9f) || (*at == 0xf0 && at[1] < 0x90) ||
+        (*at == 0xf4 && at[1] > 0x8f)) { return 0; }
+    return len;
+}
+/* Reads the four digits after \u; -1 with an error. */
+static int opdi_json_hex(opdi_look *look) {
+    int value = 0;
+    for (int i = 0; i < 4; i++, look->at++) {
+        const int ch = look->at < look->end ? look->source->data[look->at] : 0;
+        const int digit = ch >= '0' && ch <= '9' ? ch - '0'
+            : (ch | 32) >= 'a' && (ch | 32) <= 'f' ? (ch | 32) - 'a' + 10 : -1;
+        if (digit < 0) { return opdi_bad(look->source, look->at, "expected four hexadecimal digits after \\u"); }
+        value = value * 16 + digit;
+    }
+    return value;
+}
+/* Reads what follows a backslash, as UTF-8 in out; returns how many bytes, 0 with an error. */
+static size_t opdi_json_escape(opdi_look *look, char *out) {
+    static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+    const size_t begin = look->at - 1;
+    const int ch = look->at < look->end ? look->source->data[look->at++] : 0;
+    const char *at = ch ? strchr(from, ch) : NULL;
+    int value, low;
+    if (at) {
+        *out = to[at - from];
+        return 1;
+    }
+    if (ch != 'u') {
+        (void)opdi_bad(look->source, begin, "an escape that JSON does not have");
+        return 0;
+    }
+    if ((value = opdi_json_hex(look)) < 0) { return 0; }
+    if (value >= 0xd800 && value < 0xdc00 && look->end - look->at > 1 && look->source->data[look->at] == '\\' &&
+        look->source->data[look->at + 1] == 'u') {
+        look->at += 2;
+        if ((low = opdi_json_hex(look)) < 0) { return 0; }
+        value = low >= 0xdc00 && low < 0xe000 ? 0x10000 + ((value - 0xd800) << 10) + (low - 0xdc00) : 0xd800;
+    }
+    if (value == 0 || (value >= 0xd800 && value < 0xe000)) {
+        (void)opdi_bad(look->source, begin, value ? "half a surrogate pair" : "a zero byte in a name or text");
+        return 0;
+    }
+    if (value < 0x80) {
+        out[0] = (char)value;
+        return 1;
+    }
+    if (value < 0x800) {
+        out[0] = (char)(0xc0 | value >> 6);
+        out[1] = (char)(0x80 | (value & 63));
+        return 2;
+    }
+    out[0] = (char)(value < 0x10000 ? 0xe0 | value >> 12 : 0xf0 | value >> 18);
+    out[1] = (char)(0x80 | (value < 0x10000 ? value >> 6 & 63 : value >> 12 & 63));
+    out[2] = (char)(0x80 | (value < 0x10000 ? value & 63 : value >> 6 & 63));
+    out[3] = (char)(0x80 | (value & 63));
+    return value < 0x10000 ? 3 : 4;
+}
+/* Reads what follows a member of a list or object: 1 if another member follows, 0 at the end, -1 with an error. */
+static int opdi_json_more(opdi_look *look, char end) {
+    if (opdi_look_has(look, ',')) { return 1; }
+    if (opdi_look_has(look, end)) { return 0; }
+    return opdi_look_wrong(look, end == '}' ? "',' or '}'" : "',' or ']'");
+}
+
+//== one pass ==========================================================================================================
+
+#define OPDI_JSON_DEPTH 500
+#define OPDI_JSON_LAST 0x80000000u                /* in `next`: the last one of its list or object */
+#define OPDI_JSON_MEMBER 0x40000000u              /* in `next`: of an object; its key is the entry before */
+#define OPDI_JSON_NEXT 0x3fffffffu
+typedef struct opdi_json_entry { uint32_t at, next; } opdi_json_entry;
+struct opd_json {
+    opdi_string text;                             /* as it came, but for strings: decoded, the rest of them zeros */
+    opdi_string entries;                          /* opdi_json_entry[] */
+    int64_t count;
+};
+static opdi_json_entry *opdi_json_entry_at(const opd_json *json, int64_t value) {
+    return (opdi_json_entry *)(void *)json->entries.data + value;
+}
+/* Adds a value or key that begins at `at`; returns its number, -1 without memory. */
+static int64_t opdi_json_add(opd_json *json, size_t at) {
+    const opdi_json_entry entry = {(uint32_t)at, 0};
+    opdi_string_add_n(&json->entries, (const char *)(const void *)&entry, sizeof entry);
+    return json->entries.failed ? -1 : json->count++;
+}
+/* True if eight bytes are none of ", \, a control character or the part of a longer one. */
+static bool opdi_json_plain(const unsigned char *at) {
+    const uint64_t ones = UINT64_C(0x0101010101010101);
+    uint64_t bytes;
+    memcpy(&bytes, at, 8);
+    const uint64_t quotes = bytes ^ 0x22 * ones, slashes = bytes ^ 0x5c * ones;
+    return ((bytes | (bytes - 0x20 * ones) | (quotes - ones) | (slashes - ones)) & 0x80 * ones) == 0;
+}
+/* Reads a string at the '"' where look is, and decodes it in the copy of the text; 0, or -1 with an error. */
+static int opdi_json_decode(opd_json *json, opdi_look *look) {
+    const unsigned char *const data = look->source->data;
+    char *to = json->text.data + look->at + 1;
+    if (opdi_look_take(look, '"')) { return -1; }
+    for (;;) {
+        while (look->end - look->at >= 8 && opdi_json_plain(data + look->at)) {
+            memmove(to, data + look->at, 8);
+            to += 8;
+            look->at += 8;
+        }
+        if (look->at == look->end) { return opdi_bad(look->source, look->at, "the text ends within a string"); }
+        const unsigned char *here = data + look->at;
+        if (*here == '"') { break; }
+        if (*here == '\\') {
+            char out[4];
+            const size_t begin = look->at++, made = opdi_json_escape(look, out);
+            if (!made) {
+                look->at = begin;
+                return -1;
+            }
+            memcpy(to, out, made);
+            to += made;
+            continue;
+        }
+        const size_t count = *here < 32 ? 0 : opdi_utf8(here, look->end - look->at);
+        if (!count) {
+            return opdi_bad(look->source, look->at,
+                            *here < 32 ? "a control character in a string" : "this is not UTF-8");
+        }
+        memcpy(to, here, count);
+        to += count;
+        look->at += count;
+    }
+    memset(to, 0, (size_t)(json->text.data + look->at - to) + 1);
+    look->at++;
+    return 0;
+}
+/* Goes past digits; how many there are. */
+static size_t opdi_json_digits(opdi_look *look) {
+    const size_t begin = look->at;
+    while (look->at < look->end && look->source->data[look->at] >= '0' && look->source->data[look->at] <= '9') {
+        look->at++;
+    }
+    return look->at - begin;
+}
+/* Checks a number: -12.5e+3; 0, or -1 with an error. */
+static int opdi_json_number(opdi_look *look) {
+    const unsigned char *const data = look->source->data;
+    const size_t begin = look->at;
+    look->at += data[look->at] == '-';
+    const bool zero = look->at < look->end && data[look->at] == '0';
+    size_t digits = opdi_json_digits(look);
+    if (!digits) {
+        look->at = begin;
+        return opdi_look_wrong(look, "a value");
+    }
+    if (zero && digits > 1) { return opdi_bad(look->source, begin, "a number that begins with 0"); }
+    if (look->at < look->end && data[look->at] == '.') {
+        look->at++;
+        digits = opdi_json_digits(look);
+    }
+    if (digits && look->at < look->end && (data[look->at] | 32) == 'e') {
+        look->at++;
+        if (look->at < look->end && (data[look->at] == '+' || data[look->at] == '-')) { look->at++; }
+        digits = opdi_json_digits(look);
+    }
+    if (!digits) { return opdi_bad(look->source, look->at, "expected a digit"); }
+    return look->at - begin > 480 ? opdi_bad(look->source, begin, "a number of more than 480 characters") : 0;
+}
+/* Reads what Python writes of numbers that JSON does not have: NaN, Infinity, -Infinity.  False: none of these. */
+static bool opdi_json_python(opdi_look *look) {
+    static const char *const words[] = {"NaN", "Infinity", "-Infinity"};
+    for (int i = 0; i < 3; i++) {
+        if (look->source->data[look->at] != (unsigned char)*words[i]) { continue; }
+        const size_t length = strlen(words[i]);
+        if (look->end - look->at < length || memcmp(look->source->data + look->at, words[i], length) != 0) { continue; }
+        look->at += length;
+        return true;
+    }
+    return false;
+}
+static int opdi_json_members(opd_json *json, opdi_look *look, char end, int depth);
+/* Reads a value; 0, or -1 with an error. */
+static int opdi_json_value(opd_json *json, opdi_look *look, int depth) {
+    const int first = opdi_look_peek(look);
+    const int64_t value = opdi_json_add(json, look->at);
+    int rc = 0;
+    if (value < 0) { return -1; }
+    if (depth > OPDI_JSON_DEPTH) {
+        return opdi_bad(look->source, look->at, "lists and objects within each other more than %d deep",
+                        OPDI_JSON_DEPTH);
+    }
+    switch (first) {
+    case '{': rc = opdi_json_members(json, look, '}', depth + 1); break;
+    case '[': rc = opdi_json_members(json, look, ']', depth + 1); break;
+    case '"': rc = opdi_json_decode(json, look); break;
+    case 't': rc = opdi_look_word(look, "true") ? 0 : opdi_look_wrong(look, "a value"); break;
+    case 'f': rc = opdi_look_word(look, "false") ? 0 : opdi_look_wrong(look, "a value"); break;
+    case 'n': rc = opdi_look_word(look, "null") ? 0 : opdi_look_wrong(look, "a value"); break;
+    case -1: rc = opdi_look_wrong(look, "a value"); break;
+    default: rc = opdi_json_python(look) ? 0 : opdi_json_number(look); break;
+    }
+    opdi_json_entry_at(json, value)->next = (uint32_t)json->count;
+    return rc;
+}
+/* Reads what is in a list or object, whose bracket is where look is; 0, or -1 with an error. */
+static int opdi_json_members(opd_json *json, opdi_look *look, char end, int depth) {
+    look->at++;
+    for (int more = !opdi_look_has(look, end); more;) {
+        if (end == '}') {
+            if (opdi_look_peek(look) != '"') { return opdi_look_wrong(look, "a name in quotes"); }
+            if (opdi_json_add(json, look->at) < 0 || opdi_json_decode(json, look) || opdi_look_take(look, ':')) {
+                return -1;
+            }
+        }
+        const int64_t value = json->count;
+        if (opdi_json_value(json, look, depth) || (more = opdi_json_more(look, end)) < 0) { return -1; }
+        opdi_json_entry *entry = opdi_json_entry_at(json, value);
+        entry->next |= (end == '}' ? OPDI_JSON_MEMBER : 0) | (more ? 0 : OPDI_JSON_LAST);
+    }
+    return 0;
+}
+/* Counts lines and bytes in the line up to `at`, from 1 on. */
+static void opdi_json_count_place(const unsigned char *data, size_t at, int64_t *line, int64_t *column) {
+    *line = *column = 1;
+    for (size_t i = 0; i < at; i++) {
+        *column = data[i] == '\n' ? 1 : *column + 1;
+        *line += data[i] == '\n';
+    }
+}
+/* Reads the text that source is; NULL with an error that says line and column. */
+static opd_json *opdi_json_read(const opdi_source *source) {
+    opdi_look look;
+    look.source = source;
+    look.at = 0;
+    look.end = source->length;
+    if (source->length >= OPDI_JSON_NEXT) {
+        (void)opdi_bad(source, OPDI_NOWHERE, "a JSON text of more than a gigabyte");
+        return NULL;
+    }
+    opd_json *json = (opd_json *)opdi_alloc(sizeof *json);
+    if (!json) { return NULL; }
+    memset(json, 0, sizeof *json);
+    opdi_string_add_n(&json->text, (const char *)source->data, source->length);
+    json->entries.data = (char *)opdi_alloc(source->length + 64);   /* mostly enough, and touched only as it is used */
+    json->entries.cap = json->entries.data ? source->length + 64 : 0;
+    int rc = json->text.failed || !json->entries.data ? -1 : opdi_json_value(json, &look, 0);
+    if (rc == 0 && opdi_look_peek(&look) >= 0) { rc = opdi_look_wrong(&look, "the end of the text"); }
+    if (rc == 0) { return json; }
+    if (opd_error_code() == OPD_ERROR_FILE) {
+        int64_t line, column;
+        opdi_json_count_place(source->data, look.at, &line, &column);
+        (void)opdi_fail_more(" [line %lld, column %lld]", (long long)line, (long long)column);
+    }
+    opd_json_free(json);
+    return NULL;
+}
+opd_json *opd_json_parse(const char *text, size_t size) {
+    opdi_source source = {"opd_json_parse", "memory", /* entry, data, size */ NULL, NULL, 0};
+    source.data = (const unsigned char *)(text ? text : "");
+    source.length = text ? size : 0;
+    return opd_ok() ? opdi_json_read(&source) : NULL;
+}
+opd_json *opd_json_load(const char *path) {
+    opdi_source source;
+    opdi_bulk *bulk = opdi_bulk_open(&source, "opd_json_load", path, NULL);
+    if (!bulk) { return NULL; }
+    if (!source.data) { source.data = (const unsigned char *)""; }
+    opd_json *json = opdi_json_read(&source);
+    opdi_bulk_drop(bulk);
+    return json;
+}
+void opd_json_free(opd_json *json) {
+    if (!json) { return; }
+    opdi_string_free(&json->text);
+    opdi_string_free(&json->entries);
+    opdi_free(json, sizeof *json);
+}
+
+//== walking ===========================================================================================================
+
+/* Returns the first character of a value; 0: there is none. */
+static char opdi_json_first_char(const opd_json *json, int64_t value) {
+    return json && value >= 0 && value < json->count ? json->text.data[opdi_json_entry_at(json, value)->at] : 0;
+}
+/* Returns the bytes of a number, and whether it is written as an integer. */
+static int opdi_json_span(const char *text, bool *integral) {
+    const size_t length = strspn(text, "0123456789+-.eE");
+    *integral = strspn(text, "0123456789-") == length;
+    return (int)length;
+}
+/* Reads an integer; false: it is none that an int64_t holds. */
+static bool opdi_json_integer(const char *text, int64_t *value) {
+    const bool negative = *text == '-';
+    const uint64_t limit = (uint64_t)INT64_MAX + negative;
+    uint64_t bits = 0;
+    bool integral;
+    const int length = opdi_json_span(text, &integral);
+    if (length == negative) { return false; }     /* infinite, or none */
+    for (int i = negative; integral && i < length; i++) {
+        const uint64_t digit = (uint64_t)(text[i] - '0');
+        integral = bits <= (limit - digit) / 10;
+        bits = 10 * bits + digit;
+    }
+    if (integral) { *value = negative ? -(int64_t)(bits / 2) - (int64_t)(bits - bits / 2) : (int64_t)bits; }
+    return integral;
+}
+opd_json_kind opd_json_kind_of(const opd_json *json, int64_t value) {
+    int64_t number;
+    const char first = opdi_json_first_char(json, value);
+    switch (first) {
+    case 0: return OPD_JSON_NONE;
+    case '{': return OPD_JSON_OBJECT;
+    case '[': return OPD_JSON_LIST;
+    case '"': return OPD_JSON_TEXT;
+    case 't': case 'f': return OPD_JSON_BOOL;
+    case 'n': return OPD_JSON_NULL;
+    case 'N': case 'I': return OPD_JSON_FLOAT;
+    default:
+        return opdi_json_integer(json->text.data + opdi_json_entry_at(json, value)->at, &number) ? OPD_JSON_INT
+            : OPD_JSON_FLOAT;
+    }
+}
+int64_t opd_json_first(const opd_json *json, int64_t list) {
+    const char first = opdi_json_first_char(json, list);
+    const bool object = first == '{';
+    if ((!object && first != '[') || (opdi_json_entry_at(json, list)->next & OPDI_JSON_NEXT) == list + 1) { return -1; }
+    return list + 1 + object;
+}
+int64_t opd_json_next(const opd_json *json, int64_t value) {
+    if (!opdi_json_first_char(json, value)) { return -1; }
+    const uint32_t next = opdi_json_entry_at(json, value)->next;
+    if (next & OPDI_JSON_LAST || !value) { return -1; }
+    return (int64_t)(next & OPDI_JSON_NEXT) + (next & OPDI_JSON_MEMBER ? 1 : 0);
+}
+const char *opd_json_key(const opd_json *json, int64_t value) {
+    if (!opdi_json_first_char(json, value) || !(opdi_json_entry_at(json, value)->next & OPDI_JSON_MEMBER)) {
+        return NULL;
+    }
+    return json->text.data + opdi_json_entry_at(json, value - 1)->at + 1;
+}
+int64_t opd_json_count(const opd_json *json, int64_t list) {
+    int64_t count = 0;
+    for (int64_t i = opd_json_first(json, list); i >= 0; i = opd_json_next(json, i)) { count++; }
+    return count;
+}
+int64_t opd_json_get(const opd_json *json, int64_t object, const char *key) {
+    int64_t found = -1;
+    if (!key || opdi_json_first_char(json, object) != '{') { return -1; }
+    for (int64_t i = opd_json_first(json, object); i >= 0; i = opd_json_next(json, i)) {
+        if (strcmp(opd_json_key(json, i), key) == 0) { found = i; }
+    }
+    return found;
+}
+const char *opd_json_text(const opd_json *json, int64_t value, const char *otherwise) {
+    return opdi_json_first_char(json, value) == '"' ? json->text.data + opdi_json_entry_at(json, value)->at + 1
+        : otherwise;
+}
+int64_t opd_json_int(const opd_json *json, int64_t value, int64_t otherwise) {
+    const char first = opdi_json_first_char(json, value);
+    int64_t number;
+    return (first == '-' || opdi_is_digit(first)) &&
+        opdi_json_integer(json->text.data + opdi_json_entry_at(json, value)->at, &number) ? number : otherwise;
+}
+double opd_json_float(const opd_json *json, int64_t value, double otherwise) {
+    const char first = opdi_json_first_char(json, value);
+    bool integral;
+    if (first == 'N') { return NAN; }
+    if (first != '-' && first != 'I' && !opdi_is_digit(first)) { return otherwise; }
+    const char *text = json->text.data + opdi_json_entry_at(json, value)->at;
+    const bool negative = first == '-';
+    if (text[negative] == 'I') { return negative ? -OPDI_INF : OPDI_INF; }
+    const double number = opdi_decimal_any(text + negative, opdi_json_span(text, &integral) - negative);
+    return negative ? -number : number;
+}
+bool opd_json_bool(const opd_json *json, int64_t value, bool otherwise) {
+    const char first = opdi_json_first_char(json, value);
+    return first == 't' || (first != 'f' && otherwise);
+}
+void opd_json_place(const opd_json *json, int64_t value, int64_t *line, int64_t *column) {
+    *line = *column = 0;
+    if (!opdi_json_first_char(json, value)) { return; }
+    const size_t end = opdi_json_entry_at(json, value)->at;
+    size_t at = 0, begin = 0;
+    for (*line = 1; at < end; at++) {
+        const char ch = json->text.data[at];
+        if (ch == '"') { while (json->text.data[at]) { at++; } }
+        *line += ch == '\n';
+        begin = ch == '\n' ? at + 1 : begin;
+    }
+    *column = (int64_t)(end - begin) + 1;
+}
+#endif
+OPDI_COLD_END
+

@@ -1,0 +1,183 @@
+//== .npy ==============================================================================================================
+
+/* NumPy's kind and bytes for each dtype, by opdi_dtype_at; "" if it has none. */
+static const char opdi_npy_kinds[OPDI_DTYPES][4] = {"u1", "i1", "i2", "i4", "i8", "f2", "f4", "f8", "", "c8", "c16",
+                                                    "b1", "", "", "", "", "", "", "", "", "u2", "u4", "u8", ""};
+typedef struct opdi_npy {
+    opd_scalar_type dtype;
+    bool swap, fortran;
+    int ndim;
+    int64_t sizes[OPD_MAX_DIMS], bytes;
+    size_t at;                   /* where the elements are */
+} opdi_npy;
+
+/* Reads a string in either kind of quotes, without escapes; 0, or -1 with an error. */
+static int opdi_npy_string(opdi_look *look, const char **text, size_t *count) {
+    const int quote = opdi_look_peek(look);
+    if (quote != '\'' && quote != '"') { return opdi_look_wrong(look, "a string"); }
+    *text = (const char *)look->source->data + ++look->at;
+    for (*count = 0; look->at < look->end && look->source->data[look->at] != quote; look->at++, ++*count) {
+        if (look->source->data[look->at] == '\\' || look->source->data[look->at] < 32) {
+            return opdi_look_wrong(look, "a plain string");
+        }
+    }
+    return opdi_look_take(look, (char)quote);
+}
+/* Reads the dtype and byte order of a .npy header; 0, or -1 with an error. */
+static int opdi_npy_descr(opdi_look *look, opdi_npy *npy) {
+    const int first = opdi_look_peek(look);
+    const size_t begin = look->at;
+    const char *text;
+    size_t length;
+    if (first == '[' || first == '(' || first == '{') {
+        return opdi_bad(look->source, begin, "a structured dtype: only arrays of one plain dtype can be read");
+    }
+    if (opdi_npy_string(look, &text, &length)) { return -1; }
+    npy->swap = length && (*text == '<' || *text == '>') && (*text == '>') != opdi_big_endian();
+    if (length && strchr("<>=|", *text) && *text) {
+        text++;
+        length--;
+    }
+    for (int i = 0; i <= OPD_UINT64; i++) {
+        const char *const kind = opdi_npy_kinds[opdi_dtype_at(i)];
+        if (*kind && strlen(kind) == length && memcmp(kind, text, length) == 0) {
+            npy->dtype = (opd_scalar_type)i;
+            return 0;
+        }
+    }
+    return opdi_bad(look->source, begin,
+                    length && *text == 'O' ? "Python objects ('%.*s'), which nobody should read from a file"
+                    : "the dtype '%.*s' is not there", (int)OPDI_MIN(length, 100), text);
+}
+static int opdi_npy_shape(opdi_look *look, opdi_npy *npy) {
+    bool comma = true;
+    if (opdi_look_take(look, '(')) { return -1; }
+    for (npy->ndim = 0; opdi_look_peek(look) != ')'; npy->ndim++) {
+        if (npy->ndim == OPD_MAX_DIMS) {
+            return opdi_bad(look->source, look->at, "more than %d dimensions", OPD_MAX_DIMS);
+        }
+        if (!comma) { return opdi_look_wrong(look, "',' or ')'"); }
+        if (opdi_look_count(look, &npy->sizes[npy->ndim])) { return -1; }
+        if (look->at < look->end && look->source->data[look->at] == 'L') { look->at++; }  /* Python 2's */
+        comma = opdi_look_has(look, ',');
+    }
+    if (npy->ndim == 1 && !comma) { return opdi_look_wrong(look, "',' after the only size"); }
+    return opdi_look_take(look, ')');
+}
+/* Reads the dictionary of a .npy header: each of three keys once; 0, or -1 with an error. */
+static int opdi_npy_fields(opdi_look *look, opdi_npy *npy) {
+    static const char *const keys[] = {"descr", "fortran_order", "shape"};
+    int seen = 0, k;
+    if (opdi_look_take(look, '{')) { return -1; }
+    while (opdi_look_peek(look) != '}') {
+        const size_t begin = look->at;
+        const char *key;
+        size_t length;
+        int rc;
+        if (opdi_npy_string(look, &key, &length)) { return -1; }
+        for (k = 0; k < 3 && (strlen(keys[k]) != length || memcmp(keys[k], key, length) != 0); k++) { }
+        if (k == 3 || seen >> k & 1) {
+            return opdi_bad(look->source, begin, "the key '%.*s' is %s", (int)OPDI_MIN(length, 100), key,
+                            k < 3 ? "there twice" : "not one of descr, fortran_order and shape");
+        }
+        seen |= 1 << k;
+        if (opdi_look_take(look, ':')) { return -1; }
+        if (k == 1) {
+            npy->fortran = opdi_look_word(look, "True");
+            rc = npy->fortran || opdi_look_word(look, "False") ? 0 : opdi_look_wrong(look, "True or False");
+        } else {
+            rc = k ? opdi_npy_shape(look, npy) : opdi_npy_descr(look, npy);
+        }
+        if (rc) { return -1; }
+        if (!opdi_look_has(look, ',') && opdi_look_peek(look) != '}') { return opdi_look_wrong(look, "',' or '}'"); }
+    }
+    for (k = 0; k < 3; k++) {
+        if (!(seen >> k & 1)) { return opdi_bad(look->source, look->at, "the key '%s' is missing", keys[k]); }
+    }
+    look->at++;
+    return opdi_look_peek(look) < 0 ? 0 : opdi_look_wrong(look, "nothing");
+}
+/* Reads the whole header of a .npy file and checks its sizes; 0, or -1 with an error. */
+static int opdi_npy_head(const opdi_source *source, opdi_npy *npy) {
+    opdi_look look;
+    if (source->length < 10) {
+        return opdi_bad(source, 0, "%llu bytes are too few for a .npy file", (unsigned long long)source->length);
+    }
+    if (memcmp(source->data, "\x93NUMPY", 6) != 0) {
+        return opdi_bad(source, 0, "not a .npy file, which begins with \\x93NUMPY");
+    }
+    if (source->data[6] < 1 || source->data[6] > 3 || source->data[7]) {
+        return opdi_bad(source, 6, "version %d.%d: 1.0, 2.0 and 3.0 can be read", source->data[6], source->data[7]);
+    }
+    look.source = source;
+    look.at = source->data[6] == 1 ? 10 : 12;
+    size_t length = source->data[6] == 1 ? opdi_le16(source->data + 8) : source->length < 12 ? SIZE_MAX
+        : opdi_le32(source->data + 8);
+    if (source->length < look.at || length > source->length - look.at) {
+        return opdi_bad(source, 8, "the header does not end in the file, which has %llu bytes",
+                        (unsigned long long)source->length);
+    }
+    npy->at = look.end = look.at + length;
+    if (opdi_npy_fields(&look, npy)) { return -1; }
+    npy->bytes = opdi_sizes_bytes(source, npy->at, npy->sizes, npy->ndim, 8 * (int64_t)opd_dtype_size(npy->dtype));
+    return npy->bytes < 0 ? -1 : 0;
+}
+static uint64_t opdi_npy_told(const opdi_source *source) {
+    const unsigned char *at = source->data;
+    opdi_npy npy;
+    if (source->length < 12) { return 12; }
+    if (memcmp(at, "\x93NUMPY", 6) != 0) { return 0; }
+    uint64_t end = at[6] == 1 ? 10 + (uint64_t)opdi_le16(at + 8) : 12 + (uint64_t)opdi_le32(at + 8);
+    memset(&npy, 0, sizeof npy);
+    return source->length < end ? end : opdi_npy_head(source, &npy) ? 0 : npy.at + (uint64_t)npy.bytes;
+}
+static int opdi_npy_header(const opdi_source *source, opdi_npy *npy) {
+    if (opdi_npy_head(source, npy)) { return -1; }
+    if ((uint64_t)npy->bytes != source->length - npy->at) {
+        return opdi_bad(source, npy->at, "the array has %lld bytes, and the file %llu from here", (long long)npy->bytes,
+                        (unsigned long long)(source->length - npy->at));
+    }
+    return 0;
+}
+/* Returns the array of a .npy file as a tensor of its own; a reference, or NULL with an error. */
+static opd_tensor *opdi_npy_read(const opdi_source *source) {
+    int64_t strides[OPD_MAX_DIMS], step = 1;
+    opdi_npy npy;
+    memset(&npy, 0, sizeof npy);
+    if (opdi_npy_header(source, &npy)) { return NULL; }
+    for (int i = 0; i < npy.ndim; i++) {
+        strides[i] = step;
+        step *= OPDI_MAX(npy.sizes[i], 1);
+    }
+    opd_tensor *tensor = opdi_tensor_make(npy.sizes, npy.fortran ? strides : NULL, npy.ndim, npy.dtype, OPD_CPU);
+    if (!tensor) { return NULL; }
+    if (npy.bytes) { memcpy(tensor->data, source->data + npy.at, (size_t)npy.bytes); }
+    if (npy.swap) {
+        opdi_swap(tensor->data, (size_t)npy.bytes, opd_dtype_size(npy.dtype) >> opd_dtype_is_complex(npy.dtype));
+    }
+    if (opdi_bools_check(source, npy.at, npy.dtype, tensor->data, (size_t)npy.bytes)) {
+        opdi_drop(tensor);
+        return NULL;
+    }
+    return tensor;
+}
+opd_tensor *opd_npy_load(const char *path) {
+    opdi_source source;
+    opdi_bulk *bulk = opdi_bulk_open(&source, "opd_npy_load", path, opdi_npy_told);
+    opd_tensor *tensor = bulk ? opdi_npy_read(&source) : NULL;
+    if (bulk) { opdi_bulk_drop(bulk); }
+    return tensor ? opdi_own(tensor) : NULL;
+}
+opd_tensor *opd_npy_parse(const void *data, size_t size) {
+    opdi_source source = {"opd_npy_parse", "memory", /* entry, data, size */ NULL, NULL, 0};
+    source.data = (const unsigned char *)data;
+    source.length = size;
+    if (!opd_ok()) { return NULL; }
+    if (!data) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_npy_parse: the data is NULL");
+        return NULL;
+    }
+    opd_tensor *tensor = opdi_npy_read(&source);
+    return tensor ? opdi_own(tensor) : NULL;
+}
+

@@ -1,0 +1,195 @@
+#if !defined(OPD_NO_GRAPHS)
+//== saved graphs ======================================================================================================
+//
+//  "OPDGRAPH", then little-endian: version 1 and the CRC-32 of all that follows it (32 bits each); bytes of the file,
+//  bytes of the text, number of constants (64 bits each); the text, which names overloads and constants ($0), has
+//  a comment for each operator that is not built in ("# NAME registered at FILE:LINE of PLUG-IN"), ends with a zero and
+//  is padded to 8; for each constant dtype and ndim (32 bits each), bytes, sizes (64 bits each), and the elements in
+//  rows, padded to 8.
+
+#define OPDI_GRAPH_HEAD 40
+static size_t opdi_pad8(size_t count) { return (count + 7) & ~(size_t)7; }
+
+/* Returns the tensor of a constant node, or NULL. */
+static opd_tensor *opdi_gnode_tensor(const opdi_gnode *node) {
+    return node->kind == OPDI_G_CONSTANT && node->constant.tag == OPD_TAG_TENSOR ? node->constant.u.t : NULL;
+}
+static size_t opdi_tensor_bytes(const opd_tensor *tensor) {
+    return (size_t)tensor->numel * opd_dtype_size((opd_scalar_type)tensor->dtype);
+}
+
+static int opdi_graph_put_tensor(opdi_sink *sink, opd_tensor *tensor) {
+    static const unsigned char zeros[8] = {0};
+    unsigned char head[16 + 8 * OPD_MAX_DIMS], *at = opdi_le_put(head, (uint64_t)tensor->dtype, 4);
+    const size_t bytes = opdi_tensor_bytes(tensor);
+    opd_tensor *host = opdi_host_of(tensor, sink->source.who);
+    if (!host) { return -1; }
+    at = opdi_le_put(opdi_le_put(at, tensor->ndim, 4), bytes, 8);
+    for (int i = 0; i < tensor->ndim; i++) { at = opdi_le_put(at, (uint64_t)tensor->dims[i], 8); }
+    int rc = opdi_sink_put(sink, head, (size_t)(at - head)) || opdi_sink_tensor(sink, host) ||
+        opdi_sink_put(sink, zeros, opdi_pad8(bytes) - bytes) ? -1 : 0;
+    opdi_drop(host);
+    return rc;
+}
+/* Writes everything behind the checksum of a saved graph; 0, or -1 with an error. */
+static int opdi_graph_put(opdi_sink *sink, const opd_graph *graph, const char *text, size_t text_bytes) {
+    size_t bytes = OPDI_GRAPH_HEAD + text_bytes;
+    unsigned char head[24];
+    uint64_t constants = 0;
+    for (const opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
+        const opd_tensor *tensor = opdi_gnode_tensor(node);
+        if (!tensor) { continue; }
+        constants++;
+        bytes += 16 + 8 * (size_t)tensor->ndim + opdi_pad8(opdi_tensor_bytes(tensor));
+    }
+    (void)opdi_le_put(opdi_le_put(opdi_le_put(head, bytes, 8), text_bytes, 8), constants, 8);
+    if (opdi_sink_put(sink, head, sizeof head) || opdi_sink_put(sink, text, text_bytes)) { return -1; }
+    for (const opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
+        opd_tensor *tensor = opdi_gnode_tensor(node);
+        if (tensor && opdi_graph_put_tensor(sink, tensor)) { return -1; }
+    }
+    return 0;
+}
+static int opdi_graph_write(opdi_sink *sink, const opd_graph *graph, const char *text, size_t length) {
+    unsigned char head[16] = {'O', 'P', 'D', 'G', 'R', 'A', 'P', 'H'};
+    opdi_crc table;
+    opdi_sink sum;
+    opdi_crc_init(&table);
+    memset(&sum, 0, sizeof sum);                  /* once for the checksum, once into the file */
+    sum.source = sink->source;
+    sum.table = &table;
+    sink->swap = sum.swap = opdi_big_endian();
+    if (opdi_graph_put(&sum, graph, text, length)) { return -1; }
+    (void)opdi_le_put(opdi_le_put(head + 8, 1, 4), sum.crc, 4);
+    return opdi_sink_put(sink, head, sizeof head) ? -1 : opdi_graph_put(sink, graph, text, length);
+}
+/* Writes the graph's text and its constants; the file is replaced only when it is whole. */
+int opd_graph_save(const opd_graph *graph, const char *path) {
+    opdi_sink sink;
+    int rc = -1;
+    if (!opd_ok()) { return -1; }
+    if (!graph) { return opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_save: the graph is NULL"); }
+    opd_scope scope = opd_scope_open();
+    size_t count = opdi_pad8(opdi_graph_text(graph, NULL, 0, true) + 1);
+    char *text = (char *)opdi_scope_alloc(count);
+    if (text) {
+        memset(text, 0, count);
+        (void)opdi_graph_text(graph, text, count, true);
+        rc = opdi_sink_open(&sink, "opd_graph_save", path);
+        if (rc == 0) { rc = opdi_sink_close(&sink, opdi_graph_write(&sink, graph, text, count)); }
+    }
+    opd_scope_close(&scope);
+    return rc;
+}
+
+/* Reads one constant and moves *at behind it; NULL with an error. */
+static opd_tensor *opdi_graph_get_tensor(const opdi_source *source, size_t *at) {
+    const unsigned char *here = source->data + *at;
+    const size_t left = source->length - *at;
+    const uint32_t dtype = left >= 16 ? opdi_le32(here) : 0, ndim = left >= 16 ? opdi_le32(here + 4) : 0;
+    const size_t element = dtype < 128 ? opd_dtype_size((opd_scalar_type)dtype) : 0;
+    const uint64_t bytes = left >= 16 ? opdi_le64(here + 8) : 0;
+    int64_t sizes[OPD_MAX_DIMS];
+    if (left < 16 || !element || ndim > OPD_MAX_DIMS || left - 16 < 8 * (size_t)ndim ||
+        bytes > left - 16 - 8 * (size_t)ndim) {
+        (void)opdi_bad(source, *at, "no constant that fits into the file");
+        return NULL;
+    }
+    for (uint32_t i = 0; i < ndim; i++) {
+        sizes[i] = (int64_t)opdi_le64(here + 16 + 8 * i);
+        if (sizes[i] < 0) {
+            (void)opdi_bad(source, *at, "a constant of a negative size");
+            return NULL;
+        }
+    }
+    if (opdi_sizes_bytes(source, *at, sizes, (int)ndim, 8 * (int64_t)element) != (int64_t)bytes) {
+        if (opd_ok()) {
+            (void)opdi_bad(source, *at, "a constant whose sizes are not those of its %llu bytes",
+                           (unsigned long long)bytes);
+        }
+        return NULL;
+    }
+    opd_tensor *tensor = opdi_own(opdi_tensor_make(sizes, NULL, (int)ndim, (opd_scalar_type)dtype, OPD_CPU));
+    if (!tensor) { return NULL; }
+    *at += 16 + 8 * (size_t)ndim;
+    if (bytes) { memcpy(tensor->data, source->data + *at, (size_t)bytes); }
+    if (opdi_big_endian()) {
+        opdi_swap(tensor->data, (size_t)bytes, element >> opd_dtype_is_complex((opd_scalar_type)dtype));
+    }
+    if (opdi_bools_check(source, *at, (opd_scalar_type)dtype, tensor->data, (size_t)bytes)) { return NULL; }
+    *at += OPDI_MIN(source->length - *at, opdi_pad8((size_t)bytes));
+    return tensor;
+}
+/* Checks a saved graph and parses it with its constants; NULL with an error. */
+static opd_graph *opdi_graph_read(const opdi_source *source) {
+    opd_tensor **constants;
+    uint64_t k;
+    size_t at;
+    char *own;
+    if (source->length < OPDI_GRAPH_HEAD || memcmp(source->data, "OPDGRAPH", 8) != 0) {
+        (void)opdi_bad(source, 0, "not a file of a graph, which begins with OPDGRAPH");
+        return NULL;
+    }
+    uint64_t text = opdi_le64(source->data + 24);
+    uint64_t count = opdi_le64(source->data + 32);
+    if (opdi_le32(source->data + 8) != 1) {
+        (void)opdi_bad(source, 8, "version %lu: 1 can be read", (unsigned long)opdi_le32(source->data + 8));
+    } else if (opdi_le64(source->data + 16) != source->length) {
+        (void)opdi_bad(source, 16, "the file should have %llu bytes and has %llu",
+                       (unsigned long long)opdi_le64(source->data + 16), (unsigned long long)source->length);
+    } else {
+        opdi_crc table;
+        opdi_crc_init(&table);
+        if (opdi_crc_add(&table, 0, source->data + 16, source->length - 16) != opdi_le32(source->data + 12)) {
+            (void)opdi_bad(source, 12, "the file is damaged: its checksum is another");
+        } else if (text == 0 || text > source->length - OPDI_GRAPH_HEAD || source->data[OPDI_GRAPH_HEAD + text - 1]) {
+            (void)opdi_bad(source, 24, "there is no text of %llu bytes", (unsigned long long)text);
+        } else if (count > (source->length - OPDI_GRAPH_HEAD - text) / 16 || count >= INT32_MAX) {
+            (void)opdi_bad(source, 32, "the file is too short for %llu constants", (unsigned long long)count);
+        }
+    }
+    if (!opd_ok() || !(constants = opdi_scope_tensors((int)count))) { return NULL; }
+    for (k = 0, at = OPDI_GRAPH_HEAD + (size_t)text; k < count; k++) {
+        if (!(constants[k] = opdi_graph_get_tensor(source, &at))) { return NULL; }
+    }
+    if (!(own = (char *)opdi_scope_alloc((size_t)text))) { return NULL; }
+    memcpy(own, source->data + OPDI_GRAPH_HEAD, (size_t)text);
+    own[text - 1] = 0;                            /* whatever others do to the file now */
+    return opdi_graph_parse(own, constants, (int64_t)count);
+}
+static opd_graph *opdi_graph_read_in_scope(const opdi_source *source) {
+    opd_scope scope = opd_scope_open();
+    opd_graph *graph = opdi_graph_read(source);
+    opd_scope_close(&scope);
+    return graph;
+}
+opd_graph *opd_graph_from_bytes(const void *data, size_t size) {
+    opdi_source source = {"opd_graph_from_bytes", "memory", /* entry, data, size */ NULL, NULL, 0};
+    source.data = (const unsigned char *)data;
+    source.length = size;
+    if (!opd_ok()) { return NULL; }
+    if (!data) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_from_bytes: the data is NULL");
+        return NULL;
+    }
+    return opdi_graph_read_in_scope(&source);
+}
+static uint64_t opdi_graph_told(const opdi_source *source) {
+    if (source->length < OPDI_GRAPH_HEAD) { return OPDI_GRAPH_HEAD; }
+    return memcmp(source->data, "OPDGRAPH", 8) == 0 && opdi_le32(source->data + 8) == 1 ? opdi_le64(source->data + 16)
+        : 0;
+}
+opd_graph *opd_graph_load(const char *path) {
+    opdi_source source;
+    opdi_bulk *bulk = opdi_bulk_open(&source, "opd_graph_load", path, opdi_graph_told);
+    opd_graph *graph = bulk ? opdi_graph_read_in_scope(&source) : NULL;
+    if (bulk) { opdi_bulk_drop(bulk); }
+    if (bulk && !graph) { (void)opdi_fail_more(" [%s]", path); }
+    return graph;
+}
+#endif   /* OPD_NO_GRAPHS */
+#endif
+
+OPDI_COLD_END
+#endif   /* OPD_NO_EXCHANGE */
+

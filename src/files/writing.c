@@ -1,0 +1,189 @@
+//== writing ===========================================================================================================
+
+/* The place where written bytes go: a file beside the one that they are for, a checksum, or both. */
+typedef struct opdi_sink {
+    opdi_source source;
+    FILE *file;
+    char *to, *tmp;              /* what tmp will be called; NULL: it is the file itself */
+    size_t bytes;                /* of both, in one block */
+    uint64_t at;
+    const opdi_crc *table;
+    uint32_t crc;
+    bool swap;                   /* elements the other way round than here */
+} opdi_sink;
+
+/* Gives a new file the mode of the one that it will replace, so that nobody can read it who could not before. */
+static void opdi_same_mode(const char *tmp, const char *path) {
+#if defined(OPDI_MAPS)
+    struct stat st;
+    if (stat(path, &st) == 0) { (void)chmod(tmp, st.st_mode & 0777); }
+#else
+    (void)tmp;
+    (void)path;
+#endif
+}
+/* Sets sink->to to path, or to what it leads to if it is a link; sink->tmp has room behind it.  0, or
+   -1 without memory. */
+static int opdi_sink_names(opdi_sink *sink, const char *path) {
+    char *real = NULL;
+    const char *to = path;
+#if defined(OPDI_MAPS)
+    real = realpath(path, NULL);
+    to = real ? real : path;
+#endif
+    sink->bytes = 2 * strlen(to) + 16;
+    sink->to = (char *)opdi_alloc(sink->bytes);
+    if (sink->to) { sink->tmp = (char *)memcpy(sink->to, to, strlen(to) + 1) + strlen(to) + 1; }
+    free(real);
+    return sink->to ? 0 : -1;
+}
+/* Opens a new file beside the one at path, or something special itself; 0, or -1 with an error. */
+static int opdi_sink_open(opdi_sink *sink, const char *who, const char *path) {
+    memset(sink, 0, sizeof *sink);
+    sink->source.who = who;
+    sink->source.path = path;
+    if (!opd_ok()) { return -1; }
+    if (!path) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: the path is NULL", who); }
+    if (opdi_is_special(path)) {
+        sink->file = fopen(path, "wb");
+    } else {
+        if (opdi_sink_names(sink, path)) { return -1; }
+        for (int i = 0; i < 100 && !sink->file && (i == 0 || errno == EEXIST); i++) {
+            (void)snprintf(sink->tmp, 15 + strlen(sink->to), "%s.tmp%d", sink->to, i);
+            sink->file = fopen(sink->tmp, "wbx");
+        }
+        if (sink->file) { opdi_same_mode(sink->tmp, sink->to); }
+    }
+    if (sink->file) { return 0; }
+    (void)opdi_bad_errno(&sink->source, OPDI_NOWHERE, "cannot be written");
+    if (sink->to) { opdi_free(sink->to, sink->bytes); }
+    return -1;
+}
+static int opdi_sink_put(opdi_sink *sink, const void *data, size_t size) {
+    if (sink->table) { sink->crc = opdi_crc_add(sink->table, sink->crc, data, size); }
+    if (sink->file && fwrite(data, 1, size, sink->file) != size) {
+        return opdi_bad_errno(&sink->source, (size_t)sink->at, "cannot be written");
+    }
+    sink->at += size;
+    return 0;
+}
+/* Makes sure that what is written is on the disk before the file gets its name: else a crash could leave
+   an empty file. */
+static int opdi_sink_sync(opdi_sink *sink) {
+#if defined(OPDI_MAPS)
+    /* not all files can */
+    return fflush(sink->file) || (fsync(fileno(sink->file)) && errno != EINVAL && errno != ENOSYS);
+#else
+    return fflush(sink->file);
+#endif
+}
+static int opdi_sink_rename(const opdi_sink *sink) {
+#if defined(_WIN32)
+    (void)remove(sink->to);                       /* there nothing can be renamed to what is there */
+#endif
+    return rename(sink->tmp, sink->to);
+}
+/* Closes the file and, if rc says that all went well, gives it its name; otherwise removes it.  Returns 0 or -1. */
+static int opdi_sink_close(opdi_sink *sink, int rc) {
+    if (sink->to && rc == 0 && opdi_sink_sync(sink)) {
+        rc = opdi_bad_errno(&sink->source, OPDI_NOWHERE, "cannot be written");
+    }
+    if (fclose(sink->file) && rc == 0) { rc = opdi_bad_errno(&sink->source, OPDI_NOWHERE, "cannot be written"); }
+    if (sink->to && rc == 0 && opdi_sink_rename(sink)) {
+        rc = opdi_bad_errno(&sink->source, OPDI_NOWHERE, "cannot be written");
+    }
+    if (sink->to && rc) { (void)remove(sink->tmp); }
+    if (sink->to) { opdi_free(sink->to, sink->bytes); }
+    return rc;
+}
+/* Writes the elements of a host's tensor, in order; 0, or -1 with an error. */
+static int opdi_sink_tensor(opdi_sink *sink, const opd_tensor *tensor) {
+    const size_t element = opd_dtype_size((opd_scalar_type)tensor->dtype);
+    int64_t at[OPD_MAX_DIMS], left = tensor->numel;
+    const char *here = tensor->data;
+    char part[4096];
+    size_t count = 0;
+    if (tensor->numel == 0) { return 0; }
+    if ((tensor->flags & OPDI_CONTIGUOUS) && !sink->swap) {
+        return opdi_sink_put(sink, tensor->data, (size_t)tensor->numel * element);
+    }
+    memset(at, 0, sizeof at);
+    for (; left; left--) {
+        int dim = tensor->ndim - 1;
+        memcpy(part + count, here, element);
+        count += element;
+        if (count == sizeof part || left == 1) {
+            if (sink->swap) { opdi_swap(part, count, element >> opd_dtype_is_complex((opd_scalar_type)tensor->dtype)); }
+            if (opdi_sink_put(sink, part, count)) { return -1; }
+            count = 0;
+        }
+        for (; dim >= 0; dim--) {
+            here += tensor->dims[tensor->ndim + dim] * (int64_t)element;
+            if (++at[dim] < tensor->dims[dim]) { break; }
+            here -= tensor->dims[tensor->ndim + dim] * tensor->dims[dim] * (int64_t)element;
+            at[dim] = 0;
+        }
+    }
+    return 0;
+}
+/* Returns tensor, or a copy of it, where the host can read it; a reference, or NULL with an error. */
+static opd_tensor *opdi_host_of(opd_tensor *tensor, const char *who) {
+    void *data;
+    opd_tensor *host = NULL;
+    if (tensor && !opdi_is_dead(tensor) && opdi_wait_for(tensor)) { return NULL; }
+    if (tensor && !opdi_is_dead(tensor) && (tensor->flags & (OPDI_LAZY | OPDI_BATCHED)) == OPDI_LAZY) {
+        OPD_SCOPE {
+            opd_tensor *read = opdi_resolved(tensor);
+            host = read ? opdi_host_of(read, who) : NULL;
+        }
+        return host;
+    }
+    if (opdi_memory_of(tensor, who, &data)) { return NULL; }
+    if (opdi_on_device(tensor)) { return opdi_host_copy(tensor); }
+    opdi_retain(tensor);
+    return tensor;
+}
+
+#define OPDI_NPY_HEADER 2048     /* enough for 64 sizes */
+/* Builds the header of numpy.save: room for the first size to grow, then blanks up to a multiple of 64.  Returns its
+   bytes, or 0 with an error. */
+static size_t opdi_npy_build(const opdi_source *source, const opd_tensor *tensor, char *buf) {
+    const char *kind = opdi_npy_kinds[opdi_dtype_at(tensor->dtype)];
+    opdi_text text = opdi_text_of(buf + 10, OPDI_NPY_HEADER - 10);
+    char first[32];
+    if (!*kind) {
+        (void)opdi_bad(source, OPDI_NOWHERE, "NumPy has no %s", opd_dtype_name((opd_scalar_type)tensor->dtype));
+        return 0;
+    }
+    opdi_text_add(&text, "{'descr': '%c%s', 'fortran_order': False, 'shape': (",
+                  kind[1] == '1' && !kind[2] ? '|' : opdi_big_endian() ? '>' : '<', kind);
+    for (int i = 0; i < tensor->ndim; i++) { opdi_text_add(&text, i ? ", %lld" : "%lld", (long long)tensor->dims[i]); }
+    opdi_text_add(&text, tensor->ndim == 1 ? ",), }" : "), }");
+    size_t at = 10 + strlen(buf + 10);
+    size_t length = at + 1 + (tensor->ndim ? 21 - (size_t)snprintf(first, sizeof first, "%lld",
+                                                                   (long long)tensor->dims[0]) : 0);
+    length = (length + 63) & ~(size_t)63;
+    memset(buf + at, ' ', length - at);
+    buf[length - 1] = '\n';
+    memcpy(buf, "\x93NUMPY\1\0", 8);
+    buf[8] = (char)((length - 10) & 255);
+    buf[9] = (char)((length - 10) >> 8);
+    return length;
+}
+static int opdi_npy_write(opdi_sink *sink, const opd_tensor *tensor) {
+    char header[OPDI_NPY_HEADER];
+    const size_t count = opdi_npy_build(&sink->source, tensor, header);
+    return count && opdi_sink_put(sink, header, count) == 0 ? opdi_sink_tensor(sink, tensor) : -1;
+}
+int opd_npy_save(const char *path, opd_tensor *tensor) {
+    opd_tensor *hidden;
+    opdi_sink sink;
+    if (!opd_ok() || !(hidden = opdi_host_of(tensor, "opd_npy_save"))) { return -1; }
+    int rc = opdi_sink_open(&sink, "opd_npy_save", path);
+    if (rc == 0) { rc = opdi_sink_close(&sink, opdi_npy_write(&sink, hidden)); }
+    opdi_drop(hidden);
+    return rc;
+}
+#endif
+OPDI_COLD_END
+

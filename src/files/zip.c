@@ -1,0 +1,196 @@
+//== zip: the central directory ========================================================================================
+
+/* Reads an entry's fields of 64 bits: those that say 0xffffffff, in this order, from the extra field.  0 or -1. */
+static int opdi_zip_extra(const opdi_source *source, size_t at, size_t count, uint64_t *full, uint64_t *packed,
+                          uint64_t *begin) {
+    uint64_t *const fields[] = {full, packed, begin};
+    const size_t end = at + count;
+    while (end - at >= 4) {
+        const size_t id = opdi_le16(source->data + at), size = opdi_le16(source->data + at + 2), next = at + 4 + size;
+        int k;
+        if (size > end - at - 4) { break; }
+        for (at += 4, k = 0; id == 1 && k < 3; k++) {
+            if (*fields[k] != 0xffffffffu) { continue; }
+            if (next - at < 8) { return opdi_bad(source, at, "the zip64 field is too short"); }
+            *fields[k] = opdi_le64(source->data + at);
+            at += 8;
+        }
+        at = next;
+    }
+    return at == end || end - at < 4 ? 0 : opdi_bad(source, at, "an extra field that is longer than there is room");
+}
+/* Checks the local header of an entry whose central one has been read, and finds its data; name is the entry's, name_n
+   bytes.  0, or -1 with an error. */
+static int opdi_zip_local(const opdi_source *source, opdi_named *named, const unsigned char *name, size_t name_n,
+                          size_t end) {
+    const unsigned char *at = source->data + named->begin;
+    const size_t room = end - named->begin, packed = named->end;
+    if (room < 30 || opdi_le32(at) != 0x04034b50u) {
+        return opdi_bad(source, named->begin, "there is no header of an entry, where the directory says");
+    }
+    size_t head = 30 + opdi_le16(at + 26) + opdi_le16(at + 28);
+    if (opdi_le16(at + 26) != name_n || head > room || memcmp(at + 30, name, name_n) != 0) {
+        return opdi_bad(source, named->begin, "the entry has another name than in the directory");
+    }
+    if (packed > room - head) {
+        return opdi_bad(source, named->begin, "its %llu bytes are not there, the directory begins at byte %llu",
+                        (unsigned long long)packed, (unsigned long long)end);
+    }
+    named->data = named->begin + head;
+    named->end = named->data + packed;
+    return 0;
+}
+/* Reads one entry of the directory, which lies in [*at, end); 0, or -1 with an error. */
+static int opdi_zip_entry(opd_tensor_file *file, size_t *at, size_t end, size_t directory) {
+    const unsigned char *here = file->source.data + *at;
+    opdi_named named;
+    memset(&named, 0, sizeof named);
+    if (end - *at < 46 || opdi_le32(here) != 0x02014b50u) {
+        return opdi_bad(&file->source, *at, "expected an entry of the directory");
+    }
+    size_t name_n = opdi_le16(here + 28);
+    size_t extra_n = opdi_le16(here + 30);
+    size_t comment_n = opdi_le16(here + 32);
+    if (name_n + extra_n + comment_n > end - *at - 46) {
+        return opdi_bad(&file->source, *at, "the entry is longer than the directory");
+    }
+    named.where = *at;
+    *at += 46 + name_n + extra_n + comment_n;
+    if (memchr(here + 46, 0, name_n)) { return opdi_bad(&file->source, named.where + 46, "a name with a zero byte"); }
+    size_t length = name_n > 4 && memcmp(here + 46 + name_n - 4, ".npy", 4) == 0 ? name_n - 4 : name_n;
+    named.name = file->text.length;
+    opdi_string_add_n(&file->text, (const char *)here + 46, length);
+    opdi_string_add_n(&file->text, "", 1);
+    if (file->text.failed) { return -1; }
+    file->source.entry = file->text.data + named.name;
+    named.flags = (uint16_t)opdi_le16(here + 8);
+    named.method = (uint16_t)opdi_le16(here + 10);
+    named.crc = opdi_le32(here + 16);
+    uint64_t packed = opdi_le32(here + 20);
+    named.full = opdi_le32(here + 24);
+    uint64_t begin = opdi_le32(here + 42);
+    if (opdi_zip_extra(&file->source, named.where + 46 + name_n, extra_n, &named.full, &packed, &begin)) { return -1; }
+    if (name_n && here[46 + name_n - 1] == '/') {  /* a folder */
+        file->source.entry = NULL;
+        file->text.length = named.name;
+        return 0;
+    }
+    if (begin > directory || packed > directory) {
+        return opdi_bad(&file->source, named.where, "%llu bytes at byte %llu are not in the file",
+                        (unsigned long long)packed, (unsigned long long)begin);
+    }
+    named.begin = (size_t)begin;
+    named.end = (size_t)packed;
+    int rc = opdi_zip_local(&file->source, &named, here + 46, name_n, directory);
+    file->source.entry = NULL;
+    return rc ? -1 : opdi_named_add(file, &named);
+}
+/* Finds the directory of a zip file, by its record at the file's end or that of zip64; 0, or -1 with an error. */
+static int opdi_zip_directory(const opdi_source *source, size_t *begin, size_t *end, uint64_t *count) {
+    const unsigned char *here;
+    uint64_t at;
+    if (source->length < 22) { return opdi_bad(source, source->length, "the zip file ends without a directory"); }
+    for (at = source->length - 22;; at--) {        /* behind it is its comment, or what somebody has appended */
+        here = source->data + at;
+        if (opdi_le32(here) == 0x06054b50u && opdi_le16(here + 20) <= source->length - at - 22) { break; }
+        if (at == 0 || source->length - at > 22 + 65535) {
+            return opdi_bad(source, source->length, "the zip file ends without a directory (it is cut off, or much "
+                            "follows it)");
+        }
+    }
+    *count = opdi_le16(here + 10);
+    uint64_t size = opdi_le32(here + 12);
+    uint64_t offset = opdi_le32(here + 16);
+    bool split = opdi_le16(here + 4) || opdi_le16(here + 6) || opdi_le16(here + 8) != *count;
+    if (at >= 20 && opdi_le32(here - 20) == 0x07064b50u) {
+        const uint64_t where = opdi_le64(here - 12);
+        at -= 20;
+        if (at < 56 || where > at - 56 || opdi_le32(source->data + where) != 0x06064b50u) {
+            return opdi_bad(source, (size_t)at, "zip64's end of the directory is not at byte %llu, as is said here",
+                            (unsigned long long)where);
+        }
+        at = where;
+        here = source->data + at;
+        *count = opdi_le64(here + 32);
+        size = opdi_le64(here + 40);
+        offset = opdi_le64(here + 48);
+        split = opdi_le32(here + 16) || opdi_le32(here + 20) || opdi_le64(here + 24) != *count;
+    }
+    if (split) { return opdi_bad(source, (size_t)at, "a zip file in several parts"); }
+    if (offset > at || size != at - offset || *count > size / 46) {
+        return opdi_bad(source, (size_t)at, "a directory of %llu entries in %llu bytes at byte %llu is not there",
+                        (unsigned long long)*count, (unsigned long long)size, (unsigned long long)offset);
+    }
+    *begin = (size_t)offset;
+    *end = (size_t)at;
+    return 0;
+}
+static int opdi_zip_parse(opd_tensor_file *file) {
+    size_t at, begin, end;
+    uint64_t count;
+    file->zip = true;
+    if (opdi_zip_directory(&file->source, &begin, &end, &count) || opdi_text_reserve(file, end - begin)) { return -1; }
+    for (at = begin; count; count--) {
+        if (opdi_zip_entry(file, &at, end, begin)) { return -1; }
+    }
+    if (at != end) { return opdi_bad(&file->source, at, "the directory has more entries than it says"); }
+    return opdi_named_check(file, 0, begin, false);
+}
+
+/* Checks what is said of how an entry is packed; 0, or -1 with an error. */
+static int opdi_zip_check(const opdi_source *source, const opdi_named *named) {
+    const size_t packed = named->end - named->data;
+    if (named->flags & 1) { return opdi_bad(source, named->begin, "it is encrypted"); }
+    if (named->method != 0 && named->method != 8) {
+        return opdi_bad(source, named->begin, "packed by method %d: stored (0) and deflated (8) can be read",
+                        (int)named->method);
+    }
+    /* no more can be */
+    if (named->full > SIZE_MAX / 2 || (named->method ? named->full / 1032 > packed : named->full != packed)) {
+        return opdi_bad(source, named->begin, "%llu bytes cannot be packed in %llu", (unsigned long long)named->full,
+                        (unsigned long long)packed);
+    }
+    return 0;
+}
+/* Finds the bytes of an entry: source is set to them; *own is memory for those that were packed, or NULL.  check: 2
+   that the sum is right, 1 that it is or is 0, as PyTorch writes it where it is told to write none.  0, or -1 with an
+   error. */
+static int opdi_zip_bytes(const opd_tensor_file *file, const opdi_named *named, int check, opdi_source *source,
+                          unsigned char **own) {
+    const size_t packed = named->end - named->data;
+    opdi_crc crc;
+    *source = file->source;
+    *own = NULL;
+    source->entry = file->text.data + named->name;
+    if (opdi_zip_check(source, named)) { return -1; }
+    source->data += named->data;
+    source->length = (size_t)named->full;
+    if (named->method) {
+        *own = (unsigned char *)opdi_alloc(source->length);
+        opdi_inflate *state = *own ? (opdi_inflate *)opdi_alloc(sizeof *state) : NULL;
+        const char *wrong = state ? opdi_inflate_all(state, source->data, packed, *own, source->length) : NULL;
+        if (wrong) { (void)opdi_bad(source, (size_t)(state->at_in - file->source.data), "%s", wrong); }
+        opdi_free(state, sizeof *state);
+        source->data = *own;
+    }
+    if (opd_ok() && check && (named->crc || check > 1)) {
+        opdi_crc_init(&crc);
+        if (opdi_crc_add(&crc, 0, source->data, source->length) != named->crc) {
+            (void)opdi_bad(source, OPDI_NOWHERE, "Bad CRC-32");
+        }
+    }
+    if (opd_ok()) { return 0; }
+    opdi_free(*own, source->length);
+    *own = NULL;
+    return -1;
+}
+/* Returns the array of an entry, which is unpacked first if it is packed; a reference, or NULL with an error. */
+static opd_tensor *opdi_zip_read(const opd_tensor_file *file, const opdi_named *named) {
+    opdi_source source;
+    unsigned char *own;
+    if (opdi_zip_bytes(file, named, 2, &source, &own)) { return NULL; }
+    opd_tensor *tensor = opdi_npy_read(&source);
+    opdi_free(own, source.length);
+    return tensor;
+}
+

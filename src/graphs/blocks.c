@@ -1,0 +1,1002 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>blocks       building graphs with blocks: types of values, overloads chosen as TorchScript does
+//
+//  What emits a program into a graph: scripts, exported programs, texts.  Each step is checked against types.
+//  Functions give NULL or -1 with an error; what they added until then is still there.
+//----------------------------------------------------------------------------------------------------------------------
+
+OPDI_ONCE_BEGIN
+
+#if defined(OPDI_CORE)
+OPDI_COLD_BEGIN
+
+//== types of values ===================================================================================================
+
+/* Returns the space of the graph's types, made by the first who asks; NULL without memory. */
+static opdi_gspace *opdi_graph_space(opd_graph *graph) {
+    if (!graph->space) { graph->space = opdi_gspace_new(); }
+    return graph->space;
+}
+/* Makes the graph, which has no types yet, use types of that space. */
+OPD_UNUSED static void opdi_graph_share(opd_graph *graph, opdi_gspace *space) {
+    opdi_gspace_drop(graph->space);
+    graph->space = opdi_gspace_keep(space);
+}
+/* Gives a value a type, and the tag that goes with it. */
+static void opdi_gvalue_typed(opdi_gvalue *value, const opdi_gtype *type) {
+    value->type = type;
+    value->tag = opdi_gtype_tag(type);
+}
+/* Returns the type of a value, also where only its tag is known; NULL without memory. */
+static const opdi_gtype *opdi_gvalue_gtype(opd_graph *graph, const opdi_gvalue *value) {
+    static const int8_t kinds[] = {OPDI_GT_NONE, OPDI_GT_TENSOR, OPDI_GT_INT, OPDI_GT_FLOAT, OPDI_GT_BOOL,
+                                   OPDI_GT_COMPLEX, OPDI_GT_STR, OPDI_GT_DEVICE, OPDI_GT_ANY};
+    const opdi_gtype *element = opdi_gtype_simple(OPDI_GT_NUMBER);
+    const opdi_gnode *const node = value->node;
+    opdi_gspace *const space = opdi_graph_space(graph);
+    if (value->type || !space) { return value->type; }
+    if (value->tag >= 0 && value->tag <= OPD_TAG_OBJECT) { return opdi_gtype_simple(kinds[value->tag]); }
+    if (value->tag == OPD_TAG_LIST && node && node->kind == OPDI_G_TUPLE) {
+        const opdi_gtype *parts[64];
+        for (int32_t i = 0; i < node->nin && i < 64; i++) {
+            if (!(parts[i] = opdi_gvalue_gtype(graph, node->in[i]))) { return NULL; }
+        }
+        return opdi_gtype_tuple(space, parts, OPDI_MIN(node->nin, 64));
+    }
+    if (value->tag == OPD_TAG_INTS) { element = opdi_gtype_simple(OPDI_GT_INT); }
+    if (value->tag == OPD_TAG_FLOATS) { element = opdi_gtype_simple(OPDI_GT_FLOAT); }
+    if (value->tag == OPD_TAG_BOOLS) { element = opdi_gtype_simple(OPDI_GT_BOOL); }
+    if (value->tag == OPD_TAG_TENSORS) {
+        element = opdi_gtype_simple(OPDI_GT_TENSOR);
+        if (node && node->kind == OPDI_G_LIST && node->word && node->word[6]) {
+            element = opdi_gtype_optional(space, element);
+        }
+    }
+    return value->tag < OPD_TAG_INTS || value->tag > OPD_TAG_LIST ? opdi_gtype_simple(OPDI_GT_ANY)
+        : opdi_gtype_list(space, element);
+}
+
+//== overloads =========================================================================================================
+//
+//  As tryMatchSchema and matchSchemas in PyTorch's frontend: first without conversions, then with them.
+
+/* Arguments of a call: by position, then by name. */
+typedef struct opdi_gargs {
+    opdi_gvalue *const *in;
+    int32_t count;
+    opdi_gvalue *const *named;
+    const char *const *names;
+    int32_t nnamed;
+    opdi_gvalue **empty;                          /* empty lists that are of no type yet */
+    int32_t nempty;
+} opdi_gargs;
+/* How a value becomes an argument. */
+typedef enum opdi_ghow {
+    OPDI_HOW_SAME, OPDI_HOW_DEFAULT, OPDI_HOW_REPEAT, OPDI_HOW_LIST, OPDI_HOW_UNTUPLE, OPDI_HOW_EMPTY,
+    OPDI_HOW_FLOAT_IMPLICIT,
+    OPDI_HOW_COMPLEX_IMPLICIT, OPDI_HOW_INT_IMPLICIT, OPDI_HOW_SCALAR_IMPLICIT, OPDI_HOW_FLOAT, OPDI_HOW_COMPLEX,
+    OPDI_HOW_INT, OPDI_HOW_DEVICE
+} opdi_ghow;
+#define OPDI_MAX_GVARS 8
+typedef struct opdi_gmatching {
+    opd_graph *graph;
+    const opd_schema *schema;
+    const char *who;                              /* the operator, for errors */
+    const opdi_gargs *given;
+    opdi_text *why;
+    bool convert, flat;                           /* flat: keyword-only ones by position, too */
+    int32_t nvars;
+    const char *vars[OPDI_MAX_GVARS];
+    const opdi_gtype *bound[OPDI_MAX_GVARS];
+    opdi_gvalue *values[OPD_MAX_ARGS];            /* for each argument of the schema; a list: the first of them */
+    int8_t how[OPD_MAX_ARGS];
+    int32_t spread;                               /* a list of the positional arguments from there on */
+} opdi_gmatching;
+
+/* Binds type variables of a schema's type to what they stand for in actual; false if that cannot be. */
+static bool opdi_gmatch_bind(opdi_gmatching *match, const opdi_type *formal, const opdi_gtype *actual) {
+    int32_t at = 0;
+    if (formal->kind == OPDI_TYPE_OPTIONAL) {
+        return actual->kind == OPDI_GT_NONE || opdi_gmatch_bind(match, formal->elems[0], opdi_gtype_strip(actual));
+    }
+    if (formal->kind == OPDI_TYPE_VAR) {
+        while (at < match->nvars && strcmp(match->vars[at], formal->word) != 0) { at++; }
+        if (at == OPDI_MAX_GVARS) { return false; }
+        if (at == match->nvars) {
+            match->vars[match->nvars] = formal->word;
+            match->bound[match->nvars++] = actual;
+            return true;
+        }
+        match->bound[at] = opdi_gtype_unify(match->graph->space, match->bound[at], actual);
+        return match->bound[at] != NULL;
+    }
+    const int kind = formal->kind == OPDI_TYPE_LIST ? OPDI_GT_LIST : formal->kind == OPDI_TYPE_DICT ? OPDI_GT_DICT
+        : formal->kind == OPDI_TYPE_TUPLE ? OPDI_GT_TUPLE : formal->kind == OPDI_TYPE_FUTURE ? OPDI_GT_FUTURE : -1;
+    if (kind < 0 || actual->kind != kind || actual->nparts != formal->nelems) { return true; }
+    for (int32_t i = 0; i < formal->nelems; i++) {
+        if (!opdi_gmatch_bind(match, formal->elems[i], actual->parts[i])) { return false; }
+    }
+    return true;
+}
+static bool opdi_type_has_vars(const opdi_type *type) {
+    bool found = type->kind == OPDI_TYPE_VAR;
+    for (int32_t i = 0; i < type->nelems && !found; i++) { found = opdi_type_has_vars(type->elems[i]); }
+    return found;
+}
+/* Returns a schema's type with what its variables stand for; NULL when one is not known, or without memory. */
+static const opdi_gtype *opdi_gmatch_type(const opdi_gmatching *match, const opdi_type *formal) {
+    opdi_gspace *const space = match->graph->space;
+    const opdi_gtype *parts[64];
+    if (!opdi_type_has_vars(formal)) { return opdi_gtype_from(space, formal); }
+    for (int32_t i = 0; formal->kind == OPDI_TYPE_VAR && i < match->nvars; i++) {
+        if (strcmp(match->vars[i], formal->word) == 0) { return match->bound[i]; }
+    }
+    if (formal->kind == OPDI_TYPE_VAR || formal->nelems > 64) { return NULL; }
+    for (int32_t i = 0; i < formal->nelems; i++) {
+        if (!(parts[i] = opdi_gmatch_type(match, formal->elems[i]))) { return NULL; }
+    }
+    switch (formal->kind) {
+    case OPDI_TYPE_LIST: return opdi_gtype_list(space, parts[0]);
+    case OPDI_TYPE_OPTIONAL: return opdi_gtype_optional(space, parts[0]);
+    case OPDI_TYPE_DICT: return opdi_gtype_dict(space, parts[0], parts[1]);
+    case OPDI_TYPE_TUPLE: return opdi_gtype_tuple(space, parts, formal->nelems);
+    default: return opdi_gtype_future(space, parts[0]);
+    }
+}
+
+/* True for a tuple whose elements may be those of a list of that type. */
+static bool opdi_gtype_tuple_as_list(const opdi_gtype *tuple, const opdi_gtype *list) {
+    if (tuple->kind != OPDI_GT_TUPLE || list->kind != OPDI_GT_LIST) { return false; }
+    for (int32_t i = 0; i < tuple->nparts; i++) {
+        if (!opdi_gtype_fits(tuple->parts[i], list->parts[0])) { return false; }
+    }
+    return true;
+}
+/* Returns how a value of type actual becomes one of type want by a conversion that nobody writes, or -1. */
+static int opdi_gmatch_convert(const opdi_gtype *actual, const opdi_gtype *want) {
+    if (actual->kind == OPDI_GT_TENSOR) {
+        return want->kind == OPDI_GT_FLOAT ? OPDI_HOW_FLOAT_IMPLICIT : want->kind == OPDI_GT_INT
+            ? OPDI_HOW_INT_IMPLICIT : want->kind == OPDI_GT_COMPLEX ? OPDI_HOW_COMPLEX_IMPLICIT
+            : want->kind == OPDI_GT_NUMBER ? OPDI_HOW_SCALAR_IMPLICIT : -1;
+    }
+    if (actual->kind == OPDI_GT_NUMBER || actual->kind == OPDI_GT_BOOL) {
+        if (want->kind == OPDI_GT_FLOAT) { return OPDI_HOW_FLOAT; }
+        if (want->kind == OPDI_GT_COMPLEX && actual->kind == OPDI_GT_NUMBER) { return OPDI_HOW_COMPLEX; }
+        if (want->kind == OPDI_GT_INT || (want->kind == OPDI_GT_NUMBER && actual->kind == OPDI_GT_BOOL)) {
+            return OPDI_HOW_INT;
+        }
+    }
+    return actual->kind == OPDI_GT_STR && want->kind == OPDI_GT_DEVICE ? OPDI_HOW_DEVICE : -1;
+}
+static bool opdi_gmatch_not(opdi_gmatching *match, const opdi_arg *arg, const opdi_gtype *actual) {
+    char text[200], want[200];
+    opdi_text out = opdi_text_of(text, sizeof text);
+    if (!match->why) { return false; }
+    opdi_gtype_print(&out, actual, true);
+    opdi_text_add(match->why, "%s() Expected a value of type '%s' for argument '%s' but instead found type '%s'.",
+                  match->who, opdi_type_print_plain(arg->type, want, sizeof want), arg->name, text);
+    return false;
+}
+/* True for tensors where each may be None: PyTorch has overloads for that ("hacked_twin"), which do the same. */
+static bool opdi_gtype_all_there(const opdi_gtype *actual, const opdi_gtype *want) {
+    return actual->kind == OPDI_GT_LIST && want->kind == OPDI_GT_LIST && actual->parts[0]->kind == OPDI_GT_TENSOR &&
+        want->parts[0]->kind == OPDI_GT_OPTIONAL && want->parts[0]->parts[0]->kind == OPDI_GT_TENSOR;
+}
+static bool opdi_gargs_untyped(const opdi_gargs *given, const opdi_gvalue *value) {
+    for (int32_t i = 0; given && i < given->nempty; i++) { if (given->empty[i] == value) { return true; } }
+    return false;
+}
+/* True if a value may be an argument; *how says by what. */
+static bool opdi_gmatch_arg(opdi_gmatching *match, const opdi_arg *arg, const opdi_gvalue *value, int8_t *how) {
+    const opdi_type *const plain = opdi_strip_optional(arg->type);
+    const opdi_gtype *actual = opdi_gvalue_gtype(match->graph, value);
+    *how = OPDI_HOW_SAME;
+    if (!actual) { return false; }
+    if (plain->kind == OPDI_TYPE_LIST && plain->size > 0 && (actual->kind == OPDI_GT_INT ||
+                                                             actual->kind == OPDI_GT_FLOAT)) {
+        const int kind = plain->elems[0]->kind;
+        if (kind == (actual->kind == OPDI_GT_INT ? OPDI_TYPE_INT : OPDI_TYPE_FLOAT)) {
+            *how = OPDI_HOW_REPEAT;
+            return true;
+        }
+    }
+    if (!opdi_gmatch_bind(match, arg->type, actual)) { return opdi_gmatch_not(match, arg, actual); }
+    const opdi_gtype *want = opdi_gmatch_type(match, arg->type);
+    if (!want) {
+        return actual->kind == OPDI_GT_NONE && arg->type->kind == OPDI_TYPE_OPTIONAL
+            ? true : opdi_gmatch_not(match, arg, actual);
+    }
+    if (opdi_gtype_fits(actual, want) || opdi_gtype_all_there(actual, want)) { return true; }
+    if (opdi_gtype_tuple_as_list(actual, opdi_gtype_strip(want))) {
+        *how = OPDI_HOW_UNTUPLE;
+        return true;
+    }
+    if (opdi_gargs_untyped(match->given, value) && opdi_gtype_strip(want)->kind == OPDI_GT_LIST) {
+        *how = OPDI_HOW_EMPTY;
+        return true;
+    }
+    const int convert = match->convert ? opdi_gmatch_convert(actual, opdi_gtype_strip(want)) : -1;
+    if (convert < 0) { return opdi_gmatch_not(match, arg, actual); }
+    *how = (int8_t)convert;
+    return true;
+}
+/* True if the positional arguments from `at` on may be the list that argument i is. */
+static bool opdi_gmatch_spread(opdi_gmatching *match, int i, int32_t at) {
+    const opdi_arg *const arg = &match->schema->args[i];
+    const bool last = i + 1 == match->schema->nargs || match->schema->args[i + 1].keyword_only;
+    if (!match->convert || !last || arg->type->kind != OPDI_TYPE_LIST || arg->type->size > 0 ||
+        arg->type->elems[0]->kind == OPDI_TYPE_VAR) { return false; }
+    const opdi_gtype *want = opdi_gmatch_type(match, arg->type);
+    const opdi_gtype *actual = opdi_gvalue_gtype(match->graph, match->given->in[at]);
+    if (!want || !actual || actual->kind == OPDI_GT_LIST || opdi_gtype_tuple_as_list(actual, want)) { return false; }
+    for (int32_t k = at; k < match->given->count; k++) {
+        actual = opdi_gvalue_gtype(match->graph, match->given->in[k]);
+        if (!actual || (!opdi_gtype_fits(actual, want->parts[0]) &&
+                        opdi_gmatch_convert(actual, want->parts[0]) < 0)) { return false; }
+    }
+    return true;
+}
+/* True if the schema takes the given arguments; why not goes to match->why, if that is not NULL. */
+static bool opdi_gmatch_schema(opdi_gmatching *match) {
+    const opd_schema *const schema = match->schema;
+    const opdi_gargs *const given = match->given;
+    int32_t used = 0, named = 0;
+    match->nvars = 0;
+    match->spread = -1;
+    for (int i = 0; i < schema->nargs; i++) {
+        const opdi_arg *const arg = &schema->args[i];
+        int32_t k = 0;
+        match->values[i] = NULL;
+        match->how[i] = OPDI_HOW_DEFAULT;
+        if ((!arg->keyword_only || match->flat) && used < given->count) {
+            if (given->in[used] && opdi_gmatch_spread(match, i, used)) {
+                match->how[i] = OPDI_HOW_LIST;
+                match->spread = used;
+                used = given->count;
+                continue;
+            }
+            match->values[i] = given->in[used++];
+        } else {
+            while (k < given->nnamed && strcmp(given->names[k], arg->name) != 0) { k++; }
+            if (k < given->nnamed) {
+                match->values[i] = given->named[k];
+                named++;
+            }
+        }
+        if (match->values[i]) {
+            if (!opdi_gmatch_arg(match, arg, match->values[i], &match->how[i])) { return false; }
+        } else if (!arg->has_default) {
+            opdi_text_add(match->why, "%s() is missing value for argument '%s'.", match->who, arg->name);
+            return false;
+        }
+    }
+    if (used < given->count && !schema->vararg) {
+        opdi_text_add(match->why, "%s() Expected at most %d argument(s) but received %d argument(s).", match->who,
+                      (int)used, (int)given->count);
+        return false;
+    }
+    for (int32_t k = 0; k < given->nnamed && named < given->nnamed; k++) {
+        int i = 0;
+        while (i < schema->nargs && strcmp(schema->args[i].name, given->names[k]) != 0) { i++; }
+        if (i < schema->nargs && !(i < given->count && !schema->args[i].keyword_only)) { continue; }
+        opdi_text_add(match->why, i < schema->nargs ? "%s() specified twice: argument '%s'."
+                      : "%s() Unknown keyword argument '%s'.", match->who, given->names[k]);
+        return false;
+    }
+    return true;
+}
+
+//== nodes =============================================================================================================
+
+/* Notes where in the source what is emitted from now on comes from ("<string>:3:8"); text NULL: nowhere. */
+static int opdi_gnode_locate(opd_graph *graph, opdi_gnode *node, const char *place) {
+    if (place && !(node->place = opdi_arena_copy(&graph->arena, place, strlen(place)))) { return -1; }
+    return 0;
+}
+/* Makes a node whose results have these types, and puts it where nodes are inserted; NULL without memory. */
+static opdi_gnode *opdi_emit_node(opd_graph *graph, opdi_gkind kind, opdi_gvalue *const *in, int32_t nin,
+                                  const opdi_gtype *const *types, int32_t nout, const char *place) {
+    opdi_gnode *node = opdi_gnode_new(graph, kind, nin, nout);
+    if (!node || opdi_gnode_locate(graph, node, place)) { return NULL; }
+    for (int32_t i = 0; i < nout; i++) {
+        if (!types[i] || !(node->out[i] = opdi_gvalue_new(graph, node, OPD_TAG_NONE))) { return NULL; }
+        opdi_gvalue_typed(node->out[i], types[i]);
+    }
+    if (nin) { memcpy(node->in, in, (size_t)nin * sizeof *in); }
+    opdi_gnode_append(graph, node);
+    return node;
+}
+/* Adds a call of a builtin that is there under this very schema or name; NULL with an error. */
+static opdi_gnode *opdi_emit_builtin(opd_graph *graph, const char *schema, opdi_gvalue *const *in, int32_t nin,
+                                     const opdi_gtype *const *types, int32_t nout, const char *place) {
+    const opdi_builtin *builtin = opdi_builtin_named(schema);
+    if (!builtin) {
+        (void)opd_fail(OPD_ERROR_NOT_FOUND, "there is no function %s", schema);
+        return NULL;
+    }
+    opdi_gnode *node = opdi_emit_node(graph, OPDI_G_BUILTIN, in, nin, types, nout, place);
+    if (node) { node->builtin = builtin; }
+    return node;
+}
+static opdi_gnode *opdi_emit_call(opd_graph *graph, const char *name, const opdi_gargs *args, const char *place);
+static opdi_gvalue *opdi_emit_one(opdi_gnode *node) { return node ? node->out[0] : NULL; }
+
+/* Adds an input of that type behind the others; name: one that no other value has, or NULL for a number. */
+OPD_UNUSED static opdi_gvalue *opdi_emit_input(opd_graph *graph, const char *name, const opdi_gtype *type) {
+    opdi_gvalue *value = NULL;
+    if (opdi_graph_room(graph, graph->ninputs + 1) || !(value = opdi_gvalue_new(graph, NULL, OPD_TAG_TENSOR))) {
+        return NULL;
+    }
+    graph->inputs[graph->ninputs++] = value;
+    opdi_gvalue_typed(value, type);
+    opdi_graph_changed(graph);
+    if (!name || !*name) { return value; }
+    opdi_graph_forget_names(graph);
+    return (value->name = opdi_arena_copy(&graph->arena, name, strlen(name))) ? value : NULL;
+}
+/* Adds a constant of that type: a number, text, device, None, tensor, or a cell, which is held. */
+OPD_UNUSED static opdi_gvalue *opdi_emit_constant(opd_graph *graph, opd_value value, const opdi_gtype *type,
+                                                  const char *place) {
+    opdi_gvalue *constant = opdi_graph_constant(graph, &value);
+    if (!constant || opdi_gnode_locate(graph, constant->node, place)) { return NULL; }
+    if (value.tag != OPD_TAG_TENSOR && type) { opdi_gvalue_typed(constant, type); }
+    return constant;
+}
+/* Adds a list of values of that type of element. */
+static opdi_gvalue *opdi_emit_list(opd_graph *graph, const opdi_gtype *element, opdi_gvalue *const *in, int32_t count,
+                                   const char *place) {
+    const opdi_gtype *const type = opdi_graph_space(graph) ? opdi_gtype_list(graph->space, element) : NULL;
+    opdi_gnode *node = type ? opdi_emit_node(graph, OPDI_G_LIST, in, count, &type, 1, place) : NULL;
+    if (node) { node->word = element->kind == OPDI_GT_OPTIONAL ? "Tensor?" : "Tensor"; }
+    return opdi_emit_one(node);
+}
+/* Adds a tuple; klass: of a named one, or NULL. */
+OPD_UNUSED static opdi_gvalue *opdi_emit_tuple(opd_graph *graph, const opdi_gclass *klass, opdi_gvalue *const *in,
+                                               int32_t count, const char *place) {
+    const opdi_gtype *parts[64], *type = klass ? klass->type : NULL;
+    if (!opdi_graph_space(graph)) { return NULL; }
+    if (count > 64) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "a tuple of %d elements: at most 64", (int)count);
+        return NULL;
+    }
+    for (int32_t i = 0; i < count && !klass; i++) {
+        if (!(parts[i] = opdi_gvalue_gtype(graph, in[i]))) { return NULL; }
+    }
+    if (!type) { type = opdi_gtype_tuple(graph->space, parts, count); }
+    return type ? opdi_emit_one(opdi_emit_node(graph, OPDI_G_TUPLE, in, count, &type, 1, place)) : NULL;
+}
+/* Adds a dict of count pairs: key, value, key, value. */
+OPD_UNUSED static opdi_gvalue *opdi_emit_dict(opd_graph *graph, const opdi_gtype *key, const opdi_gtype *value,
+                                              opdi_gvalue *const *pairs, int32_t count, const char *place) {
+    const opdi_gtype *type = opdi_graph_space(graph) ? opdi_gtype_dict(graph->space, key, value) : NULL;
+    if (!type) { return NULL; }
+    return opdi_emit_one(opdi_emit_builtin(graph, "prim::DictConstruct", pairs, 2 * count, &type, 1, place));
+}
+/* Adds prim::TupleUnpack or prim::ListUnpack (count: how many, of a list); the results are the node's. */
+OPD_UNUSED static opdi_gnode *opdi_emit_unpack(opd_graph *graph, opdi_gvalue *from, int32_t count, const char *place) {
+    const opdi_gtype *type = opdi_gvalue_gtype(graph, from), *parts[64];
+    if (!type) { return NULL; }
+    if (type->kind == OPDI_GT_TUPLE) {
+        return opdi_emit_builtin(graph, "prim::TupleUnpack", &from, 1, type->parts, type->nparts, place);
+    }
+    if (type->kind != OPDI_GT_LIST || count > 64) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "prim::ListUnpack: this cannot be unpacked into %d", (int)count);
+        return NULL;
+    }
+    for (int32_t i = 0; i < count; i++) { parts[i] = type->parts[0]; }
+    return opdi_emit_node(graph, OPDI_G_UNPACK, &from, 1, parts, count, place);
+}
+/* Adds an access to an attribute: GetAttr gives it, SetAttr (value not NULL) sets it, and returns object. */
+OPD_UNUSED static opdi_gvalue *opdi_emit_attribute(opd_graph *graph, opdi_gvalue *object, const char *name,
+                                                   opdi_gvalue *value, const char *place) {
+    const opdi_gtype *type = opdi_gvalue_gtype(graph, object);
+    const opdi_gclass *klass = type && type->kind == OPDI_GT_CLASS ? type->klass : NULL;
+    const int32_t slot = klass ? opdi_gclass_slot(klass, name) : -1;
+    opdi_gvalue *in[2] = {NULL, NULL};
+    if (slot < 0) {
+        (void)opd_fail(OPD_ERROR_NOT_FOUND, "%s has no attribute '%s'", klass ? klass->name : "the value", name);
+        return NULL;
+    }
+    in[0] = object;
+    in[1] = value;
+    type = klass->attributes[slot].type;
+    opdi_gnode *node = opdi_emit_builtin(graph, value ? "prim::SetAttr" : "prim::GetAttr", in, value ? 2 : 1, &type,
+                                         value ? 0 : 1, place);
+    if (!node || !(node->attribute = opdi_arena_copy(&graph->arena, name, strlen(name)))) { return NULL; }
+    node->constant = opd_value_int(slot);
+    return value ? object : node->out[0];
+}
+OPD_UNUSED static opdi_gvalue *opdi_emit_create(opd_graph *graph, const opdi_gclass *klass, const char *place) {
+    return opdi_emit_one(opdi_emit_builtin(graph, "prim::CreateObject", NULL, 0, &klass->type, 1, place));
+}
+/* Adds a call of another graph, which has to stay as long as this one. */
+OPD_UNUSED static opdi_gnode *opdi_emit_graph(opd_graph *graph, const opd_graph *callee, opdi_gvalue *const *in,
+                                              int32_t count, const char *place) {
+    const opdi_gtype *types[64];
+    if (callee->noutputs > 64) { return NULL; }
+    for (int32_t i = 0; i < callee->noutputs; i++) {
+        types[i] = opdi_gvalue_gtype((opd_graph *)(uintptr_t)callee, callee->outputs[i]);
+    }
+    opdi_gnode *node = opdi_emit_node(graph, OPDI_G_CALL, in, count, types, callee->noutputs, place);
+    if (node) { node->callee = callee; }
+    return node;
+}
+/* Adds a call of a function that is not known: running it is an error. */
+OPD_UNUSED static opdi_gnode *opdi_emit_unknown(opd_graph *graph, const char *name, opdi_gvalue *const *in, int32_t nin,
+                                     const opdi_gtype *const *types, int32_t nout, const char *place) {
+    opdi_builtin *unknown = (opdi_builtin *)opdi_graph_alloc(graph, sizeof *unknown);
+    opdi_gnode *node = unknown ? opdi_emit_node(graph, OPDI_G_BUILTIN, in, nin, types, nout, place) : NULL;
+    if (!node || !(unknown->schema = opdi_arena_copy(&graph->arena, name, strlen(name)))) { return NULL; }
+    unknown->run = opdi_builtin_unknown;
+    unknown->flags = OPDI_BUILTIN_ANY | OPDI_BUILTIN_STAYS;
+    node->builtin = unknown;
+    return node;
+}
+
+/* Where nodes are inserted. */
+typedef struct opdi_gplace { opdi_gblock *into; opdi_gnode *at; } opdi_gplace;
+/* Inserts from now on at the end of a block; returns where it was before, for opdi_gblock_leave. */
+OPD_UNUSED static opdi_gplace opdi_gblock_enter(opd_graph *graph, opdi_gblock *block) {
+    opdi_gplace was;
+    was.into = graph->into;
+    was.at = graph->at;
+    graph->into = block;
+    graph->at = NULL;
+    return was;
+}
+/* Ends a block with its outputs, and goes back; 0, or -1 without memory. */
+OPD_UNUSED static int opdi_gblock_leave(opd_graph *graph, opdi_gblock *block, opdi_gplace was,
+                                        opdi_gvalue *const *outputs, int32_t count) {
+    graph->into = was.into;
+    graph->at = was.at;
+    block->outputs = (opdi_gvalue **)opdi_graph_alloc(graph, (size_t)count * sizeof *outputs);
+    if (!block->outputs) { return -1; }
+    if (count) { memcpy(block->outputs, outputs, (size_t)count * sizeof *outputs); }
+    block->noutputs = count;
+    opdi_graph_changed(graph);
+    return 0;
+}
+static int opdi_gnode_blocks(opd_graph *graph, opdi_gnode *node, int32_t count) {
+    if (!(node->blocks = (opdi_gblock *)opdi_graph_alloc(graph, (size_t)count * sizeof *node->blocks))) { return -1; }
+    node->nblocks = count;
+    for (int32_t i = 0; i < count; i++) { node->blocks[i].owner = node; }
+    return 0;
+}
+/* Gives a block an input of that type; NULL without memory. */
+static opdi_gvalue *opdi_gblock_input(opd_graph *graph, opdi_gblock *block, const opdi_gtype *type) {
+    opdi_gvalue *value = opdi_gvalue_new(graph, NULL, OPD_TAG_NONE);
+    opdi_gvalue **more = (opdi_gvalue **)opdi_graph_alloc(graph, ((size_t)block->ninputs + 1) * sizeof *more);
+    if (!value || !more || !type) { return NULL; }
+    if (block->ninputs) { memcpy(more, block->inputs, (size_t)block->ninputs * sizeof *more); }
+    opdi_gvalue_typed(value, type);
+    value->block = block;
+    more[block->ninputs++] = value;
+    block->inputs = more;
+    return value;
+}
+/* Gives a node results of these types; 0, or -1 without memory. */
+static int opdi_gnode_results(opd_graph *graph, opdi_gnode *node, const opdi_gtype *const *types, int32_t count) {
+    opdi_gvalue **out = (opdi_gvalue **)opdi_graph_alloc(graph, (size_t)count * sizeof *out);
+    if (!out) { return -1; }
+    for (int32_t i = 0; i < count; i++) {
+        if (!types[i] || !(out[i] = opdi_gvalue_new(graph, node, OPD_TAG_NONE))) { return -1; }
+        opdi_gvalue_typed(out[i], types[i]);
+    }
+    node->out = out;
+    node->nout = count;
+    opdi_graph_changed(graph);
+    return 0;
+}
+/* Returns an array with one value more behind `count`; NULL without memory. */
+static opdi_gvalue **opdi_gvalues_more(opd_graph *graph, opdi_gvalue *const *values, int32_t count, opdi_gvalue *one) {
+    opdi_gvalue **more = (opdi_gvalue **)opdi_graph_alloc(graph, ((size_t)count + 1) * sizeof *more);
+    if (!more || !one) { return NULL; }
+    if (count) { memcpy(more, values, (size_t)count * sizeof *more); }
+    more[count] = one;
+    opdi_graph_changed(graph);
+    return more;
+}
+/* For nodes whose ends are found out bit by bit: each adds one, behind those that there are.  NULL or -1 without
+   memory. */
+OPD_UNUSED static int opdi_gnode_input(opd_graph *graph, opdi_gnode *node, opdi_gvalue *value) {
+    opdi_gvalue **more = opdi_gvalues_more(graph, node->in, node->nin, value);
+    if (!more) { return -1; }
+    node->in = more;
+    node->nin++;
+    return 0;
+}
+OPD_UNUSED static opdi_gvalue *opdi_gnode_output(opd_graph *graph, opdi_gnode *node, const opdi_gtype *type) {
+    opdi_gvalue *value = type ? opdi_gvalue_new(graph, node, OPD_TAG_NONE) : NULL;
+    opdi_gvalue **more = opdi_gvalues_more(graph, node->out, node->nout, value);
+    if (!more) { return NULL; }
+    opdi_gvalue_typed(value, type);
+    node->out = more;
+    node->nout++;
+    return value;
+}
+OPD_UNUSED static int opdi_gblock_output(opd_graph *graph, opdi_gblock *block, opdi_gvalue *value) {
+    opdi_gvalue **more = opdi_gvalues_more(graph, block->outputs, block->noutputs, value);
+    if (!more) { return -1; }
+    block->outputs = more;
+    block->noutputs++;
+    return 0;
+}
+/* Adds prim::If with two empty blocks, blocks[0] for true.  Fill them (opdi_gblock_enter, opdi_gblock_leave), then call
+   opdi_emit_if_end, which makes the results, of the types of both blocks' outputs. */
+OPD_UNUSED static opdi_gnode *opdi_emit_if(opd_graph *graph, opdi_gvalue *condition, const char *place) {
+    opdi_gnode *node = opdi_emit_node(graph, OPDI_G_IF, &condition, 1, NULL, 0, place);
+    return node && opdi_gnode_blocks(graph, node, 2) == 0 ? node : NULL;
+}
+/* types: of the results, or NULL. */
+OPD_UNUSED static int opdi_emit_if_end(opd_graph *graph, opdi_gnode *node, const opdi_gtype *const *types) {
+    const int32_t count = node->blocks[0].noutputs;
+    const opdi_gtype *both[64];
+    if (count != node->blocks[1].noutputs || count > 64) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "prim::If: blocks of %d and %d outputs", (int)count,
+                        (int)node->blocks[1].noutputs);
+    }
+    for (int32_t i = 0; i < count; i++) {
+        const opdi_gtype *first = opdi_gvalue_gtype(graph, node->blocks[0].outputs[i]);
+        const opdi_gtype *second = opdi_gvalue_gtype(graph, node->blocks[1].outputs[i]);
+        both[i] = types ? types[i] : first && second ? opdi_gtype_unify(graph->space, first, second) : NULL;
+        if (!both[i] && opd_ok()) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "prim::If: output %d has another type in each block", (int)i);
+        }
+    }
+    return opdi_gnode_results(graph, node, both, count);
+}
+/* Adds prim::Loop of at most `most` rounds, while its condition holds, with count carried values; its block has the
+   inputs (round, carried...) and is to be left with the outputs (condition, carried...). */
+OPD_UNUSED static opdi_gnode *opdi_emit_loop(opd_graph *graph, opdi_gvalue *most, opdi_gvalue *condition,
+                                  opdi_gvalue *const *carried, int32_t count, const char *place) {
+    opdi_gnode *node = opdi_emit_node(graph, OPDI_G_LOOP, NULL, 0, NULL, 0, place);
+    if (!node || !opdi_graph_space(graph) || opdi_gnode_blocks(graph, node, 1) ||
+        !(node->in = (opdi_gvalue **)opdi_graph_alloc(graph, ((size_t)count + 2) * sizeof *node->in))) { return NULL; }
+    node->in[0] = most;
+    node->in[1] = condition;
+    if (count) { memcpy(node->in + 2, carried, (size_t)count * sizeof *carried); }
+    node->nin = count + 2;
+    graph->counted = false;
+    if (!opdi_gblock_input(graph, &node->blocks[0], opdi_gtype_simple(OPDI_GT_INT))) { return NULL; }
+    for (int32_t i = 0; i < count; i++) {
+        if (!opdi_gblock_input(graph, &node->blocks[0], opdi_gvalue_gtype(graph, carried[i]))) { return NULL; }
+    }
+    return node;
+}
+/* Makes the results of a loop whose block is done. */
+OPD_UNUSED static int opdi_emit_loop_end(opd_graph *graph, opdi_gnode *node) {
+    const opdi_gblock *const body = &node->blocks[0];
+    const int32_t count = body->ninputs - 1;
+    const opdi_gtype **types = (const opdi_gtype **)opdi_graph_alloc(graph, (size_t)count * sizeof *types);
+    if (!types) { return -1; }
+    if (body->noutputs != count + 1) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "prim::Loop: %d values are carried and %d come back", (int)count,
+                        (int)body->noutputs - 1);
+    }
+    for (int32_t i = 0; i < count; i++) {
+        const opdi_gtype *came = opdi_gvalue_gtype(graph, body->outputs[i + 1]);
+        if (!came) { return -1; }
+        types[i] = body->inputs[i + 1]->type;
+        if (!opdi_gtype_fits(came, types[i])) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "prim::Loop: carried value %d changes its type", (int)i);
+        }
+    }
+    return opdi_gnode_results(graph, node, types, count);
+}
+/* Sets what the graph returns: values of any type.  single: one value, as functions of scripts have. */
+OPD_UNUSED static int opdi_emit_outputs(opd_graph *graph, opdi_gvalue *const *values, int32_t count, bool single) {
+    opdi_gvalue **outputs = (opdi_gvalue **)opdi_graph_alloc(graph, (size_t)count * sizeof *outputs);
+    if (!outputs) { return -1; }
+    if (count) { memcpy(outputs, values, (size_t)count * sizeof *outputs); }
+    graph->outputs = outputs;
+    graph->noutputs = count;
+    graph->result = count == 0 ? NULL : single || count == 1 ? values[0]
+        : opdi_graph_list(graph, OPDI_G_TUPLE, OPD_TAG_LIST, "Tensor", outputs, count);
+    opdi_graph_changed(graph);
+    return count && !graph->result ? -1 : 0;
+}
+
+//== calls =============================================================================================================
+
+/* Converts a value for an argument by a builtin of one argument; NULL with an error. */
+static opdi_gvalue *opdi_emit_convert(opdi_gmatching *match, opdi_gvalue *value, int how, const char *place) {
+    static const char *const names[] = {
+        "aten::FloatImplicit", "aten::ComplexImplicit", "aten::IntImplicit", "aten::ScalarImplicit", "aten::Float",
+        "aten::Complex", "aten::Int", "aten::device"};
+    opdi_gargs args;
+    memset(&args, 0, sizeof args);
+    args.in = &value;
+    args.count = 1;
+    return opdi_emit_one(opdi_emit_call(match->graph, names[how - OPDI_HOW_FLOAT_IMPLICIT], &args, place));
+}
+/* Makes a list of a tuple's elements. */
+static opdi_gvalue *opdi_emit_untuple(opdi_gmatching *match, opdi_gvalue *value, const opdi_arg *arg,
+                                      const char *place) {
+    const opdi_gtype *want = opdi_gmatch_type(match, opdi_strip_optional(arg->type));
+    opdi_gnode *parts = want ? opdi_emit_unpack(match->graph, value, 0, place) : NULL;
+    return parts ? opdi_emit_list(match->graph, want->parts[0], parts->out, parts->nout, NULL) : NULL;
+}
+/* Makes the list that the rest of the positional arguments is. */
+static opdi_gvalue *opdi_emit_rest(opdi_gmatching *match, const opdi_arg *arg, const char *place) {
+    const opdi_gtype *want = opdi_gmatch_type(match, arg->type);
+    const int32_t count = match->given->count - match->spread;
+    opdi_gvalue *list[OPD_MAX_ARGS];
+    if (!want || count > OPD_MAX_ARGS) { return NULL; }
+    for (int32_t k = 0; k < count; k++) {
+        opdi_gvalue *value = match->given->in[match->spread + k];
+        const opdi_gtype *actual = opdi_gvalue_gtype(match->graph, value);
+        if (!actual) { return NULL; }
+        if (!opdi_gtype_fits(actual, want->parts[0])) {
+            value = opdi_emit_convert(match, value, opdi_gmatch_convert(actual, want->parts[0]), place);
+        }
+        if (!(list[k] = value)) { return NULL; }
+    }
+    return opdi_emit_list(match->graph, want->parts[0], list, count, NULL);
+}
+/* Returns the value of argument i, converted and with defaults as constants; NULL with an error. */
+static opdi_gvalue *opdi_emit_arg(opdi_gmatching *match, int i, const char *place) {
+    const opdi_arg *const arg = &match->schema->args[i];
+    opdi_gvalue *const value = match->values[i], *list[OPD_MAX_ARGS];
+    const opdi_type *const plain = opdi_strip_optional(arg->type);
+    switch (match->how[i]) {
+    case OPDI_HOW_SAME: return value;
+    case OPDI_HOW_DEFAULT: return opdi_graph_constants(match->graph, &arg->value);
+    case OPDI_HOW_LIST: return opdi_emit_rest(match, arg, place);
+    case OPDI_HOW_UNTUPLE: return opdi_emit_untuple(match, value, arg, place);
+    case OPDI_HOW_EMPTY: {
+        const opdi_gtype *want = opdi_gmatch_type(match, plain);
+        return want ? opdi_emit_list(match->graph, want->parts[0], NULL, 0, NULL) : NULL;
+    }
+    case OPDI_HOW_REPEAT:
+        if (plain->size > OPD_MAX_ARGS) { return NULL; }
+        for (int32_t k = 0; k < plain->size; k++) { list[k] = value; }
+        return opdi_emit_list(match->graph, opdi_gvalue_gtype(match->graph, value), list, plain->size, NULL);
+    default: return opdi_emit_convert(match, value, match->how[i], place);
+    }
+}
+/* Adds the call of the operator (or builtin) that a match is of; NULL with an error. */
+static opdi_gnode *opdi_emit_matched(opdi_gmatching *match, opd_op *op, const opdi_builtin *builtin,
+                                     const char *place) {
+    const opd_schema *const schema = match->schema;
+    const opdi_gtype *types[OPDI_MAX_RETURNS];
+    opdi_gvalue *in[OPD_MAX_ARGS];
+    int32_t count = 0;
+    for (int i = 0; i < schema->nargs; i++) { if (!(in[count++] = opdi_emit_arg(match, i, place))) { return NULL; } }
+    for (int32_t k = schema->nargs; schema->vararg && k < match->given->count; k++) {
+        if (count == OPD_MAX_ARGS) {
+            (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: more than %d arguments", match->who, OPD_MAX_ARGS);
+            return NULL;
+        }
+        in[count++] = match->given->in[k];
+    }
+    for (int i = 0; i < schema->nreturns; i++) {
+        if (!(types[i] = opdi_gmatch_type(match, schema->returns[i].type))) {
+            if (opd_ok()) { types[i] = opdi_gtype_simple(OPDI_GT_ANY); }
+            else { return NULL; }
+        }
+    }
+    opdi_gnode *node = opdi_emit_node(match->graph, op ? OPDI_G_OP : OPDI_G_BUILTIN, in, count, types,
+                                      schema->nreturns, place);
+    if (!node) { return NULL; }
+    node->op = op;
+    node->builtin = builtin;
+    return node;
+}
+/* True for overloads that PyTorch does not try either: they would take what others are meant for. */
+static bool opdi_op_untried(const opd_op *op) {
+    return strcmp(op->name, "aten::view.dtype") == 0 || strcmp(op->name, "aten::max.unary_out") == 0 ||
+        strcmp(op->name, "aten::min.unary_out") == 0;
+}
+/* Tries all overloads of a name, operators first; NULL with why not in `why`, or an error.  Only when none has matched
+   are they asked again, for their reasons. */
+static opdi_gnode *opdi_emit_overload(opdi_gmatching *match, const char *name, const char *place, opdi_text *why) {
+    const char *const colons = strstr(name, "::");
+    opd_overloads *set = colons && !strchr(colons, '.') ? opdi_overloads_quiet(name) : NULL;
+    opd_op *op = colons && strchr(colons, '.') ? opd_find_quiet(name) : NULL;
+    if (!opd_ok()) { return NULL; }
+    for (int round = 0; round < 3; round++) {
+        const opd_schema *schema = NULL;
+        match->why = round == 2 ? why : NULL;
+        match->convert = round > 0;
+        for (int i = 0; op || (set && opd_overloads_at(set, i)); i++) {
+            opd_op *const one = op ? op : opd_overloads_at(set, i);
+            match->schema = one->schema;
+            match->who = one->name;
+            if (one->definition && (op || !opdi_op_untried(one)) && opdi_gmatch_schema(match)) {
+                return opdi_emit_matched(match, one, NULL, place);
+            }
+            opdi_text_add(match->why, " ");
+            if (op) { break; }
+        }
+        for (int32_t at = -1; (at = opdi_builtin_next(name, at)) >= 0;) {
+            const opdi_builtin *const builtin = opdi_builtin_at(at);
+            if (!(schema = opdi_builtin_schema(at))) { return NULL; }
+            match->schema = schema;
+            match->who = name;
+            if (opdi_gmatch_schema(match)) { return opdi_emit_matched(match, NULL, builtin, place); }
+            opdi_text_add(match->why, " ");
+        }
+    }
+    return NULL;
+}
+/* Adds a call of an operator or builtin ("aten::add", or with its overload "aten::add.int"), by the overload that
+   PyTorch chooses, with conversions and defaults as nodes of their own.  NULL with an error; the results are the
+   node's `out`. */
+static opdi_gnode *opdi_emit_call(opd_graph *graph, const char *name, const opdi_gargs *args, const char *place) {
+    char text[1000];
+    opdi_text why = opdi_text_of(text, sizeof text);
+    opdi_gmatching match;
+    memset(&match, 0, sizeof match);
+    match.graph = graph;
+    match.given = args;
+    if (!opdi_graph_space(graph)) { return NULL; }
+    opdi_gnode *node = opdi_emit_overload(&match, name, place, &why);
+    if (!node && opd_ok()) {
+        if (*text) {
+            (void)opd_fail(OPD_ERROR_ARGUMENT, "Arguments for call are not valid.\n"
+                           "The following variants are available:\n%s", text);
+        } else { (void)opd_fail(OPD_ERROR_NOT_FOUND, "Unknown builtin op: %s", name); }
+    }
+    return node;
+}
+
+//== steps of quantized tensors ========================================================================================
+
+/* Where a value got its steps, as the graph tells. */
+typedef struct opdi_steps { opdi_gvalue *scale, *zero; bool last; } opdi_steps;   /* last: channels lie last */
+
+/* Operators whose result has the steps of what they take, and those whose kernels round to such steps: */
+enum { OPDI_STEPS_KEPT, OPDI_STEPS_OF_ALL, OPDI_STEPS_FROM_ZERO, OPDI_STEPS_BY_LAYOUT, OPDI_STEPS_FLOATS,
+       OPDI_STEPS_UNIT, OPDI_STEPS_SIGNED };
+static const struct opdi_steps_row { const char *name; int how; } opdi_steps_rows[] = {
+    {"aten::relu", OPDI_STEPS_KEPT}, {"aten::relu_", OPDI_STEPS_KEPT}, {"aten::max_pool1d", OPDI_STEPS_KEPT},
+    {"aten::max_pool2d", OPDI_STEPS_KEPT}, {"aten::max_pool3d", OPDI_STEPS_KEPT}, {"aten::dropout", OPDI_STEPS_KEPT},
+    {"aten::flatten", OPDI_STEPS_KEPT}, {"aten::view", OPDI_STEPS_KEPT}, {"aten::reshape", OPDI_STEPS_KEPT},
+    {"aten::permute", OPDI_STEPS_KEPT}, {"aten::transpose", OPDI_STEPS_KEPT}, {"aten::t", OPDI_STEPS_KEPT},
+    {"aten::contiguous", OPDI_STEPS_KEPT}, {"aten::clone", OPDI_STEPS_KEPT}, {"aten::squeeze", OPDI_STEPS_KEPT},
+    {"aten::unsqueeze", OPDI_STEPS_KEPT}, {"aten::select", OPDI_STEPS_KEPT}, {"aten::slice", OPDI_STEPS_KEPT},
+    {"aten::upsample_nearest2d", OPDI_STEPS_KEPT}, {"aten::channel_shuffle", OPDI_STEPS_KEPT},
+    {"aten::detach", OPDI_STEPS_KEPT}, {"aten::mean", OPDI_STEPS_OF_ALL},
+    {"aten::adaptive_avg_pool1d", OPDI_STEPS_OF_ALL}, {"aten::avg_pool1d", OPDI_STEPS_OF_ALL},
+    {"aten::adaptive_avg_pool2d", OPDI_STEPS_BY_LAYOUT}, {"aten::avg_pool2d", OPDI_STEPS_BY_LAYOUT},
+    {"aten::adaptive_avg_pool3d", OPDI_STEPS_OF_ALL}, {"aten::avg_pool3d", OPDI_STEPS_FROM_ZERO},
+    {"aten::upsample_bilinear2d", OPDI_STEPS_FROM_ZERO}, {"aten::leaky_relu", OPDI_STEPS_FLOATS},
+    {"aten::hardtanh", OPDI_STEPS_FROM_ZERO}, {"aten::relu6", OPDI_STEPS_FROM_ZERO},
+    {"aten::clamp", OPDI_STEPS_FROM_ZERO}, {"aten::hardtanh_", OPDI_STEPS_FROM_ZERO},
+    {"aten::relu6_", OPDI_STEPS_FROM_ZERO}, {"aten::gelu", OPDI_STEPS_FLOATS}, {"aten::leaky_relu_", OPDI_STEPS_FLOATS},
+    {"aten::dropout_", OPDI_STEPS_KEPT},
+    {"aten::sigmoid", OPDI_STEPS_UNIT}, {"aten::hardsigmoid", OPDI_STEPS_UNIT},
+    {"aten::tanh", OPDI_STEPS_SIGNED}};
+/* Returns how an operator treats the steps of its first argument, or -1. */
+static int opdi_steps_how(const opdi_gnode *node) {
+    if (node->kind != OPDI_G_OP || node->nin < 1 || node->nout != 1) { return -1; }
+    for (size_t i = 0; i < sizeof opdi_steps_rows / sizeof *opdi_steps_rows; i++) {
+        if (strcmp(opdi_steps_rows[i].name, node->op->base_name) == 0) { return opdi_steps_rows[i].how; }
+    }
+    return -1;
+}
+/* Finds where a value got its steps; false where it has none, or nothing tells within so many more visits.  Channels
+   lie last behind a convolution. */
+static bool opdi_steps_of(const opdi_gvalue *value, opdi_steps *steps, int *visits) {
+    while (value->same) { value = value->same; }
+    const opdi_gnode *const node = value->node;
+    opdi_steps other;
+    if (!node || --*visits < 0) { return false; }
+    if (node->kind == OPDI_G_IF) {
+        int32_t i = 0;
+        while (i < node->nout && node->out[i] != value) { i++; }
+        return i < node->nout && opdi_steps_of(node->blocks[0].outputs[i], steps, visits) &&
+            opdi_steps_of(node->blocks[1].outputs[i], &other, visits) && other.scale == steps->scale &&
+            other.zero == steps->zero;
+    }
+    if (opdi_steps_how(node) == OPDI_STEPS_KEPT) { return opdi_steps_of(node->in[0], steps, visits); }
+    if (node->kind != OPDI_G_BUILTIN) { return false; }
+    const bool layer = node->builtin->run == opdi_fn_quantized;
+    const int kind = node->builtin->what & 255, place = layer ? node->builtin->what >> 8 & 255 : 1;
+    if (layer && !place && (kind == OPDI_Q_RELU6 || kind == OPDI_Q_CLAMP || kind == OPDI_Q_DROPOUT)) {
+        return opdi_steps_of(node->in[0], steps, visits);
+    }
+    if ((!layer && node->builtin->run != opdi_fn_quantize && node->builtin->run != opdi_fn_quantized_steps) || !place ||
+        place + 1 >= node->nin) { return false; }
+    const bool before = node->builtin->run != opdi_fn_quantize && opdi_steps_of(node->in[0], &other, visits);
+    steps->scale = node->in[place];
+    steps->zero = node->in[place + 1];
+    steps->last = (layer && (kind == OPDI_Q_CONV || kind == OPDI_Q_CONV_ADD)) || (before && other.last);
+    return steps->scale->type && steps->scale->type->kind == OPDI_GT_FLOAT;
+}
+/* Adds the rounding behind a plain operator that takes quantized numbers and gives such: what took the operator's value
+   takes the rounded one, for that is the same value with another node.  0, or -1 with an error. */
+static int opdi_steps_round(opd_graph *graph, opdi_gnode *node) {
+    const int how = opdi_steps_how(node);
+    const opdi_gtype *const types[] = {opdi_gtype_simple(OPDI_GT_TENSOR), opdi_gtype_simple(OPDI_GT_FLOAT),
+                                       opdi_gtype_simple(OPDI_GT_INT)};
+    opdi_steps steps;
+    int visits = 1000;                            /* of two branches at each `if`: a program may have many in a row */
+    if (how <= OPDI_STEPS_KEPT || !opdi_steps_of(node->in[0], &steps, &visits)) { return 0; }
+    opdi_gvalue *const value = node->out[0], *in[] = {value, steps.scale, steps.zero};
+    graph->into = node->block == &graph->body ? NULL : node->block;
+    graph->at = node->next;
+    if (how >= OPDI_STEPS_UNIT) {
+        const bool half = how == OPDI_STEPS_SIGNED;
+        in[1] = opdi_emit_constant(graph, opd_value_float(half ? 2.0 / 256 : 1.0 / 256), types[1], NULL);
+        in[2] = opdi_emit_constant(graph, opd_value_int(half ? 128 : 0), types[2], NULL);
+        if (!in[1] || !in[2]) { return -1; }
+    }
+    const bool zero = how == OPDI_STEPS_FROM_ZERO || (how == OPDI_STEPS_BY_LAYOUT && steps.last);
+    opdi_gnode *const added = opdi_emit_builtin(graph, how >= OPDI_STEPS_FLOATS ? "quantized::_steps_of_floats"
+                                                : zero ? "quantized::_steps_from_zero" : "quantized::_steps_of_all",
+                                                in, 3, types, 1, NULL);
+    if (!added) { return -1; }
+    opdi_gvalue *const unrounded = added->out[0];
+    added->in[0] = node->out[0] = unrounded;
+    added->out[0] = value;
+    unrounded->node = node;
+    value->node = added;
+    return 0;
+}
+/* Rounds what plain operators make of quantized tensors in a graph that has such; 0, or -1 with an error. */
+OPD_UNUSED static int opdi_steps_in_graph(opd_graph *graph) {
+    opdi_gblock *const into = graph->into;
+    opdi_gnode *const at = graph->at;
+    bool quantized = false;
+    int rc = 0;
+    for (const opdi_gnode *node = graph->body.first; node && !quantized; node = opdi_gnode_after(node)) {
+        quantized = node->kind == OPDI_G_BUILTIN && (node->builtin->run == opdi_fn_quantize ||
+                                                     node->builtin->run == opdi_fn_quantized);
+    }
+    for (opdi_gnode *node = quantized ? graph->body.first : NULL; !rc && node; node = opdi_gnode_after(node)) {
+        rc = opdi_steps_round(graph, node);
+    }
+    graph->into = into;
+    graph->at = at;
+    return rc;
+}
+
+//== runs ==============================================================================================================
+
+static int opdi_value_fit(opd_value *value, const opdi_gtype *type, int depth);
+/* Makes a list, tuple or dict of that type of the elements of a cell or plain list; 0, or -1 with an error. */
+static int opdi_value_remake(opd_value *value, const opdi_gtype *type, int depth) {
+    const opd_value from = opdi_value_plain(value);
+    const opdi_cell *const dict = opdi_cell_of(value);
+    const bool is_dict = dict && dict->kind == OPD_CELL_DICT;
+    const bool in_cell = dict && (dict->kind == OPD_CELL_LIST || dict->kind == OPD_CELL_TUPLE);
+    const int64_t count = is_dict || in_cell ? dict->count : from.n;
+    opdi_cell *cell = NULL;
+    if ((type->kind == OPDI_GT_DICT) != is_dict || (!is_dict && !in_cell && !opdi_is_list(&from)) ||
+        (type->kind == OPDI_GT_TUPLE && count != type->nparts)) { return 1; }
+    cell = opdi_cell_new(is_dict ? OPD_CELL_DICT : type->kind == OPDI_GT_TUPLE ? OPD_CELL_TUPLE : OPD_CELL_LIST,
+                         type->kind == OPDI_GT_LIST ? opdi_gtype_tag(type) : OPD_TAG_LIST,
+                         type->kind == OPDI_GT_TUPLE ? count : 0);
+    if (!cell) { return -1; }
+    if (type->klass) {
+        cell->klass = type->klass;
+        (void)opdi_gspace_keep(cell->klass->space);
+    }
+    int rc = type->kind == OPDI_GT_LIST ? opdi_cell_reserve(cell, count) : 0;
+    for (int64_t i = 0; i < count && rc == 0; i++) {
+        opd_value key = is_dict ? dict->u.values[2 * i] : opd_value_none();
+        opd_value element = is_dict ? dict->u.values[2 * i + 1] : in_cell ? opdi_cell_at(dict, i)
+            : from.tag == OPD_TAG_TENSORS ? opd_value_tensor(from.u.tensors[i]) : opdi_list_element(&from, (int)i);
+        const opdi_gtype *want = type->parts[is_dict ? 1 : type->kind == OPDI_GT_TUPLE ? i : 0];
+        if (opdi_value_hold(&key)) { rc = -1; }
+        else if (opdi_value_hold(&element)) {
+            opdi_value_drop(key);
+            rc = -1;
+        } else {
+            rc = is_dict ? opdi_value_fit(&key, type->parts[0], depth + 1) : 0;
+            if (rc == 0) { rc = opdi_value_fit(&element, want, depth + 1); }
+            if (rc == 0 && is_dict) { rc = opdi_dict_set(cell, key, element); }
+            if (rc == 0 && !is_dict) { opdi_cell_put(cell, cell->count++, &element); }
+            else { opdi_value_drop(element); }
+            opdi_value_drop(key);
+        }
+    }
+    if (rc) { opdi_cell_drop(cell); }
+    else {
+        opdi_value_drop(*value);
+        *value = opdi_cell_value(cell);
+    }
+    return rc;
+}
+/* Makes a held value one of that type, as PyTorch takes arguments: ints for floats, lists of what fits.  0, 1 if it
+   does not fit, or -1 with an error. */
+static int opdi_value_fit(opd_value *value, const opdi_gtype *type, int depth) {
+    const opdi_gtype *const plain = opdi_gtype_strip(type);
+    const opdi_cell *const cell = opdi_cell_of(value);
+    const bool unnamed = plain->kind == OPDI_GT_TUPLE && plain->klass && cell && cell->kind == OPD_CELL_TUPLE &&
+        !cell->klass;
+    if (!unnamed && opdi_value_is(value, type, 0)) { return 0; }
+    if (depth > OPDI_MAX_GTYPE_DEPTH) { return 1; }
+    if (plain->kind == OPDI_GT_FLOAT && (value->tag == OPD_TAG_INT || value->tag == OPD_TAG_BOOL)) {
+        *value = opd_value_float((double)value->u.i);
+        return 0;
+    }
+    if (plain->kind == OPDI_GT_INT && value->tag == OPD_TAG_BOOL) {
+        *value = opd_value_int(value->u.i);
+        return 0;
+    }
+    if (plain->kind == OPDI_GT_BOOL && value->tag == OPD_TAG_INT && (value->u.i == 0 || value->u.i == 1)) {
+        *value = opd_value_bool(value->u.i != 0);
+        return 0;
+    }
+    if (plain->kind == OPDI_GT_TENSOR && (value->tag == OPD_TAG_INT || value->tag == OPD_TAG_FLOAT ||
+                                          value->tag == OPD_TAG_BOOL)) {
+        opd_scope scope = opd_scope_open();
+        opd_tensor *tensor = opd_keep(opd_tensor_wrapped_number(*value));
+        opd_scope_close(&scope);
+        if (!tensor) { return -1; }
+        *value = opd_value_tensor(tensor);
+        return 0;
+    }
+    if (plain->kind == OPDI_GT_LIST || plain->kind == OPDI_GT_TUPLE || plain->kind == OPDI_GT_DICT) {
+        return opdi_value_remake(value, plain, depth);
+    }
+    return 1;
+}
+/* Holds and converts the inputs of a run; 0, or -1 with an error and nothing held. */
+static int opdi_graph_inputs(const opd_graph *graph, const opd_value *inputs, opd_value *held) {
+    char want[200], name[100];
+    for (int32_t i = 0; i < graph->ninputs; i++) {
+        const opdi_gtype *const type = graph->inputs[i]->type;    /* NULL: its tag says all */
+        int rc;
+        held[i] = inputs[i];
+        if ((rc = opdi_value_hold(&held[i])) == 0) {
+            rc = type ? opdi_value_fit(&held[i], type, 0) : 0;
+            if (rc == 0) { continue; }
+            if (rc > 0) {
+                opdi_text text = opdi_text_of(name, sizeof name);
+                opdi_gvalue_name(&text, graph->inputs[i]);
+                opdi_text print = opdi_text_of(want, sizeof want);
+                opdi_gtype_print(&print, type, true);
+                (void)opd_fail(OPD_ERROR_ARGUMENT, "Expected a value of type '%s' for argument '%s' but instead found "
+                               "type '%s'. Position: %d", want, name[0] ? name + 1 : "", opdi_value_kind(&inputs[i]),
+                               (int)i);
+            }
+            opdi_value_drop(held[i]);
+        }
+        while (i-- > 0) { opdi_value_drop(held[i]); }
+        return -1;
+    }
+    return 0;
+}
+/* Ends what a run that failed has begun: regions of autocast and no_grad. */
+static void opdi_graph_restore(const opdi_thread *thread, opd_dispatch_state state) {
+    const bool inside = thread->state.autocast != 0;
+    (void)opd_dispatch_state_set(state);
+    if (inside && !thread->state.autocast) { opd_autocast_cache_clear(); }
+}
+/* Runs a graph of any types: converts inputs as PyTorch does; fills outputs (at most cap), which belong to the
+   innermost scope, and returns how many there are, or -1 with an error. */
+static int opdi_graph_run_values(const opd_graph *graph, const opd_value *inputs, int ninputs, opd_value *outputs,
+                                 int cap) {
+    opdi_thread *thread = opdi_self();
+    if (!opd_ok()) { return -1; }
+    if (!graph || ninputs != graph->ninputs || (ninputs && !inputs) || (cap && !outputs)) {
+        return graph && ninputs == graph->ninputs ? opd_fail(OPD_ERROR_ARGUMENT, "the inputs or outputs are NULL")
+            : opdi_graph_wrong(graph, NULL, ninputs);
+    }
+    const size_t bytes = ((size_t)ninputs + 1) * sizeof(opd_value);
+    opd_value *held = (opd_value *)opdi_alloc(bytes);
+    int rc = held ? opdi_graph_inputs(graph, inputs, held) : -1;
+    if (rc == 0) {
+        const opd_dispatch_state state = opd_dispatch_state_get();
+        const uint64_t was = opdi_enter(thread);
+        rc = opdi_graph_values(graph, held, ninputs, outputs, cap);
+        opdi_leave(thread, was);
+        if (rc || !opd_ok()) { opdi_graph_restore(thread, state); }
+        opdi_values_drop(held, ninputs);
+        for (int i = 0; i < graph->noutputs && i < cap; i++) {
+            outputs[i] = rc ? opd_value_none() : opdi_value_own(outputs[i]);
+        }
+    }
+    opdi_free(held, bytes);
+    return rc || !opd_ok() ? -1 : graph->noutputs;
+}
+int opd_graph_run_values(const opd_graph *graph, const opd_value *inputs, int ninputs, opd_value *outputs, int cap) {
+    return opdi_graph_run_values(graph, inputs, ninputs, outputs, cap);
+}
+OPDI_COLD_END
+#endif
+OPDI_ONCE_END
+

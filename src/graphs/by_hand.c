@@ -1,0 +1,528 @@
+//== building by hand ==================================================================================================
+
+/* One step of building a graph by hand.  What it has added is removed again if it fails. */
+typedef struct opdi_gbuild {
+    opdi_gparser parser;                          /* what checks texts checks here, too */
+    opd_scope scope;
+    opdi_gnode *before;                           /* the node in front of what it adds */
+    uint64_t was;                                 /* as a call: schemas that it reads stay */
+    int32_t next_id;
+} opdi_gbuild;
+
+static int opdi_gbuild_begin(opdi_gbuild *build, opd_graph *graph, const char *who) {
+    if (!opd_ok()) { return -1; }
+    if (!graph) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: the graph is NULL", who); }
+    memset(build, 0, sizeof *build);
+    build->parser.graph = graph;
+    build->parser.who = who;
+    build->parser.at = "";
+    build->before = graph->at ? graph->at->prev : graph->body.last;
+    build->next_id = graph->next_id;
+    build->scope = opd_scope_open();
+    build->was = opdi_enter(opdi_self());
+    return 0;
+}
+static int opdi_gbuild_end(opdi_gbuild *build, bool done) {
+    opd_graph *graph = build->parser.graph;
+    opdi_gnode *node;
+    if (!done) {
+        while ((node = build->before ? build->before->next : graph->body.first) != graph->at) {
+            opdi_gnode_remove(graph, node);
+        }
+        graph->next_id = build->next_id;
+    }
+    opd_scope_close(&build->scope);
+    opdi_leave(opdi_self(), build->was);
+    return done ? 0 : -1;
+}
+/* Checks that values belong to the graph and are made before the place where the next node goes; defaults: NULL may
+   stand for a default.  0, or -1 with an error. */
+static int opdi_gbuild_values(opdi_gbuild *build, opdi_gvalue *const *values, int count, bool defaults) {
+    const opd_graph *graph = build->parser.graph;
+    const opdi_gnode *node;
+    if (count < 0 || (count && !values)) { return opdi_gparse_fail(&build->parser, "the values are NULL"); }
+    for (int i = 0; i < count; i++) {
+        if (!values[i] && defaults) { continue; }
+        if (!values[i] || values[i]->graph != graph) {
+            return opdi_gparse_fail(&build->parser,
+                                    values[i] ? "value %d is not one of this graph" : "value %d is NULL", i);
+        }
+        const opdi_gnode *at = graph->at ? values[i]->node : NULL;
+        for (node = at ? graph->at : NULL; node && node != at; node = node->next) { }
+        if (node) {
+            return opdi_gparse_fail(&build->parser, "value %d is made behind the place where nodes are inserted", i);
+        }
+    }
+    return 0;
+}
+static opdi_gvalue *opdi_gbuild_node(opdi_gbuild *build, opdi_gkind kind, opdi_gvalue *const *in, int nin, int nout,
+                                     int32_t tag) {
+    opd_graph *graph = build->parser.graph;
+    opdi_gnode *node = opdi_gnode_new(graph, kind, nin, nout);
+    if (!node) { return NULL; }
+    for (int i = 0; i < nout; i++) { if (!(node->out[i] = opdi_gvalue_new(graph, node, tag))) { return NULL; } }
+    if (nin) { memcpy(node->in, in, (size_t)nin * sizeof *in); }
+    opdi_gnode_append(graph, node);
+    return nout ? node->out[0] : NULL;
+}
+
+opd_graph *opd_graph_new(void) { return opd_ok() ? opdi_graph_new() : NULL; }
+
+/* Returns a value of graph that is the constant `value`; NULL with an error for what cannot be one. */
+opd_graph_value *opd_graph_constant(opd_graph *graph, opd_value value) {
+    opdi_gbuild build;
+    opdi_gvalue *other = NULL;
+    int32_t k = 0;
+    const bool list = opdi_is_list(&value);
+    const bool object = value.tag == OPD_TAG_TENSOR || value.tag == OPD_TAG_STR || value.tag == OPD_TAG_COMPLEX;
+    if (opdi_gbuild_begin(&build, graph, "opd_graph_constant")) { return NULL; }
+    while (value.tag == OPD_TAG_TENSORS && k < value.n && value.u.tensors &&
+           (!value.u.tensors[k] || !opdi_requires_grad(value.u.tensors[k]))) { k++; }
+    if (value.tag < 0 || value.tag >= OPD_TAG_DEFAULT || value.tag == OPD_TAG_OBJECT ||
+        (list && value.n < 0) || ((object || (list && value.n)) && !value.u.object)) {
+        (void)opdi_gparse_fail(&build.parser, "%s cannot be a constant", opdi_value_kind(&value));
+    } else if ((value.tag == OPD_TAG_TENSOR && opdi_requires_grad(value.u.t)) ||
+               (value.tag == OPD_TAG_TENSORS && k < value.n)) {
+        (void)opdi_gparse_fail(&build.parser,
+                               "Cannot insert a Tensor that requires grad as a constant. Consider making it a "
+                               "parameter or input, or detaching the gradient");
+    } else { other = opdi_graph_constants(graph, &value); }
+    return opdi_gbuild_end(&build, other != NULL) ? NULL : other;
+}
+
+opd_graph_value *opd_graph_list(opd_graph *graph, const char *element, opd_graph_value *const *values, int count) {
+    opdi_gbuild build;
+    opdi_gvalue *value = NULL;
+    bool done = false;
+    int row = 0;
+    if (opdi_gbuild_begin(&build, graph, "opd_graph_list")) { return NULL; }
+    if (!element) { element = ""; }
+    while (row < 5 && strcmp(element, opdi_glists[row].word) != 0) { row++; }
+    if (strcmp(element, "Tensor?") == 0) { row = 3; }
+    if (row == 5) { (void)opdi_gparse_fail(&build.parser, "there are no lists of '%.40s'", element); }
+    else if (opdi_gbuild_values(&build, values, count, false) == 0 &&
+             (value = opdi_gbuild_node(&build, OPDI_G_LIST, values, count, 1, opdi_glists[row].list)) != NULL) {
+        value->node->word = row == 3 && element[6] ? "Tensor?" : opdi_glists[row].word;
+        done = opdi_gparse_list(&build.parser, value->node) == 0;
+    }
+    return opdi_gbuild_end(&build, done) ? NULL : value;
+}
+/* Sets the count values of a step that failed to NULL; returns -1. */
+static int opdi_gbuild_nothing(opd_graph_value **values, int count) {
+    for (int i = 0; values && i < count; i++) { values[i] = NULL; }
+    return -1;
+}
+int opd_graph_unpack(opd_graph *graph, opd_graph_value *list, opd_graph_value **parts, int count) {
+    opdi_gbuild build;
+    bool done = false;
+    if (opdi_gbuild_begin(&build, graph, "opd_graph_unpack")) { return opdi_gbuild_nothing(parts, count); }
+    if (count < 0 || (count && !parts)) { (void)opdi_gparse_fail(&build.parser, "the parts are NULL"); }
+    else if (opdi_gbuild_values(&build, &list, 1, false) == 0) {
+        (void)opdi_gbuild_node(&build, OPDI_G_UNPACK, &list, 1, count, OPD_TAG_TENSOR);
+        done = opd_ok() && opdi_gparse_prim(&build.parser, graph->at ? graph->at->prev : graph->body.last) == 0;
+        if (done && count) {
+            memcpy(parts, (graph->at ? graph->at->prev : graph->body.last)->out, (size_t)count * sizeof *parts);
+        }
+    }
+    return opdi_gbuild_end(&build, done) ? opdi_gbuild_nothing(parts, count) : 0;
+}
+
+static int opdi_gbuild_call(opdi_gbuild *build, opd_op *op, opdi_gvalue *const *args, int nargs, opdi_gvalue **results,
+                            int cap) {
+    opdi_gvalue *in[OPD_MAX_ARGS];
+    opdi_gnode *node;
+    if (nargs) { memcpy(in, args, (size_t)nargs * sizeof *in); }
+    if (!(node = opdi_gnode_new(build->parser.graph, OPDI_G_OP, op->nargs, op->nrets))) { return -1; }
+    node->op = op;
+    if (opdi_gparse_bind(&build->parser, node, op, in, nargs)) { return -1; }
+    for (int i = 0; i < op->nrets; i++) {
+        node->out[i] = opdi_gvalue_new(build->parser.graph, node, opdi_gtag_of(op->schema->returns[i].type));
+        if (!node->out[i]) { return -1; }
+    }
+    opdi_gnode_append(build->parser.graph, node);
+    for (int i = 0; i < op->nrets && i < cap; i++) { results[i] = node->out[i]; }
+    return 0;
+}
+int opd_graph_call_op(opd_graph *graph, opd_op *op, opd_graph_value *const *args, int nargs, opd_graph_value **results,
+                      int cap) {
+    opdi_gbuild build;
+    char text[500];
+    opdi_text why = opdi_text_of(text, sizeof text);
+    bool done = false;
+    if (opdi_gbuild_begin(&build, graph, "opd_graph_call")) { return opdi_gbuild_nothing(results, cap); }
+    if (!op) { (void)opdi_gparse_fail(&build.parser, "the operator is NULL"); }
+    else if (cap > 0 && !results) { (void)opdi_gparse_fail(&build.parser, "the results are NULL"); }
+    else if (opdi_gbuild_values(&build, args, nargs, true) == 0) {
+        if (!opdi_gmatch(op, args, nargs, -1, true, &why)) { (void)opdi_gparse_fail(&build.parser, "%s", text); }
+        else { done = opdi_gbuild_call(&build, op, args, nargs, results, cap) == 0; }
+    }
+    return opdi_gbuild_end(&build, done) ? opdi_gbuild_nothing(results, cap) : op->nrets;
+}
+int opd_graph_call(opd_graph *graph, const char *name, opd_graph_value *const *args, int nargs,
+                   opd_graph_value **results, int cap) {
+    opdi_gbuild build;
+    opd_op *op = NULL;
+    if (opdi_gbuild_begin(&build, graph, "opd_graph_call")) { return opdi_gbuild_nothing(results, cap); }
+    if (!name) { (void)opdi_gparse_fail(&build.parser, "the operator's name is NULL"); }
+    else if (opdi_gbuild_values(&build, args, nargs, true) == 0) {
+        op = opdi_gparse_op(&build.parser, name, args, nargs, -1, NULL);
+    }
+    if (opdi_gbuild_end(&build, op != NULL)) { return opdi_gbuild_nothing(results, cap); }
+    return opd_graph_call_op(graph, op, args, nargs, results, cap);
+}
+
+static opdi_gnamed *opdi_gnames_put(opdi_gnames *names, const char *name, opdi_gvalue *value) {
+    opdi_gnamed *slot = opdi_gnamed_slot(names->slots, names->size, name, strlen(name));
+    names->used += !slot->name;
+    slot->name = name;
+    if (value) { slot->value = value; }
+    return slot;
+}
+static void opdi_gnames_put_value(opdi_gnames *names, opdi_gvalue *value) {
+    if (value->name) { (void)opdi_gnames_put(names, value->name, value); }
+}
+
+/* Makes a table of the graph's names with room for `more`, and the suffixes that an older one knows;
+   NULL without memory. */
+static opdi_gnames *opdi_gnames_make(const opd_graph *graph, const opdi_gnames *old, int64_t more) {
+    int64_t count = graph->ninputs + more, size = 64;
+    opdi_gnames *names;
+    for (const opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
+        for (int i = 0; i < node->nout; i++) { count += node->out[i]->name != NULL; }
+        for (int32_t k = 0; k < node->nblocks; k++) { count += node->blocks[k].ninputs; }
+    }
+    for (int64_t k = 0; old && k < old->size; k++) { count += old->slots[k].suffix != 0; }
+    while (size < 4 * count) { size *= 2; }
+    if (!(names = (opdi_gnames *)opdi_alloc(opdi_gnames_bytes(size)))) { return NULL; }
+    memset(names, 0, opdi_gnames_bytes(size));
+    names->size = size;
+    names->slots = (opdi_gnamed *)(names + 1);
+    for (int i = 0; i < graph->ninputs; i++) { opdi_gnames_put_value(names, graph->inputs[i]); }
+    for (const opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
+        for (int i = 0; i < node->nout; i++) { opdi_gnames_put_value(names, node->out[i]); }
+        for (int32_t k = 0; k < node->nblocks; k++) {
+            for (int32_t i = 0; i < node->blocks[k].ninputs; i++) {
+                opdi_gnames_put_value(names, node->blocks[k].inputs[i]);
+            }
+        }
+    }
+    for (int64_t k = 0; old && k < old->size; k++) {
+        if (old->slots[k].suffix) { opdi_gnames_put(names, old->slots[k].name, NULL)->suffix = old->slots[k].suffix; }
+    }
+    return names;
+}
+/* Returns the graph's table of names with room for `more`; NULL without memory. */
+static opdi_gnames *opdi_graph_names(opd_graph *graph, int64_t more) {
+    opdi_gnames *names = graph->names;
+    if (names && 2 * (names->used + more) <= names->size) { return names; }
+    if (!(names = opdi_gnames_make(graph, names, more))) { return NULL; }
+    opdi_graph_forget_names(graph);
+    return graph->names = names;
+}
+
+/* Returns the value of that name, or NULL. (The table still has values that are gone or have another name by now.) */
+static opdi_gvalue *opdi_gnames_find(const opd_graph *graph, const opdi_gnames *names, const char *name) {
+    opdi_gvalue *const value = opdi_gnamed_slot(names->slots, names->size, name, strlen(name))->value;
+    return value && value->graph == graph && value->name && strcmp(value->name, name) == 0 ? value : NULL;
+}
+/* Returns the value of graph with this name, or with this number if it has no name ("12"); NULL if there is none. */
+opd_graph_value *opd_graph_find(opd_graph *graph, const char *name) {
+    opdi_gnames *names = graph && name ? OPDI_ACQUIRE(&graph->names) : NULL;
+    if (!graph || !name) { return NULL; }
+    if (*name < '0' || *name > '9') {
+        opdi_gnames *made = names ? NULL : opdi_gnames_make(graph, NULL, 0);
+        while (made && !names) { if (OPDI_EXCHANGE(&graph->names, &names, made)) { names = made; } }
+        if (made != names) { opdi_gnames_free(made); }        /* another thread was quicker */
+        return names ? opdi_gnames_find(graph, names, name) : NULL;
+    }
+    int64_t id = strtoll(name, NULL, 10);
+    for (int i = 0; i < graph->ninputs; i++) {
+        if (!graph->inputs[i]->name && graph->inputs[i]->id == id) { return graph->inputs[i]; }
+    }
+    for (opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
+        for (int i = 0; i < node->nout; i++) {
+            if (!node->out[i]->name && node->out[i]->id == id) { return node->out[i]; }
+        }
+        for (int32_t k = 0; k < node->nblocks; k++) {
+            for (int32_t i = 0; i < node->blocks[k].ninputs; i++) {
+                opdi_gvalue *const input = node->blocks[k].inputs[i];
+                if (!input->name && input->id == id) { return input; }
+            }
+        }
+    }
+    return NULL;
+}
+
+/* Returns a name like that one with the lowest number that is free; NULL without memory.  `suffix` in the slot of "x"
+   says that no lower x.N is free. */
+static char *opdi_graph_free_name(opd_graph *graph, opdi_gnames *names, const char *name) {
+    int32_t from;
+    const int base = opdi_gname_base(name, &from);
+    opdi_gnamed *const slot = opdi_gnamed_slot(names->slots, names->size, name, (size_t)base);
+    char *out = (char *)opdi_arena_alloc(&graph->arena, (size_t)base + 13);
+    if (!out || (!slot->name && !(slot->name = opdi_arena_copy(&graph->arena, name, (size_t)base)))) { return NULL; }
+    names->used += !slot->value && !slot->suffix;
+    int32_t suffix = OPDI_MAX(from, slot->suffix);
+    do {
+        (void)snprintf(out, (size_t)base + 13, "%.*s.%d", base, name, suffix++);
+    } while (opdi_gnames_find(graph, names, out));
+    if (from <= OPDI_MAX(slot->suffix, 1)) { slot->suffix = suffix; }
+    return out;
+}
+
+/* Gives a value a name and a type, either of which may be NULL; 0, or -1 with an error and nothing changed. */
+static int opdi_gbuild_describe(opdi_gbuild *build, opdi_gvalue *value, const char *name, const char *type) {
+    opd_graph *graph = build->parser.graph;
+    opdi_gvalue to = *value, *old = NULL;
+    opdi_gnames *names = NULL;
+    const char *word;
+    char *copy = NULL, *other = NULL;
+    if (type) {
+        build->parser.at = type;
+        if (opdi_gparse_type(&build->parser, &to, &word)) { return -1; }
+        if (*build->parser.at) {
+            return opdi_gparse_fail(&build->parser, "text behind the type: '%.40s'", build->parser.at);
+        }
+        if (to.tag != value->tag || (value->node && value->node->kind == OPDI_G_CONSTANT)) {
+            return opdi_gparse_fail(&build->parser, "the value cannot have the type '%.100s'", type);
+        }
+    }
+    if (name && *name) {
+        if (name[strspn(name, OPDI_GRAPH_NAME)] || (*name >= '0' && *name <= '9')) {
+            return opdi_gparse_fail(&build->parser, "'%.100s' is no name", name);
+        }
+        names = opdi_graph_names(graph, 3);
+        if (!names || !(copy = opdi_arena_copy(&graph->arena, name, strlen(name)))) { return -1; }
+        old = opdi_gnames_find(graph, names, name);
+        if (old && old != value && !(other = opdi_graph_free_name(graph, names, name))) { return -1; }
+        (void)opdi_gnames_put(names, copy, value);
+    }
+    if (name) {
+        opdi_gnames_release(graph, value);
+        if (other) {
+            old->name = other;
+            (void)opdi_gnames_put(names, other, old);
+        }
+        to.name = copy;
+        if (!copy && to.id < 0) { to.id = graph->next_id++; }
+    }
+    *value = to;
+    return 0;
+}
+int opd_graph_describe(opd_graph *graph, opd_graph_value *value, const char *name, const char *type) {
+    opdi_gbuild build;
+    if (opdi_gbuild_begin(&build, graph, "opd_graph_describe")) { return -1; }
+    bool done = value && value->graph == graph ? opdi_gbuild_describe(&build, value, name, type) == 0
+        : opdi_gparse_fail(&build.parser, value ? "the value is not one of this graph" : "the value is NULL") == 0;
+    return opdi_gbuild_end(&build, done);
+}
+
+/* Adds an input behind those that there are; NULL with an error. */
+opd_graph_value *opd_graph_input(opd_graph *graph, const char *name, const char *type) {
+    opdi_gbuild build;
+    opdi_gvalue *value = NULL;
+    bool done = false;
+    if (opdi_gbuild_begin(&build, graph, "opd_graph_input")) { return NULL; }
+    if (opdi_graph_room(graph, graph->ninputs + 1) == 0 &&
+        (value = opdi_gvalue_new(graph, NULL, OPD_TAG_TENSOR)) != NULL) {
+        done = opdi_gbuild_describe(&build, value, name && *name ? name : NULL, type) == 0;
+        if (done) {
+            graph->inputs[graph->ninputs++] = value;
+            opdi_graph_changed(graph);
+        }
+    }
+    return opdi_gbuild_end(&build, done) ? NULL : value;
+}
+
+int opd_graph_insert_before(opd_graph *graph, opd_graph_value *value) {
+    opdi_gbuild build;
+    bool done = false;
+    if (opdi_gbuild_begin(&build, graph, "opd_graph_insert_before")) { return -1; }
+    if (value && value->graph != graph) { (void)opdi_gparse_fail(&build.parser, "the value is not one of this graph"); }
+    else { done = true; }
+    (void)opdi_gbuild_end(&build, true);
+    if (done) { graph->at = !value ? NULL : value->node ? value->node : graph->body.first; }
+    return done ? 0 : -1;
+}
+
+/* Replaces the outputs; the tuple or list that was returned before goes.  0, or -1 with an error. */
+int opd_graph_output(opd_graph *graph, opd_graph_value *const *values, int count, bool list) {
+    opdi_gbuild build;
+    opdi_gvalue **outputs = NULL, *result = NULL;
+    bool done = false;
+    if (opdi_gbuild_begin(&build, graph, "opd_graph_output")) { return -1; }
+    opdi_gnode *at = graph->at;
+    graph->at = NULL;
+    build.before = graph->body.last;
+    done = opdi_gbuild_values(&build, values, count, false) == 0;
+    for (int i = 0; done && i < count; i++) {
+        done = values[i]->tag == OPD_TAG_TENSOR || opdi_gparse_fail(&build.parser, "output %d is no tensor", i) == 0;
+    }
+    done = done && (outputs = (opdi_gvalue **)opdi_graph_alloc(graph, (size_t)count * sizeof *outputs)) != NULL;
+    if (done && count) {
+        memcpy(outputs, values, (size_t)count * sizeof *outputs);
+        result = count == 1 && !list ? values[0]
+            : opdi_graph_list(graph, list ? OPDI_G_LIST : OPDI_G_TUPLE, list ? OPD_TAG_TENSORS : OPD_TAG_LIST, "Tensor",
+                              outputs, count);
+        done = result != NULL;
+    }
+    if (done) {
+        opdi_gnode *old = graph->result ? graph->result->node : NULL;
+        graph->outputs = outputs;
+        graph->noutputs = count;
+        graph->result = result;
+        opdi_graph_changed(graph);
+        opdi_graph_count_uses(graph);             /* the tuple or list that was returned */
+        if (old && (old->kind == OPDI_G_TUPLE || old->kind == OPDI_G_LIST) && old->out[0]->uses == 0) {
+            if (old == at) { at = old->next; }
+            opdi_gnode_remove(graph, old);
+        }
+    }
+    (void)opdi_gbuild_end(&build, done);
+    graph->at = at;
+    return done ? 0 : -1;
+}
+
+/* Removes the node of a value, or an input, unless it is used; 0, or -1 with an error. */
+int opd_graph_erase(opd_graph *graph, opd_graph_value *value) {
+    opdi_gbuild build;
+    int i;
+    if (opdi_gbuild_begin(&build, graph, "opd_graph_erase")) { return -1; }
+    bool done = value && value->graph == graph ? true
+        : opdi_gparse_fail(&build.parser, value ? "the value is not one of this graph" : "the value is NULL") == 0;
+    if (done) {
+        opdi_gvalue **const all = value->node ? value->node->out : &value;
+        const int count = value->node ? value->node->nout : 1;
+        if (!graph->counted) { opdi_graph_count_uses(graph); }
+        for (i = 0; i < count && done; i++) {
+            char text[100] = "";
+            if (!all[i]->uses) { continue; }
+            opdi_text name = opdi_text_of(text, sizeof text);
+            opdi_gvalue_name(&name, all[i]);
+            done = opdi_gparse_fail(&build.parser, "%s is still used", text) == 0;
+        }
+    }
+    (void)opdi_gbuild_end(&build, true);
+    if (!done) { return -1; }
+    if (value->node) {
+        for (i = 0; i < value->node->nin; i++) { value->node->in[i]->uses--; }
+        opdi_gnode_remove(graph, value->node);
+        graph->counted = true;                    /* as they were, but for this one's */
+        return 0;
+    }
+    for (i = 0; graph->inputs[i] != value; i++) { }
+    for (graph->ninputs--; i < graph->ninputs; i++) { graph->inputs[i] = graph->inputs[i + 1]; }
+    value->graph = NULL;
+    opdi_gnames_release(graph, value);
+    opdi_graph_changed(graph);
+    return 0;
+}
+
+/* Fails because a second trace differs from the first; names the first line that does. */
+static int opdi_trace_differs(const char *first, const char *second) {
+    const char *la = first, *lb = second;
+    while (*first && *first == *second) {
+        if (*first == '\n') {
+            la = first + 1;
+            lb = second + 1;
+        }
+        first++, second++;
+    }
+    return opd_fail(OPD_ERROR_ARGUMENT, "Tracing failed sanity checks!\nERROR: Graphs differed across invocations!\n"
+                    "First diverging operator:\n- %.*s\n+ %.*s", (int)OPDI_MIN(strcspn(la, "\n"), 400), la,
+                    (int)OPDI_MIN(strcspn(lb, "\n"), 400), lb);
+}
+/* Returns 1 if two tensors have close values, 0 if not, -1 with an error. */
+static int opdi_trace_close(opd_tensor *tensor, opd_tensor *result, double tolerance) {
+    opd_tensor *have = opd_to_dtype(tensor, OPD_FLOAT64), *want = opd_to_dtype(result, OPD_FLOAT64);
+    const opd_value most = opd_value_float(tolerance);
+    opd_tensor *close = opd_le(opd_abs(opd_sub(have, want)), opd_add_Scalar(opd_mul_Scalar(opd_abs(want), most), most));
+    close = opd_logical_or(opd_logical_or(close, opd_eq(have, want)),
+                           opd_logical_and(opd_ne(have, have), opd_ne(want, want)));
+    close = opd_all(close);
+    return close ? opd_item_i64(close) != 0 : -1;
+}
+/* Compares the constant tensors of two graphs with the same text; 0, or -1 with an error if they differ. */
+static int opdi_trace_constants(const opd_graph *graph, const opd_graph *again, double tolerance) {
+    const opdi_gnode *node = graph->body.first, *other = again->body.first;
+    int close = 1;
+    for (; node && other && close > 0; node = node->next, other = other->next) {
+        opd_tensor *tensor = node->constant.u.t, *result = other->constant.u.t;
+        if (node->kind != OPDI_G_CONSTANT || node->constant.tag != OPD_TAG_TENSOR || tensor == result ||
+            opd_dtype_is_complex((opd_scalar_type)tensor->dtype)) { continue; }
+        close = opdi_trace_close(tensor, result, tolerance);
+    }
+    return close > 0 ? 0 : close < 0 ? -1 : opd_fail(OPD_ERROR_ARGUMENT, "Tracing failed sanity checks!\nERROR: "
+        "Tensor-valued Constant nodes differed in value across invocations. This often indicates that the tracer has "
+        "encountered untraceable code.");
+}
+/* Returns the inputs for one more run: copies of them if the graph writes; NULL with an error. */
+static opd_tensor *const *opdi_trace_fresh(const opd_graph *graph, opd_tensor *const *inputs, int count) {
+    opd_tensor **in;
+    if (!opdi_graph_writes(graph)) { return inputs; }
+    if (!(in = opdi_scope_tensors(count))) { return NULL; }
+    for (int i = 0; i < count; i++) {
+        in[i] = opd_clone(opd_detach(inputs[i]));
+        if (!in[i] || (opdi_requires_grad(inputs[i]) && !opd_tensor_set_requires_grad(in[i], true))) { return NULL; }
+    }
+    return in;
+}
+/* Compares a graph with a second trace, and its outputs with the function's; 0, or -1 with an error.  Different outputs
+   are only warned of. */
+static int opdi_trace_compare(const opd_graph *graph, const opd_graph *again, opd_transform_fn fn, void *user,
+                              opd_tensor *const *inputs, int count, double tolerance) {
+    const size_t size = opd_graph_print(graph, NULL, 0) + 1, other = opd_graph_print(again, NULL, 0) + 1;
+    char *first = (char *)opdi_scope_alloc(size), *second = (char *)opdi_scope_alloc(other);
+    opd_tensor *tensors[OPD_TRANSFORM_OUTPUTS], *outputs[OPD_TRANSFORM_OUTPUTS], *const *in;
+    int i;
+    if (!first || !second) { return -1; }
+    (void)opd_graph_print(graph, first, size);
+    (void)opd_graph_print(again, second, other);
+    if (strcmp(first, second) != 0) { return opdi_trace_differs(first, second); }
+    if (opdi_trace_constants(graph, again, tolerance)) { return -1; }
+    in = opdi_trace_fresh(graph, inputs, count);
+    if (!opd_ok()) { return -1; }
+    int k = opdi_outputs_check(fn(user, in, count, tensors), tensors, "opd_graph_trace", "the function");
+    in = opdi_trace_fresh(graph, inputs, count);
+    if (k < 0 || !opd_ok() || (i = opd_graph_run(graph, in, count, outputs, OPD_TRANSFORM_OUTPUTS)) < 0) { return -1; }
+    if (i != k) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_trace: the function gave %d outputs and now gives %d", i, k);
+    }
+    for (i = 0; i < k; i++) {
+        const int close = opdi_trace_close(tensors[i], outputs[i], tolerance);
+        if (close < 0) { return -1; }
+        if (!close) {
+            opd_warn("Output nr %d. of the traced function does not match the corresponding output of the function",
+                     i + 1);
+        }
+    }
+    return 0;
+}
+/* Checks that tracing fn once more, on fresh tensors like inputs, gives the same as graph, and warns of random
+   operators; returns 0, or -1 with an error. */
+static int opdi_trace_check(const opd_graph *graph, opd_transform_fn fn, void *user, opd_tensor *const *inputs,
+                            int count, const opd_trace_options *options) {
+    opd_scope scope = opd_scope_open();
+    opd_tensor *const *const in = opdi_trace_fresh(graph, inputs, count);
+    opd_graph *again = opd_ok() ? opdi_trace_once(fn, user, in, count, options) : NULL;
+    const opdi_gnode *first = NULL;
+    int rc = again ? 0 : -1, random = 0;
+    for (const opdi_gnode *node = graph->body.first; node && rc == 0; node = node->next) {
+        if (node->kind != OPDI_G_OP || !opdi_op_is_random(node->op)) { continue; }
+        if (random++ == 0) { first = node; }
+    }
+    if (random == 1) { opd_warn("Trace had nondeterministic nodes: %s", first->op->base_name); }
+    if (random > 1) { opd_warn("Trace had nondeterministic nodes: %s and %d more", first->op->base_name, random - 1); }
+    if (rc == 0) {
+        rc = opdi_trace_compare(graph, again, fn, user, inputs, count,
+                                options->tolerance > 0 ? options->tolerance : 1e-5);
+    }
+    opd_graph_free(again);
+    opd_scope_close(&scope);
+    return rc;
+}
+#endif
+
+OPDI_ONCE_END
+#endif   /* OPD_NO_GRAPHS */
+

@@ -1,0 +1,1066 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>graphtext    graphs from text and by hand
+//----------------------------------------------------------------------------------------------------------------------
+
+OPDI_ONCE_BEGIN
+
+//== reading the text ==================================================================================================
+
+#if defined(OPDI_CORE)
+
+typedef struct opdi_gparser {
+    opd_graph *graph;
+    const char *text, *at;
+    const char *who;                              /* a graph that is built by hand: the function; NULL: a text's line */
+    int line;
+    opdi_gnamed *names;                           /* open addressing by the name behind the % */
+    int64_t size, used;
+    opd_tensor *const *constants;                 /* of a saved graph: what [value=$k] is */
+    int64_t nconstants;
+    int depth;                                    /* of blocks */
+    bool lenient;                                 /* what is not known is a node that fails when it runs */
+} opdi_gparser;
+
+static int opdi_gparse_fail(opdi_gparser *parser, const char *format, ...) OPD_PRINTF_LIKE(2, 3);
+/* Fails with the line of the text, or the function by which a graph is built; an error that is pending
+   stays. Returns -1. */
+static int opdi_gparse_fail(opdi_gparser *parser, const char *format, ...) {
+    char text[600];
+    va_list ap;
+    if (!opd_ok()) { return -1; }
+    va_start(ap, format);
+    (void)vsnprintf(text, sizeof text, format, ap);
+    va_end(ap);
+    if (parser->who) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: %s", parser->who, text); }
+    if (!*parser->at || *parser->at == '\n') {
+        return opd_fail(OPD_ERROR_ARGUMENT, "line %d of the graph: %s", parser->line, text);
+    }
+    return opd_fail(OPD_ERROR_ARGUMENT, "line %d of the graph: %s, at '%.*s'", parser->line, text,
+                    (int)OPDI_MIN(strcspn(parser->at, "\n"), 40), parser->at);
+}
+
+/* Skips blanks and comments, also over lines if `lines`. */
+static void opdi_gparse_blanks(opdi_gparser *parser, bool lines) {
+    for (;; parser->at++) {
+        if (*parser->at == '#') { parser->at += strcspn(parser->at, "\n"); }
+        if (*parser->at == '\n' && lines) {
+            parser->line++;
+            continue;
+        }
+        if (*parser->at != ' ' && *parser->at != '\t' && *parser->at != '\r') { return; }
+    }
+}
+/* True if a token follows, which is skipped then. */
+static bool opdi_gparse_is(opdi_gparser *parser, const char *token) {
+    const size_t length = strlen(token);
+    opdi_gparse_blanks(parser, false);
+    if (strncmp(parser->at, token, length) != 0) { return false; }
+    parser->at += length;
+    return true;
+}
+static int opdi_gparse_want(opdi_gparser *parser, const char *token) {
+    return opdi_gparse_is(parser, token) ? 0 : opdi_gparse_fail(parser, "expected '%s'", token);
+}
+static int opdi_gparse_int(opdi_gparser *parser, int64_t *values) {
+    char *end;
+    opdi_gparse_blanks(parser, false);
+    if (*parser->at != '-' && (*parser->at < '0' || *parser->at > '9')) {
+        return opdi_gparse_fail(parser, "expected a number");
+    }
+    errno = 0;
+    *values = strtoll(parser->at, &end, 10);
+    if (errno || end == parser->at) { return opdi_gparse_fail(parser, "expected a number"); }
+    parser->at = end;
+    return 0;
+}
+#define OPDI_GRAPH_NAME "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_."
+static size_t opdi_gparse_word(const char *at) { return strspn(at, OPDI_GRAPH_NAME); }
+
+static opdi_gnamed *opdi_gparse_slot(opdi_gparser *parser, const char *name, size_t length) {
+    return opdi_gnamed_slot(parser->names, parser->size, name, length);
+}
+static int opdi_gparse_grow(opdi_gparser *parser) {
+    const int64_t size = parser->size;
+    opdi_gnamed *old = parser->names;
+    if (2 * (parser->used + 1) <= size) { return 0; }
+    parser->size = OPDI_MAX(64, 2 * size);
+    parser->names = (opdi_gnamed *)opdi_scope_alloc((size_t)parser->size * sizeof *parser->names);
+    if (!parser->names) {
+        parser->names = old;
+        parser->size = size;
+        return -1;
+    }
+    memset(parser->names, 0, (size_t)parser->size * sizeof *parser->names);
+    for (int64_t i = 0; i < size; i++) {
+        if (old[i].name) { *opdi_gparse_slot(parser, old[i].name, strlen(old[i].name)) = old[i]; }
+    }
+    return 0;
+}
+
+/* Renames the value that has the name in `slot`, as in a text a name belongs to the last value that takes it;
+   0 or -1. */
+static int opdi_gparse_rename(opdi_gparser *parser, opdi_gnamed *slot) {
+    opdi_gvalue *old = slot->value;
+    int32_t suffix;
+    const int base = opdi_gname_base(slot->name, &suffix);
+    char *name = (char *)opdi_arena_alloc(&parser->graph->arena, (size_t)base + 13);
+    opdi_gnamed *at;
+    if (!name) { return -1; }
+    suffix = OPDI_MAX(suffix, slot->suffix);      /* a name that is given often is not tried from 1 each time */
+    do { (void)snprintf(name, (size_t)base + 13, "%.*s.%d", base, slot->name, suffix++); }
+    while ((at = opdi_gparse_slot(parser, name, strlen(name)))->name);
+    slot->suffix = suffix;
+    at->name = old->name = name;
+    at->value = old;
+    parser->used++;
+    return 0;
+}
+
+/* Enters value by its name: from here on the text means value by it.  A number as a name is the value's own number,
+   which no other may have.  0, or -1 with an error. */
+static int opdi_gparse_enter(opdi_gparser *parser, opdi_gvalue *value) {
+    const char *const name = value->name;
+    char *end;
+    if (opdi_gparse_grow(parser)) { return -1; }
+    opdi_gnamed *slot = opdi_gparse_slot(parser, name, strlen(name));
+    if (slot->name && !slot->value->name) {
+        return opdi_gparse_fail(parser, "the name %%%.100s is there already", name);
+    }
+    if (slot->name && opdi_gparse_rename(parser, slot)) { return -1; }
+    parser->used += !slot->name;
+    slot->name = name;
+    slot->value = value;
+    errno = 0;
+    long id = strtol(name, &end, 10);
+    value->id = -1;                               /* a name needs no number */
+    if (*name < '0' || *name > '9') { return 0; }
+    if (*end || errno || id > 1000000000) { return opdi_gparse_fail(parser, "%%%.100s is no name", name); }
+    value->name = NULL;
+    value->id = (int32_t)id;
+    parser->graph->next_id = OPDI_MAX(parser->graph->next_id, (int32_t)id + 1);
+    return 0;
+}
+/* Reads "%name" of a new value, which opdi_gparse_enter enters later; NULL with an error. */
+static opdi_gvalue *opdi_gparse_new(opdi_gparser *parser, opdi_gnode *node) {
+    opdi_gvalue *value;
+    if (opdi_gparse_want(parser, "%")) { return NULL; }
+    size_t count = opdi_gparse_word(parser->at);
+    if (count == 0) {
+        (void)opdi_gparse_fail(parser, "expected a name");
+        return NULL;
+    }
+    if (!(value = opdi_gvalue_new(parser->graph, node, OPD_TAG_NONE)) ||
+        !(value->name = opdi_arena_copy(&parser->graph->arena, parser->at, count))) { return NULL; }
+    parser->graph->next_id--;
+    parser->at += count;
+    return value;
+}
+/* Reads "%name" of a value that there is; NULL with an error. */
+static opdi_gvalue *opdi_gparse_use(opdi_gparser *parser) {
+    if (opdi_gparse_want(parser, "%")) { return NULL; }
+    size_t count = opdi_gparse_word(parser->at);
+    const opdi_gnamed *slot = parser->size ? opdi_gparse_slot(parser, parser->at, count) : NULL;
+    if (!slot || !slot->value) {
+        (void)opdi_gparse_fail(parser, "Cannot find a variable with name '%.*s'", (int)OPDI_MIN(count, 100),
+                               parser->at);
+        return NULL;
+    }
+    parser->at += count;
+    return slot->value;
+}
+
+/* Reads "(2, 3, strides=[3, 1], requires_grad=0, device=cpu)" behind the name of a dtype; 0, or -1 with an error. */
+static int opdi_gparse_shape(opdi_gparser *parser, opdi_gvalue *value) {
+    int64_t dims[2 * OPD_MAX_DIMS], x;
+    int ndim = 0, count = -1;
+    bool known = true;
+    if (opdi_gparse_want(parser, "(")) { return -1; }
+    while (!opdi_gparse_is(parser, ")")) {
+        if (opdi_gparse_is(parser, ",")) { continue; }
+        if (opdi_gparse_is(parser, "strides=[")) {
+            for (count = 0; !opdi_gparse_is(parser, "]"); count++) {
+                if (count >= ndim) { return opdi_gparse_fail(parser, "more strides than sizes"); }
+                if (count && opdi_gparse_want(parser, ",")) { return -1; }
+                if (opdi_gparse_is(parser, "*")) {
+                    known = false;
+                    continue;
+                }
+                if (opdi_gparse_int(parser, &dims[ndim + count])) { return -1; }
+            }
+        } else if (opdi_gparse_is(parser, "requires_grad=")) {
+            if (opdi_gparse_int(parser, &x)) { return -1; }
+            value->requires_grad = x != 0;
+        } else if (opdi_gparse_is(parser, "device=")) {
+            char name[40];
+            opd_device device;
+            const size_t len = strcspn(parser->at, ",) \n");
+            (void)snprintf(name, sizeof name, "%.*s", (int)OPDI_MIN(len, 39), parser->at);
+            if (opd_device_parse(name, &device)) { return -1; }
+            value->backend = (uint8_t)device.type;
+            value->index = (int8_t)device.index;
+            parser->at += len;
+        } else {
+            if (count >= 0) { return opdi_gparse_fail(parser, "a size behind the strides"); }
+            if (ndim == OPD_MAX_DIMS) { return opdi_gparse_fail(parser, "more than %d dims", OPD_MAX_DIMS); }
+            if (opdi_gparse_is(parser, "*")) {
+                known = false;
+                ndim++;
+            }
+            else if (opdi_gparse_int(parser, &dims[ndim++])) { return -1; }
+        }
+    }
+    if (count >= 0 && count != ndim) { return opdi_gparse_fail(parser, "%d sizes and %d strides", ndim, count); }
+    if (!known) {  /* printed as Tensor: of unknown sizes nothing else is kept */
+        value->dtype = -1;
+        return 0;
+    }
+    if (count < 0) { opdi_strides_fill(dims, dims + ndim, ndim); }
+    value->ndim = (uint8_t)ndim;
+    value->dims = (int64_t *)opdi_graph_alloc(parser->graph, 2 * (size_t)ndim * sizeof *dims);
+    if (!value->dims) { return -1; }
+    memcpy(value->dims, dims, 2 * (size_t)ndim * sizeof *dims);
+    return 0;
+}
+
+/* Reads a type that is more than a tag; 0, or -1 with an error. */
+static int opdi_gparse_gtype(opdi_gparser *parser, opdi_gvalue *value) {
+    const char *at = parser->at;
+    const opdi_gtype *const type =
+        opdi_graph_space(parser->graph) ? opdi_gtype_parse(parser->graph->space, &at) : NULL;
+    if (!type) { return opdi_gparse_fail(parser, "expected a type"); }
+    parser->at = at;
+    opdi_gvalue_typed(value, type);
+    return 0;
+}
+/* Reads a value's type; *word becomes the type of a list's elements.  0, or -1 with an error. */
+static int opdi_gparse_type(opdi_gparser *parser, opdi_gvalue *value, const char **word) {
+    static const struct { const char *word; int32_t tag, list; } words[] = {
+        {"Tensor", OPD_TAG_TENSOR, OPD_TAG_TENSORS}, {"int", OPD_TAG_INT, OPD_TAG_INTS},
+        {"float", OPD_TAG_FLOAT, OPD_TAG_FLOATS}, {"bool", OPD_TAG_BOOL, OPD_TAG_BOOLS},
+        {"complex", OPD_TAG_COMPLEX, OPD_TAG_LIST}, {"str", OPD_TAG_STR, OPD_TAG_LIST},
+        {"Device", OPD_TAG_DEVICE, OPD_TAG_LIST}, {"Scalar", OPD_TAG_INT, OPD_TAG_LIST},
+        {"NoneType", OPD_TAG_NONE, OPD_TAG_LIST}, {"Any", OPD_TAG_OBJECT, OPD_TAG_LIST},
+        {"Generator", OPD_TAG_OBJECT, OPD_TAG_LIST}};
+    opdi_gparse_blanks(parser, false);
+    const char *const start = parser->at;
+    size_t length = opdi_gparse_word(parser->at);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (strlen(words[i].word) != length || memcmp(parser->at, words[i].word, length) != 0) { continue; }
+        parser->at += length;
+        value->tag = words[i].tag;
+        *word = words[i].word;
+        const bool optional = opdi_gparse_is(parser, "?");
+        if (optional && value->tag == OPD_TAG_TENSOR) { *word = "Tensor?"; }
+        const bool list = opdi_gparse_is(parser, "[]");
+        if (list) { value->tag = words[i].list; }
+        const bool scalar = strcmp(*word, "Scalar") == 0;
+        if (*parser->at == '?' || *parser->at == '[' || (optional && !(list && value->tag == OPD_TAG_TENSORS)) ||
+            words[i].tag == OPD_TAG_OBJECT ||
+            (list ? value->tag == OPD_TAG_LIST && !scalar : scalar)) {
+            parser->at = start;
+            return opdi_gparse_gtype(parser, value);
+        }
+        return 0;
+    }
+    for (int dtype = 0; dtype <= OPD_FLOAT8_E8M0FNU; dtype++) {
+        const char *name = opd_dtype_size((opd_scalar_type)dtype) ? opd_dtype_cname((opd_scalar_type)dtype) : "";
+        if (strlen(name) != length || memcmp(parser->at, name, length) != 0 || !length) { continue; }
+        parser->at += length;
+        value->tag = OPD_TAG_TENSOR;
+        value->dtype = (int8_t)dtype;
+        return opdi_gparse_shape(parser, value);
+    }
+    return opdi_gparse_gtype(parser, value);
+}
+/* Reads "%name : type"; without a type the tag is OPD_TAG_DEFAULT, until it is known what makes the value.  NULL
+   with an error. */
+static opdi_gvalue *opdi_gparse_declare(opdi_gparser *parser, opdi_gnode *node, const char **word) {
+    opdi_gvalue *value = opdi_gparse_new(parser, node);
+    *word = "Tensor";
+    if (!value) { return NULL; }
+    value->tag = node ? OPD_TAG_DEFAULT : OPD_TAG_TENSOR;
+    if (opdi_gparse_is(parser, ":") && opdi_gparse_type(parser, value, word)) { return NULL; }
+    return value;
+}
+
+/* Reads a number: an int64 if it is written as one, else a float.  0, or -1 with an error. */
+static int opdi_gparse_number(opdi_gparser *parser, opd_value *value) {
+    char *end;
+    const char *at, *start;
+    opdi_gparse_blanks(parser, false);
+    at = start = parser->at;
+    *value = opd_value_float(strtod(at, &end));
+    if (end == at) { return opdi_gparse_fail(parser, "expected a number"); }
+    parser->at = end;
+    for (; at < end; at++) {
+        if (*at == '.' || *at == 'e' || *at == 'n') { return 0; }
+    }
+    at = start;
+    errno = 0;
+    *value = opd_value_int(strtoll(at, NULL, 10));
+    return errno ? opdi_gparse_fail(parser, "a number out of range") : 0;
+}
+
+/* Reads a tensor: "{1}", " 1 2 [ CPUFloatType{2} ]", or "$3" of a saved graph; NULL with an error. */
+static opd_tensor *opdi_gparse_tensor(opdi_gparser *parser, const opdi_gvalue *type) {
+    opd_value list[10];
+    int64_t count = 0, k;
+    const bool braces = opdi_gparse_is(parser, "{");
+    if (opdi_gparse_is(parser, "$")) {
+        if (opdi_gparse_int(parser, &k)) { return NULL; }
+        if (k >= 0 && k < parser->nconstants) { return parser->constants[k]; }
+        (void)opdi_gparse_fail(parser, "there is no constant %lld", (long long)k);
+        return NULL;
+    }
+    if (opdi_gparse_is(parser, "<")) {
+        (void)opdi_gparse_fail(parser, "the text does not hold this tensor; save the graph instead");
+        return NULL;
+    }
+    for (opdi_gparse_blanks(parser, false); *parser->at != '}' && *parser->at != '[';
+         opdi_gparse_blanks(parser, false)) {
+        if (count == 10) {
+            (void)opdi_gparse_fail(parser, "more than 10 elements");
+            return NULL;
+        }
+        if (opdi_gparse_number(parser, &list[count++])) { return NULL; }
+    }
+    if (braces ? count != 1 || opdi_gparse_want(parser, "}") : opdi_gparse_want(parser, "[")) {
+        (void)opdi_gparse_fail(parser, "no tensor");
+        return NULL;
+    }
+    if (!braces) {
+        parser->at += strcspn(parser->at, "]\n");
+        if (opdi_gparse_want(parser, "]")) { return NULL; }
+    }
+    opd_tensor *tensor = opd_zeros(opd_ints_of(&count, braces ? 0 : 1),
+                                   type->dtype >= 0 ? (opd_scalar_type)type->dtype : OPD_FLOAT32);
+    for (k = 0; tensor && k < count; k++) {
+        opd_tensor *extra = braces ? tensor : opd_select(tensor, 0, k);
+        if (!extra || !opd_fill_(extra, list[k])) { return NULL; }
+    }
+    return tensor;
+}
+
+static int opdi_gparse_cell(opdi_gparser *parser, opd_value *value, const opdi_gtype *type, int depth);
+/* Reads a text in quotes; 0, or -1 with an error. */
+static int opdi_gparse_quoted(opdi_gparser *parser, const char **out) {
+    char *text, *to;
+    if (opdi_gparse_want(parser, "\"")) { return -1; }
+    if (!(text = to = (char *)opdi_graph_alloc(parser->graph, strcspn(parser->at, "\n") + 1))) { return -1; }
+    for (; *parser->at && *parser->at != '\n' && *parser->at != '"'; parser->at++) {
+        if (*parser->at == '\\') {
+            static const char from[] = "abfnrtv", what[] = "\a\b\f\n\r\t\v";
+            const char *key = parser->at[1] ? strchr(from, parser->at[1]) : NULL;
+            parser->at++;
+            if (*parser->at >= '0' && *parser->at <= '7') {
+                int code = 0, digits = 0;
+                while (digits++ < 3 && *parser->at >= '0' && *parser->at <= '7') {
+                    code = code * 8 + (*parser->at++ - '0');
+                }
+                parser->at--;
+                *to++ = (char)code;
+            } else if (key) { *to++ = what[key - from]; }
+            else if (*parser->at && *parser->at != '\n') { *to++ = *parser->at; }
+            else { return opdi_gparse_fail(parser, "the text ends behind a backslash"); }
+        } else { *to++ = *parser->at; }
+    }
+    *to = 0;
+    if (opdi_gparse_want(parser, "\"")) { return -1; }
+    *out = text;
+    return 0;
+}
+static bool opdi_is_list_tag(int32_t tag) { return tag >= OPD_TAG_INTS && tag <= OPD_TAG_LIST; }
+/* Reads one element of a constant that is a list, tuple or dict, of that type; a reference.  0, or -1 with an error. */
+static int opdi_gparse_element(opdi_gparser *parser, opd_value *value, const opdi_gtype *type, int depth) {
+    const opdi_gtype *const plain = opdi_gtype_strip(type);
+    const char *text;
+    opdi_gparse_blanks(parser, false);
+    *value = opd_value_none();
+    if (strchr("[({", *parser->at) && *parser->at) { return opdi_gparse_cell(parser, value, plain, depth + 1); }
+    if (*parser->at == '"') {
+        if (opdi_gparse_quoted(parser, &text)) { return -1; }
+        *value = opd_value_str(text);
+        return opdi_value_hold(value);
+    }
+    if (opdi_gparse_is(parser, "None")) { return 0; }
+    if (opdi_gparse_is(parser, "True") || opdi_gparse_is(parser, "False")) {
+        *value = opd_value_bool(parser->at[-4] == 'T');
+        return 0;
+    }
+    if (opdi_gparse_number(parser, value)) { return -1; }
+    if (plain->kind == OPDI_GT_FLOAT && value->tag == OPD_TAG_INT) { *value = opd_value_float((double)value->u.i); }
+    if (plain->kind == OPDI_GT_BOOL && value->tag == OPD_TAG_INT) { *value = opd_value_bool(value->u.i != 0); }
+    return 0;
+}
+/* Reads a list, tuple or dict of constants; 0, or -1 with an error. */
+static int opdi_gparse_cell(opdi_gparser *parser, opd_value *value, const opdi_gtype *type, int depth) {
+    const bool dict = type->kind == OPDI_GT_DICT, tuple = type->kind == OPDI_GT_TUPLE;
+    const char *const close = dict ? "}" : tuple ? ")" : "]";
+    if ((!dict && !tuple && type->kind != OPDI_GT_LIST) || depth > 32) {
+        return opdi_gparse_fail(parser, "a constant of this type cannot be read");
+    }
+    if (opdi_gparse_want(parser, dict ? "{" : tuple ? "(" : "[")) { return -1; }
+    opdi_cell *cell = opdi_cell_new(dict ? OPD_CELL_DICT : tuple ? OPD_CELL_TUPLE : OPD_CELL_LIST,
+                                    dict || tuple ? (int32_t)OPD_TAG_LIST : opdi_gtype_tag(type),
+                                    tuple ? type->nparts : 0);
+    int rc = cell ? 0 : -1;
+    while (rc == 0 && !opdi_gparse_is(parser, close)) {
+        opd_value key = opd_value_none(), element = opd_value_none();
+        if (cell->count && (opdi_gparse_want(parser, ",") || opdi_gparse_is(parser, close))) {
+            rc = opd_ok() ? 0 : -1;
+            break;
+        }
+        if (tuple && cell->count == type->nparts) { rc = opdi_gparse_fail(parser, "the tuple has more elements"); }
+        if (rc == 0 && dict) {
+            rc = opdi_gparse_element(parser, &key, type->parts[0], depth);
+            if (rc == 0) { rc = opdi_gparse_want(parser, ":"); }
+        }
+        if (rc == 0) {
+            rc = opdi_gparse_element(parser, &element, type->parts[dict ? 1 : tuple ? cell->count : 0], depth);
+        }
+        if (rc == 0 && tuple) {
+            cell->u.values[cell->count++] = element;
+            continue;
+        }
+        if (rc == 0) { rc = dict ? opdi_dict_set(cell, key, element) : opdi_cell_insert(cell, cell->count, element); }
+        opdi_value_drop(key);
+        opdi_value_drop(element);
+    }
+    if (rc == 0 && tuple && cell->count != type->nparts) {
+        rc = opdi_gparse_fail(parser, "the tuple has fewer elements");
+    }
+    if (rc && cell) { opdi_cell_drop(cell); }
+    else { *value = opdi_cell_value(cell); }
+    return rc;
+}
+
+/* Reads "[value=...]" of a constant, whose type is declared or told by the text; 0, or -1 with an error. */
+static int opdi_gparse_constant(opdi_gparser *parser, opdi_gnode *node) {
+    opdi_gvalue *value = node->out[0];
+    opd_value copy = opd_value_none();
+    if (!opdi_gparse_is(parser, "[")) {
+        value->tag = OPD_TAG_NONE;
+        node->constant = copy;
+        return 0;
+    }
+    if (opdi_gparse_is(parser, "name=")) {        /* a function */
+        node->constant = copy;
+        return opdi_gparse_quoted(parser, &node->attribute) ? -1 : opdi_gparse_want(parser, "]");
+    }
+    if (opdi_gparse_want(parser, "value=")) { return -1; }
+    if (value->type && value->type->kind >= OPDI_GT_SIMPLE && value->type->kind != OPDI_GT_OPTIONAL) {
+        return opdi_gparse_cell(parser, &node->constant, value->type, 0) ? -1 : opdi_gparse_want(parser, "]");
+    }
+    if (opdi_is_list_tag(value->tag)) {
+        const opdi_gtype *const type = opdi_gvalue_gtype(parser->graph, value);
+        if (!type || opdi_gparse_cell(parser, &node->constant, type, 0)) { return -1; }
+        value->type = type;
+        return opdi_gparse_want(parser, "]");
+    }
+    const bool declared = value->tag != OPD_TAG_DEFAULT;
+    if (!declared) {
+        const char *const at = parser->at;
+        value->tag = *at == '"' ? OPD_TAG_STR : strchr("{ <$", *at) ? OPD_TAG_TENSOR : OPD_TAG_INT;
+        if (value->tag == OPD_TAG_INT && opdi_gparse_number(parser, &copy) == 0) {
+            value->tag = copy.tag;
+            parser->at = at;
+        }
+    }
+    switch (value->tag) {
+    case OPD_TAG_TENSOR:
+        if (parser->lenient && opdi_gparse_is(parser, "<Tensor>")) {
+            node->attribute = "<Tensor>";         /* not in the text: None in a run */
+            return opdi_gparse_want(parser, "]");
+        }
+        if (!(node->constant.u.t = opd_keep(opdi_gparse_tensor(parser, value)))) { return -1; }
+        node->constant.tag = OPD_TAG_TENSOR;
+        if (value->dtype < 0 && declared) { return opdi_gparse_want(parser, "]"); }
+        return opdi_gvalue_describe(parser->graph, value, node->constant.u.t) ? -1 : opdi_gparse_want(parser, "]");
+    case OPD_TAG_STR: case OPD_TAG_DEVICE: {
+        const char *text;
+        if (opdi_gparse_quoted(parser, &text)) { return -1; }
+        copy = opd_value_str(text);
+        if (value->tag == OPD_TAG_DEVICE) {
+            opd_device device;
+            if (opd_device_parse(text, &device)) { return -1; }
+            copy = opd_value_device(device);
+        }
+        break;
+    }
+    case OPD_TAG_COMPLEX: {
+        double *pair = (double *)opdi_graph_alloc(parser->graph, 2 * sizeof *pair);
+        char *end;
+        if (!pair) { return -1; }
+        pair[0] = strtod(parser->at, &end);
+        parser->at = end;
+        pair[1] = strtod(parser->at, &end);
+        parser->at = end;
+        (void)opdi_gparse_is(parser, "j");
+        copy = opd_value_complex(pair);
+        break;
+    }
+    default:
+        if (opdi_gparse_number(parser, &copy)) { return -1; }
+        if (value->tag == OPD_TAG_FLOAT && copy.tag == OPD_TAG_INT) { copy = opd_value_float((double)copy.u.i); }
+        if (value->tag == OPD_TAG_BOOL) { copy = opd_value_bool(copy.u.i != 0); }
+        if (value->tag != copy.tag) { return opdi_gparse_fail(parser, "the constant is not of its type"); }
+    }
+    node->constant = copy;
+    return opdi_gparse_want(parser, "]");
+}
+
+/* Returns the tag of a value of a schema's type. */
+static int32_t opdi_gtag_of(const opdi_type *type) {
+    const opdi_type *plain = opdi_strip_optional(type);
+    const opdi_type *element = plain->kind == OPDI_TYPE_LIST ? opdi_strip_optional(plain->elems[0]) : plain;
+    switch (element->kind) {
+    case OPDI_TYPE_TENSOR: return element == plain ? OPD_TAG_TENSOR : OPD_TAG_TENSORS;
+    case OPDI_TYPE_INT: return element == plain ? OPD_TAG_INT : OPD_TAG_INTS;
+    case OPDI_TYPE_FLOAT: return element == plain ? OPD_TAG_FLOAT : OPD_TAG_FLOATS;
+    case OPDI_TYPE_BOOL: return element == plain ? OPD_TAG_BOOL : OPD_TAG_BOOLS;
+    case OPDI_TYPE_NUMBER: return element == plain ? OPD_TAG_INT : OPD_TAG_LIST;
+    case OPDI_TYPE_COMPLEX: return element == plain ? OPD_TAG_COMPLEX : OPD_TAG_LIST;
+    case OPDI_TYPE_STR: return element == plain ? OPD_TAG_STR : OPD_TAG_LIST;
+    case OPDI_TYPE_DEVICE: return element == plain ? OPD_TAG_DEVICE : OPD_TAG_LIST;
+    default: return element == plain ? OPD_TAG_OBJECT : OPD_TAG_LIST;
+    }
+}
+/* True if value is a constant number where an operator of aten wants a tensor: the call then makes a wrapped
+   number of it. */
+static bool opdi_gnumber_for_tensor(const opd_op *op, int i, const opdi_gvalue *value) {
+    return op->wraps_numbers && !(op->written_args >> i & 1) && value->node && value->node->kind == OPDI_G_CONSTANT &&
+        opdi_strip_optional(op->schema->args[i].type)->kind == OPDI_TYPE_TENSOR &&
+        opdi_is_number(&value->node->constant);
+}
+/* True if a value whose type is known may be this argument. */
+static bool opdi_gmatch_typed(const opdi_arg *arg, const opdi_gvalue *value) {
+    opdi_text why = opdi_text_of(NULL, 0);
+    opdi_gmatching match;
+    int8_t how;
+    memset(&match, 0, sizeof match);
+    match.graph = value->graph;
+    match.why = &why;
+    match.who = "";
+    return opdi_graph_space(match.graph) && opdi_gmatch_arg(&match, arg, value, &how) && how <= OPDI_HOW_REPEAT;
+}
+/* True if a value may be argument i of op; NULL stands for its default.  convert: constant numbers may be converted. */
+static bool opdi_gmatch_one(const opd_op *op, int i, const opdi_gvalue *value, bool convert) {
+    const opdi_type *const type = opdi_strip_optional(op->schema->args[i].type);
+    if (!value) { return op->schema->args[i].has_default; }
+    if (value->type) {
+        return opdi_gmatch_typed(&op->schema->args[i], value) || (convert && opdi_gnumber_for_tensor(op, i, value));
+    }
+    if (value->tag == OPD_TAG_LIST && (!value->node || value->node->kind == OPDI_G_TUPLE)) { return false; }
+    if ((op->accepts[i] >> value->tag & 1) || value->tag == opdi_gtag_of(type)) { return true; }
+    if (type->kind == OPDI_TYPE_LIST && type->size > 0 && value->tag == opdi_gtag_of(type->elems[0])) { return true; }
+    if (convert && opdi_gnumber_for_tensor(op, i, value)) { return true; }
+    return convert && value->tag == OPD_TAG_INT && value->node && value->node->kind == OPDI_G_CONSTANT &&
+        (op->accepts[i] >> OPD_TAG_FLOAT & 1);
+}
+/* True if an operator takes these count values and gives nout results (-1: any number); otherwise writes why not,
+   in PyTorch's words. */
+static bool opdi_gmatch(const opd_op *op, opdi_gvalue *const *in, int count, int nout, bool convert, opdi_text *why) {
+    char text[100];
+    if (!op->definition) {
+        opdi_text_add(why, "%s is not defined any more", op->name);
+        return false;
+    }
+    for (int i = 0; i < op->nargs; i++) {
+        const opdi_arg *const arg = &op->schema->args[i];
+        const opdi_gvalue *const value = i < count ? in[i] : NULL;
+        if (opdi_gmatch_one(op, i, value, convert)) { continue; }
+        if (!why) { return false; }
+        if (!value) { opdi_text_add(why, "%s() is missing value for argument '%s'.", op->name, arg->name); }
+        else {
+            opdi_text_add(why, "%s() Expected a value of type '%s' for argument '%s' but instead found type '",
+                          op->name, opdi_type_print_plain(arg->type, text, sizeof text), arg->name);
+            opdi_gvalue_type(why, value);
+            opdi_text_add(why, "'.");
+        }
+        return false;
+    }
+    if (count > op->nargs) {
+        opdi_text_add(why, "%s() Expected at most %d argument(s) but received %d argument(s).", op->name, op->nargs,
+                      count);
+    } else if (nout >= 0 && nout != op->nrets) {
+        opdi_text_add(why, "%s() gives %d result(s), not %d.", op->name, op->nrets, nout);
+    } else { return true; }
+    return false;
+}
+/* Fails because an operator is not there, with the place that a saved graph gives for it. */
+static void opdi_gparse_unknown(opdi_gparser *parser, const char *name) {
+    const size_t length = strlen(name);
+    const char *at = parser->text;
+    while (at && (strncmp(at, "# ", 2) != 0 || strncmp(at + 2, name, length) != 0 || at[length + 2] != ' ')) {
+        at = strchr(at, '\n');
+        if (at) { at++; }
+    }
+    (void)opdi_gparse_fail(parser, "there is no operator %s: load the library that defines it%s%.*s%s", name,
+                           at ? " (when the graph was saved it was " : "",
+                           at ? (int)OPDI_MIN(strcspn(at + length + 3, "\n"), 300) : 0, at ? at + length + 3 : "",
+                           at ? ")" : "");
+}
+/* Returns the builtin of that name that takes these values, all given by position; NULL: none does, or an error. */
+static const opdi_builtin *opdi_gparse_builtin(opdi_gparser *parser, const char *name, opdi_gvalue *const *in,
+                                               int count) {
+    opdi_gmatching match;
+    opdi_gargs given;
+    memset(&match, 0, sizeof match);
+    memset(&given, 0, sizeof given);
+    given.in = in;
+    given.count = count;
+    match.graph = parser->graph;
+    match.given = &given;
+    match.who = name;
+    match.flat = true;
+    if (!opdi_graph_space(parser->graph)) { return NULL; }
+    for (int32_t at = -1; (at = opdi_builtin_next(name, at)) >= 0;) {
+        if (opdi_builtin_at(at)->flags & OPDI_BUILTIN_ANY) { return opdi_builtin_at(at); }
+        if (!(match.schema = opdi_builtin_schema(at))) { return NULL; }
+        if (opdi_gmatch_schema(&match)) { return opdi_builtin_at(at); }
+    }
+    return NULL;
+}
+/* Returns the overload of a name that takes these values; a name with an overload means that one.  NULL
+   with an error, or with a builtin. */
+static opd_op *opdi_gparse_op(opdi_gparser *parser, const char *name, opdi_gvalue *const *in, int count, int nout,
+                              const opdi_builtin **builtin) {
+    const char *colons = strstr(name, "::");
+    opd_op *op = colons && strchr(colons, '.') ? opd_find_quiet(name) : NULL;
+    char text[500] = "";
+    opdi_text why = opdi_text_of(text, sizeof text);
+    if (op && opdi_gmatch(op, in, count, nout, true, &why)) { return op; }
+    if (op) {
+        (void)opdi_gparse_fail(parser, "%s", text);
+        return NULL;
+    }
+    if (!builtin || !opd_ok()) { builtin = NULL; }
+    opd_overloads *set = opdi_overloads_quiet(name);
+    for (int round = 0; set && round < 2; round++) {
+        for (int i = 0; (op = opd_overloads_at(set, i)) != NULL; i++) {
+            if (opdi_gmatch(op, in, count, nout, round > 0, NULL)) { return op; }
+        }
+        if (round || !builtin) { continue; }
+        if ((*builtin = opdi_gparse_builtin(parser, name, in, count)) != NULL) { return NULL; }
+    }
+    if (builtin && !set && opd_ok()) {
+        if ((*builtin = opdi_gparse_builtin(parser, name, in, count)) != NULL) { return NULL; }
+    }
+    if (opd_ok() && !(builtin && parser->lenient)) {
+        for (int i = 0; set && (op = opd_overloads_at(set, i)) != NULL; i++) {
+            opdi_text_add(&why, i ? " " : "");
+            (void)opdi_gmatch(op, in, count, nout, true, &why);
+        }
+        if (set) { (void)opdi_gparse_fail(parser, "no overload of %s takes these values: %s", name, text); }
+        else { opdi_gparse_unknown(parser, name); }
+    }
+    return NULL;
+}
+
+/* Sets the inputs of a node: adds constants for arguments that are left out, and converts constant ints to floats where
+   these are wanted.  0, or -1 with an error. */
+static int opdi_gparse_bind(opdi_gparser *parser, opdi_gnode *node, opd_op *op, opdi_gvalue **in, int count) {
+    for (int i = 0; i < op->nargs; i++) {
+        opd_value value;
+        node->in[i] = i < count ? in[i] : NULL;
+        if (!node->in[i]) { value = op->schema->args[i].value; }
+        else if (opdi_gmatch_one(op, i, in[i], false) || opdi_gnumber_for_tensor(op, i, in[i])) { continue; }
+        else { value = opd_value_float((double)in[i]->node->constant.u.i); }
+        if (!(node->in[i] = opdi_graph_constants(parser->graph, &value))) { return -1; }
+    }
+    return 0;
+}
+/* Checks that declared types of results are those of the schema, and fills in the others; 0, or -1 with an error. */
+static int opdi_gparse_results(opdi_gparser *parser, const opdi_gnode *node) {
+    char text[100] = "", type[100];
+    for (int i = 0; i < node->nout; i++) {
+        opdi_text annotated = opdi_text_of(text, sizeof text);
+        const opdi_type *want = node->op->schema->returns[i].type;
+        opdi_gvalue *value = node->out[i];
+        const int32_t tag = opdi_gtag_of(want);
+        if (value->tag == OPD_TAG_DEFAULT) { value->tag = tag; }
+        if (value->type || value->tag == tag || value->tag == OPD_TAG_NONE) { continue; }
+        if (opdi_accepts(want) >> value->tag & 1) { continue; }
+        opdi_gvalue_type(&annotated, value);
+        return opdi_gparse_fail(parser, "Annotated type %s does not match schema type %s for operator %s", text,
+                                opdi_type_print_plain(want, type, sizeof type), node->op->name);
+    }
+    return 0;
+}
+
+/* Checks that the elements of a list, tuple or dict are of its type; 0, or -1 with an error. */
+static int opdi_gparse_typed_list(opdi_gparser *parser, opdi_gnode *node) {
+    const opdi_gtype *const type = node->out[0]->type;
+    const int kind = type->kind;
+    if (node->kind == OPDI_G_LIST ? kind != OPDI_GT_LIST : kind != OPDI_GT_TUPLE || type->nparts != node->nin) {
+        return opdi_gparse_fail(parser, "the elements are not of the type");
+    }
+    for (int32_t i = 0; i < node->nin; i++) {
+        const opdi_gtype *actual = opdi_gvalue_gtype(parser->graph, node->in[i]);
+        if (!actual) { return -1; }
+        if (!opdi_gtype_fits(actual, type->parts[kind == OPDI_GT_LIST ? 0 : i])) {
+            return opdi_gparse_fail(parser, "element %d of the list is not of its type", (int)i);
+        }
+    }
+    return 0;
+}
+/* Checks that a list's elements are of its type, which is told by the first if it is not declared; 0, or -1
+   with an error. */
+static int opdi_gparse_list(opdi_gparser *parser, opdi_gnode *node) {
+    opdi_gvalue *value = node->out[0];
+    int row = 0;
+    if (value->type) { return opdi_gparse_typed_list(parser, node); }
+    if (value->tag == OPD_TAG_DEFAULT) {          /* that of its first element */
+        while (row < 4 && (!node->nin || opdi_glists[row].element != node->in[0]->tag)) { row++; }
+        value->tag = opdi_glists[row].list;
+        node->word = opdi_glists[row].word;
+    }
+    for (row = 0; row < 5 && opdi_glists[row].list != value->tag; row++) { }
+    if (row == 5) { return opdi_gparse_fail(parser, "a list that is of no list type"); }
+    for (int i = 0; i < node->nin; i++) {
+        const opdi_gvalue *element = node->in[i];
+        value->nesting = (uint8_t)OPDI_MAX(value->nesting, element->nesting + 1);
+        if (value->nesting > 8) { return opdi_gparse_fail(parser, "lists are nested too deeply"); }
+        if (row == 4 ? !element->node || element->node->kind != OPDI_G_TUPLE
+            : element->tag == opdi_glists[row].element ||
+              (element->tag == OPD_TAG_INT && value->tag == OPD_TAG_FLOATS) ||
+              (element->tag == OPD_TAG_NONE && value->tag == OPD_TAG_TENSORS)) { continue; }
+        return opdi_gparse_fail(parser, "element %d of the list is not of its type", i);
+    }
+    return 0;
+}
+/* Checks the inputs and results of a list, tuple or unpacking node; 0, or -1 with an error. */
+static int opdi_gparse_prim(opdi_gparser *parser, opdi_gnode *node) {
+    if (node->kind == OPDI_G_LIST) { return opdi_gparse_list(parser, node); }
+    if (node->kind == OPDI_G_TUPLE) {
+        if (node->out[0]->type) { return opdi_gparse_typed_list(parser, node); }
+        node->out[0]->tag = OPD_TAG_LIST;
+        return 0;
+    }
+    if (!parser->who && node->nin == 1 && node->in[0]->tag != OPD_TAG_TENSORS &&
+        opdi_is_list_tag(node->in[0]->tag)) {
+        const opdi_gtype *const type = opdi_gvalue_gtype(parser->graph, node->in[0]);
+        for (int i = 0; type && i < node->nout; i++) {
+            if (node->out[i]->tag == OPD_TAG_DEFAULT) { opdi_gvalue_typed(node->out[i], type->parts[0]); }
+        }
+        return type ? 0 : -1;
+    }
+    if (node->nin != 1 || node->in[0]->tag != OPD_TAG_TENSORS) {
+        return opdi_gparse_fail(parser, "prim::ListUnpack takes one list of tensors");
+    }
+    for (int i = 0; i < node->nout; i++) {
+        if (node->out[i]->tag == OPD_TAG_DEFAULT) { node->out[i]->tag = OPD_TAG_TENSOR; }
+        if (node->out[i]->tag != OPD_TAG_TENSOR && node->out[i]->tag != OPD_TAG_NONE && !node->out[i]->type) {
+            return opdi_gparse_fail(parser, "prim::ListUnpack gives tensors, result %d is none", i);
+        }
+    }
+    return 0;
+}
+/* Makes room for one more in an array of count pointers, which lives as long as the innermost scope; 0, or -1. */
+static int opdi_gparse_room(opdi_gvalue ***list, int count) {
+    opdi_gvalue **more;
+    if (count & (count - 1) || (count && count < 16)) { return 0; }
+    if (!(more = (opdi_gvalue **)opdi_scope_alloc((size_t)OPDI_MAX(16, 2 * count) * sizeof *more))) { return -1; }
+    if (count) { memcpy(more, *list, (size_t)count * sizeof *more); }
+    *list = more;
+    return 0;
+}
+
+/* Reads "# FILE:LINE" behind a node; 0, or -1 without memory. */
+static int opdi_gparse_place(opdi_gparser *parser, opdi_gnode *node) {
+    while (*parser->at == ' ') { parser->at++; }
+    if (*parser->at != '#') { return 0; }
+    while (*++parser->at == ' ') { }
+    size_t len = strcspn(parser->at, "\n");
+    if (len && !(node->place = opdi_arena_copy(&parser->graph->arena, parser->at, len))) { return -1; }
+    parser->at += len;
+    return 0;
+}
+
+/* One node of a text, as it is read. */
+typedef struct opdi_gnode_text {
+    opdi_gvalue **out, **in;
+    const char *word;                             /* type of a list's elements */
+    int nout, nin, kind;
+    char name[256];
+} opdi_gnode_text;
+
+/* Reads "%a : int, %b : Tensor = aten::name"; 0, or -1 with an error. */
+static int opdi_gparse_head(opdi_gparser *parser, opdi_gnode *node, opdi_gnode_text *text) {
+    static const char *const prims[] = {"prim::Constant", "prim::ListConstruct", "prim::TupleConstruct",
+                                        "prim::ListUnpack", "prim::If", "prim::Loop"};
+    while (*parser->at == '%') {
+        if (opdi_gparse_room(&text->out, text->nout) ||
+            !(text->out[text->nout] = opdi_gparse_declare(parser, node, &text->word))) { return -1; }
+        text->nout++;
+        if (!opdi_gparse_is(parser, ",")) { break; }
+        opdi_gparse_blanks(parser, false);
+    }
+    if (text->nout ? opdi_gparse_want(parser, "=") : opdi_gparse_is(parser, "=") && false) { return -1; }
+    opdi_gparse_blanks(parser, false);
+    const size_t len = strspn(parser->at, OPDI_GRAPH_NAME ":");
+    if (len == 0 || len >= sizeof text->name) { return opdi_gparse_fail(parser, "expected an operator"); }
+    memcpy(text->name, parser->at, len);
+    text->name[len] = 0;
+    for (int i = 0; i < 6; i++) { if (strcmp(text->name, prims[i]) == 0) { text->kind = OPDI_G_CONSTANT + i; } }
+    if (text->kind == OPDI_G_OP && strncmp(text->name, "prim::", 6) == 0) {
+        if (opdi_builtin_next(text->name, -1) < 0 && !parser->lenient) {
+            return opdi_gparse_fail(parser, "%s is not known here", text->name);
+        }
+        text->kind = OPDI_G_BUILTIN;
+    }
+    parser->at += len;
+    if (text->kind >= OPDI_G_CONSTANT && text->kind <= OPDI_G_TUPLE && text->nout != 1) {
+        return opdi_gparse_fail(parser, "%s has one result", text->name);
+    }
+    return 0;
+}
+/* Reads "[name="weight"]", or "[types=[int, str]]", or another text in brackets; 0, or -1 with an error. */
+static int opdi_gparse_attributes(opdi_gparser *parser, opdi_gnode *node) {
+    if (!opdi_gparse_is(parser, "[")) { return 0; }
+    if (opdi_gparse_is(parser, "name=")) {
+        return opdi_gparse_quoted(parser, &node->attribute) ? -1 : opdi_gparse_want(parser, "]");
+    }
+    if (opdi_gparse_is(parser, "types=[")) {
+        const opdi_gtype *parts[32], *types;
+        const char *at = parser->at;
+        const int32_t count = opdi_gtype_read_parts(opdi_graph_space(parser->graph), &at, ']', parts, NULL, 40);
+        if (count < 0 || count > 32 || !(types = opdi_gtype_tuple(parser->graph->space, parts, count))) {
+            return opdi_gparse_fail(parser, "expected types");
+        }
+        parser->at = at;
+        node->constant = opd_value_object((void *)(uintptr_t)types);
+        return opdi_gparse_want(parser, "]");
+    }
+    const size_t length = strcspn(parser->at, "]\n");
+    if (!(node->word = opdi_arena_copy(&parser->graph->arena, parser->at, length))) { return -1; }
+    parser->at += length;
+    return opdi_gparse_want(parser, "]");
+}
+/* Reads "(%a, %b)"; 0, or -1 with an error. */
+static int opdi_gparse_values(opdi_gparser *parser, opdi_gvalue ***values, int *count) {
+    *count = 0;
+    if (opdi_gparse_want(parser, "(")) { return -1; }
+    while (!opdi_gparse_is(parser, ")")) {
+        if (opdi_gparse_room(values, *count) || (*count && opdi_gparse_want(parser, ",")) ||
+            !((*values)[*count] = opdi_gparse_use(parser))) { return -1; }
+        ++*count;
+    }
+    return 0;
+}
+
+static int opdi_gparse_node(opdi_gparser *parser);
+/* Reads "block0(%i : int):", its nodes, and "-> (%a, %b)"; 0, or -1 with an error. */
+static int opdi_gparse_block(opdi_gparser *parser, opdi_gblock *block, int which) {
+    opd_graph *const graph = parser->graph;
+    opdi_gvalue **ends = NULL;
+    char head[16];
+    int count = 0;
+    const char *word;
+    (void)snprintf(head, sizeof head, "block%d(", which);
+    opdi_gparse_blanks(parser, true);
+    if (opdi_gparse_want(parser, head)) { return -1; }
+    if (++parser->depth > 100) { return opdi_gparse_fail(parser, "blocks are nested too deeply"); }
+    for (; !opdi_gparse_is(parser, ")"); count++) {
+        if ((count && opdi_gparse_want(parser, ",")) || opdi_gparse_room(&ends, count) ||
+            !(ends[count] = opdi_gparse_declare(parser, NULL, &word)) || opdi_gparse_enter(parser, ends[count])) {
+            return -1;
+        }
+        ends[count]->block = block;
+    }
+    if (opdi_gparse_want(parser, ":")) { return -1; }
+    if (!(block->inputs = (opdi_gvalue **)opdi_graph_alloc(graph, (size_t)count * sizeof *ends))) { return -1; }
+    if (count) { memcpy(block->inputs, ends, (size_t)count * sizeof *ends); }
+    block->ninputs = count;
+    const opdi_gplace was = opdi_gblock_enter(graph, block);
+    int rc = 0;
+    opdi_gparse_blanks(parser, true);
+    while (rc == 0 && !opdi_gparse_is(parser, "->")) {
+        rc = opdi_gparse_node(parser);
+        opdi_gparse_blanks(parser, true);
+    }
+    if (rc == 0) { rc = opdi_gparse_values(parser, &ends, &count); }
+    if (rc == 0) { rc = opdi_gblock_leave(graph, block, was, ends, count); }
+    graph->into = was.into;
+    graph->at = was.at;
+    parser->depth--;
+    return rc;
+}
+/* Reads the blocks of an If or Loop; 0, or -1 with an error. */
+static int opdi_gparse_blocks(opdi_gparser *parser, opdi_gnode *node) {
+    const bool loop = node->kind == OPDI_G_LOOP;
+    const bool lenient = parser->lenient;
+    if (loop ? node->nin != node->nout + 2 : node->nin != 1) {
+        return opdi_gparse_fail(parser, loop ? "prim::Loop of %d values and %d results" : "prim::If of %d values",
+                                node->nin, node->nout);
+    }
+    parser->lenient = true;
+    if (opdi_gnode_blocks(parser->graph, node, loop ? 1 : 2)) { return -1; }
+    for (int i = 0; i < node->nblocks; i++) {
+        opdi_gblock *const block = &node->blocks[i];
+        if (opdi_gparse_block(parser, block, i)) { return -1; }
+        if (block->noutputs != node->nout + loop || block->ninputs != (loop ? node->nout + 1 : 0)) {
+            return opdi_gparse_fail(parser, "a block with %d inputs and %d outputs", (int)block->ninputs,
+                                    (int)block->noutputs);
+        }
+    }
+    parser->lenient = lenient;
+    return 0;
+}
+/* Chooses what a node calls, and sets its inputs; 0, or -1 with an error. */
+static int opdi_gparse_called(opdi_gparser *parser, opdi_gnode *node, opdi_gnode_text *text) {
+    opd_graph *const graph = parser->graph;
+    const opdi_builtin *builtin = NULL;
+    opd_op *op = NULL;
+    if (text->kind == OPDI_G_OP) {
+        if (text->nin > OPD_MAX_ARGS ||
+            !(op = opdi_gparse_op(parser, text->name, text->in, text->nin, text->nout, &builtin))) {
+            if (!opd_ok() || text->nin > OPD_MAX_ARGS) { return -1; }
+        }
+    } else if (text->kind == OPDI_G_BUILTIN) { builtin = opdi_gparse_builtin(parser, text->name, text->in, text->nin); }
+    if (!opd_ok()) { return -1; }
+    if (!op && !builtin) {
+        opdi_builtin *const unknown = (opdi_builtin *)opdi_graph_alloc(graph, sizeof *unknown);
+        if (!unknown || !(unknown->schema = opdi_arena_copy(&graph->arena, text->name, strlen(text->name)))) {
+            return -1;
+        }
+        unknown->run = opdi_builtin_unknown;
+        unknown->flags = OPDI_BUILTIN_ANY | OPDI_BUILTIN_STAYS;
+        builtin = unknown;
+    }
+    node->kind = op ? OPDI_G_OP : OPDI_G_BUILTIN;
+    node->op = op;
+    node->builtin = builtin;
+    node->nin = op ? op->nargs : text->nin;
+    if (!(node->in = (opdi_gvalue **)opdi_graph_alloc(graph, (size_t)node->nin * sizeof *node->in))) { return -1; }
+    if (op && opdi_gparse_results(parser, node)) { return -1; }
+    if (op) { return opdi_gparse_bind(parser, node, op, text->in, text->nin); }
+    if (node->nin) { memcpy(node->in, text->in, (size_t)node->nin * sizeof *node->in); }
+    for (int i = 0; i < node->nout; i++) {
+        if (node->out[i]->tag == OPD_TAG_DEFAULT) { opdi_gvalue_typed(node->out[i], opdi_gtype_simple(OPDI_GT_ANY)); }
+    }
+    if (node->attribute && node->nin) {           /* classes of texts get their attributes as they are met */
+        const opdi_gtype *const type = node->in[0]->type, *const what =
+            opdi_gvalue_gtype(graph, node->nout ? node->out[0] : node->in[node->nin - 1]);
+        if (!type || !type->klass || !what) { return opd_ok() ? opdi_gparse_fail(parser, "no object") : -1; }
+        if (opdi_gclass_slot(type->klass, node->attribute) < 0 && type->klass->open &&
+            opdi_gclass_add(type->klass, node->attribute, what, 0) < 0) { return -1; }
+    }
+    return 0;
+}
+/* Reads one node and adds it to the graph, with its blocks; 0, or -1 with an error. */
+static int opdi_gparse_node(opdi_gparser *parser) {
+    opd_graph *const graph = parser->graph;
+    opdi_gnode_text text;
+    opdi_gnode *node = (opdi_gnode *)opdi_graph_alloc(graph, sizeof *node);
+    memset(&text, 0, sizeof text);
+    text.word = "Tensor";
+    if (!node || opdi_gparse_head(parser, node, &text)) { return -1; }
+    node->kind = (opdi_gkind)text.kind;
+    node->word = text.kind == OPDI_G_LIST ? text.word : NULL;
+    node->nout = text.nout;
+    if (!(node->out = (opdi_gvalue **)opdi_graph_alloc(graph, (size_t)text.nout * sizeof *node->out))) { return -1; }
+    if (text.nout) { memcpy(node->out, text.out, (size_t)text.nout * sizeof *text.out); }
+    int rc = text.kind == OPDI_G_CONSTANT ? opdi_gparse_constant(parser, node) : opdi_gparse_attributes(parser, node);
+    if (rc == 0) { rc = opdi_gparse_values(parser, &text.in, &text.nin); }
+    if (text.kind == OPDI_G_CONSTANT) {           /* from here on the graph owns what it holds */
+        opdi_gnode_append(graph, node);
+        if (rc == 0 && text.nin) { rc = opdi_gparse_fail(parser, "a constant has no inputs"); }
+    }
+    for (int i = 0; i < text.nout && rc == 0 && !node->nblocks && text.kind != OPDI_G_IF && text.kind != OPDI_G_LOOP;
+         i++) { rc = opdi_gparse_enter(parser, text.out[i]); }
+    if (rc || !opd_ok()) { return -1; }
+    if (text.kind == OPDI_G_CONSTANT) { return opdi_gparse_place(parser, node); }
+    if (text.kind == OPDI_G_OP || text.kind == OPDI_G_BUILTIN) {
+        if (opdi_gparse_called(parser, node, &text)) { return -1; }
+        opdi_gnode_append(graph, node);
+        return opdi_gparse_place(parser, node);
+    }
+    node->nin = text.nin;
+    if (!(node->in = (opdi_gvalue **)opdi_graph_alloc(graph, (size_t)text.nin * sizeof *node->in))) { return -1; }
+    if (text.nin) { memcpy(node->in, text.in, (size_t)text.nin * sizeof *text.in); }
+    opdi_gnode_append(graph, node);
+    if (text.kind != OPDI_G_IF && text.kind != OPDI_G_LOOP) {
+        return opdi_gparse_prim(parser, node) ? -1 : opdi_gparse_place(parser, node);
+    }
+    if (opdi_gparse_place(parser, node) || opdi_gparse_blocks(parser, node)) { return -1; }
+    for (int i = 0; i < text.nout; i++) { if (opdi_gparse_enter(parser, text.out[i])) { return -1; } }
+    return 0;
+}
+
+/* Reads a whole graph: inputs, nodes, what is returned; 0, or -1 with an error. */
+static int opdi_gparse_body(opdi_gparser *parser) {
+    opd_graph *graph = parser->graph;
+    opdi_gvalue **in = NULL;
+    const char *word;
+    int count = 0;
+    opdi_gparse_blanks(parser, true);
+    if (opdi_gparse_want(parser, "graph(")) { return -1; }
+    for (opdi_gparse_blanks(parser, true); !opdi_gparse_is(parser, ")"); opdi_gparse_blanks(parser, true)) {
+        if (count && opdi_gparse_want(parser, ",")) { return -1; }
+        opdi_gparse_blanks(parser, true);
+        if (opdi_gparse_room(&in, count) || !(in[count] = opdi_gparse_declare(parser, NULL, &word)) ||
+            opdi_gparse_enter(parser, in[count])) {
+            return -1;
+        }
+        parser->lenient = parser->lenient || in[count]->tag != OPD_TAG_TENSOR;
+        if (in[count]->tag != OPD_TAG_TENSOR && !in[count]->type) {
+            if (!(in[count]->type = opdi_gvalue_gtype(graph, in[count]))) { return -1; }
+        }
+        count++;
+    }
+    if (opdi_gparse_want(parser, ":")) { return -1; }
+    if (opdi_graph_room(graph, count)) { return -1; }
+    if (count) { memcpy(graph->inputs, in, (size_t)count * sizeof *in); }
+    graph->ninputs = count;
+    for (opdi_gparse_blanks(parser, true); !opdi_gparse_is(parser, "return"); opdi_gparse_blanks(parser, true)) {
+        if (opdi_gparse_node(parser)) { return -1; }
+    }
+    if (opdi_gparse_want(parser, "(")) { return -1; }
+    if (!opdi_gparse_is(parser, ")")) {
+        if (!(graph->result = opdi_gparse_use(parser)) || opdi_gparse_want(parser, ")")) { return -1; }
+    }
+    opdi_gparse_blanks(parser, true);
+    if (*parser->at) { return opdi_gparse_fail(parser, "text behind the graph"); }
+    const opdi_gnode *made = graph->result ? graph->result->node : NULL;
+    if (made && made->kind != OPDI_G_TUPLE && made->kind != OPDI_G_LIST) { made = NULL; }
+    for (int i = 0; made && i < made->nin; i++) {
+        if (made->in[i]->tag != OPD_TAG_TENSOR) { made = NULL; }
+    }
+    count = made ? made->nin : graph->result ? 1 : 0;
+    if (!(graph->outputs = (opdi_gvalue **)opdi_graph_alloc(graph, (size_t)count * sizeof *in))) { return -1; }
+    graph->noutputs = count;
+    for (int i = 0; i < count; i++) {
+        graph->outputs[i] = made ? made->in[i] : graph->result;
+    }
+    return 0;
+}
+
+static opd_graph *opdi_graph_parse(const char *text, opd_tensor *const *constants, int64_t nconstants) {
+    opd_scope scope = opd_scope_open();
+    opdi_gparser parser;
+    memset(&parser, 0, sizeof parser);
+    parser.text = parser.at = text;
+    parser.line = 1;
+    parser.constants = constants;
+    parser.nconstants = nconstants;
+    parser.graph = opdi_graph_new();
+    int rc = parser.graph && opdi_gparse_grow(&parser) == 0 && opdi_gparse_body(&parser) == 0 ? 0 : -1;
+    opd_scope_close(&scope);
+    if (rc == 0) { return parser.graph; }
+    opd_graph_free(parser.graph);
+    return NULL;
+}
+opd_graph *opd_graph_parse(const char *text) {
+    opdi_thread *thread = opdi_self();
+    if (!opd_ok()) { return NULL; }
+    if (!text) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_parse: the text is NULL");
+        return NULL;
+    }
+    uint64_t was = opdi_enter(thread);            /* as a call: schemas that it reads stay */
+    opd_graph *graph = opdi_graph_parse(text, NULL, 0);
+    opdi_leave(thread, was);
+    return graph;
+}
+

@@ -1,0 +1,305 @@
+//== passes ============================================================================================================
+
+static void opdi_gvalue_gone(opd_graph *graph, opdi_gvalue *value) {
+    value->graph = NULL;
+    opdi_gnames_release(graph, value);
+}
+/* Takes a node, and those of its blocks, out of the graph; their values belong to no graph any more. */
+static void opdi_gnode_remove(opd_graph *graph, opdi_gnode *node) {
+    opdi_graph_changed(graph);
+    for (int32_t i = 0; i < node->nblocks; i++) {
+        opdi_gblock *const block = &node->blocks[i];
+        if (graph->into == block) {
+            graph->into = node->block->owner ? node->block : NULL;
+            graph->at = node;
+        }
+        while (block->last) { opdi_gnode_remove(graph, block->last); }
+        for (int32_t k = 0; k < block->ninputs; k++) { opdi_gvalue_gone(graph, block->inputs[k]); }
+    }
+    if (graph->at == node) { graph->at = node->next; }
+    for (int i = 0; i < node->nout; i++) { opdi_gvalue_gone(graph, node->out[i]); }
+    if (node->prev) { node->prev->next = node->next; } else { node->block->first = node->next; }
+    if (node->next) { node->next->prev = node->prev; } else { node->block->last = node->prev; }
+    if (node->kind == OPDI_G_CONSTANT) { opdi_value_drop(node->constant); }
+}
+
+/* Counts how often each value is used. */
+static void opdi_graph_count_uses(opd_graph *graph) {
+    for (int i = 0; i < graph->ninputs; i++) { graph->inputs[i]->uses = 0; }
+    for (opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
+        for (int i = 0; i < node->nout; i++) { node->out[i]->uses = 0; }
+        for (int32_t k = 0; k < node->nblocks; k++) {
+            for (int32_t i = 0; i < node->blocks[k].ninputs; i++) { node->blocks[k].inputs[i]->uses = 0; }
+        }
+    }
+    for (opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
+        for (int i = 0; i < node->nin; i++) { node->in[i]->uses++; }
+        for (int32_t k = 0; k < node->nblocks; k++) {
+            for (int32_t i = 0; i < node->blocks[k].noutputs; i++) { node->blocks[k].outputs[i]->uses++; }
+        }
+    }
+    for (int i = 0; i < graph->noutputs; i++) { graph->outputs[i]->uses++; }
+    if (graph->result) { graph->result->uses++; }
+    graph->counted = true;
+}
+
+/* True if a node does more than make its results, so that it stays although nobody uses them. */
+static bool opdi_gnode_stays(const opdi_gnode *node) {
+    for (int32_t i = 0; i < node->nblocks; i++) {
+        for (const opdi_gnode *inner = node->blocks[i].first; inner; inner = inner->next) {
+            if (opdi_gnode_stays(inner)) { return true; }
+        }
+    }
+    if (node->kind == OPDI_G_FUNCTION) { return node->function->effects; }
+    if (node->kind == OPDI_G_BUILTIN) { return (node->builtin->flags & OPDI_BUILTIN_STAYS) != 0; }
+    return node->kind == OPDI_G_CALL ||
+        (node->kind == OPDI_G_OP && (node->op->written_args || node->op->nrets == 0 ||
+                                     (node->op->definition && (node->op->definition->tags & OPDI_OPTAG_SENDS)) ||
+                                     (node->op->definition && node->op->definition->alias == OPD_ALIAS_CONSERVATIVE)));
+}
+static bool opdi_gnode_used(const opdi_gnode *node) {
+    bool used = opdi_gnode_stays(node);
+    for (int i = 0; i < node->nout && !used; i++) { used = node->out[i]->uses > 0; }
+    return used;
+}
+
+/* Counts that a node uses nothing any more, nor what is in its blocks. */
+static void opdi_gnode_unuse(const opdi_gnode *node) {
+    for (int i = 0; i < node->nin; i++) { node->in[i]->uses--; }
+    for (int32_t i = 0; i < node->nblocks; i++) {
+        const opdi_gblock *const block = &node->blocks[i];
+        for (int32_t k = 0; k < block->noutputs; k++) { block->outputs[k]->uses--; }
+        for (const opdi_gnode *inner = block->first; inner; inner = inner->next) { opdi_gnode_unuse(inner); }
+    }
+}
+/* Removes nodes of a block that nobody needs; returns how many. */
+static int opdi_gblock_dce(opd_graph *graph, opdi_gblock *block) {
+    opdi_gnode *prev;
+    int gone = 0;
+    for (opdi_gnode *node = block->last; node; node = prev) {
+        prev = node->prev;
+        if (opdi_gnode_used(node)) {
+            for (int32_t i = 0; i < node->nblocks; i++) { gone += opdi_gblock_dce(graph, &node->blocks[i]); }
+            continue;
+        }
+        opdi_gnode_unuse(node);
+        opdi_gnode_remove(graph, node);
+        gone++;
+    }
+    return gone;
+}
+int opd_graph_dce(opd_graph *graph) {
+    if (!graph || !opd_ok()) { return -1; }
+    opdi_graph_count_uses(graph);
+    return opdi_gblock_dce(graph, &graph->body);
+}
+
+static bool opdi_graph_writes(const opd_graph *graph) {
+    for (const opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
+        if ((node->kind == OPDI_G_OP && node->op->written_args) ||
+            (node->kind >= OPDI_G_BUILTIN && opdi_gnode_stays(node))) { return true; }
+    }
+    return false;
+}
+
+static bool opdi_gconstant_equal(const opd_value *arg, const opd_value *second) {
+    if (arg->tag != second->tag) { return false; }
+    switch (arg->tag) {
+    case OPD_TAG_NONE: return true;
+    case OPD_TAG_STR: return strcmp(arg->u.s, second->u.s) == 0;
+    case OPD_TAG_COMPLEX: return memcmp(arg->u.object, second->u.object, 2 * sizeof(double)) == 0;
+    case OPD_TAG_DEVICE:
+        return arg->u.device.type == second->u.device.type && arg->u.device.index == second->u.device.index;
+    default: return arg->u.i == second->u.i;      /* tensors and cells: the same one; floats by their bits */
+    }
+}
+
+/* True if doing a node once is enough for all that are the same.  writes: the graph has nodes that write.  In blocks
+   nothing is merged, nor what could be told apart by who it is. */
+static bool opdi_gnode_merges(const opdi_gnode *node, bool writes) {
+    if (node->kind > OPDI_G_UNPACK || node->block->owner) { return false; }
+    if (node->kind == OPDI_G_LIST) { return node->light; }
+    return node->kind != OPDI_G_OP || (!writes && !opdi_gnode_stays(node) && !opdi_op_is_random(node->op));
+}
+/* True if other, which merges, does again what a has done. */
+static bool opdi_gnode_same(const opdi_gnode *node, const opdi_gnode *other) {
+    if (node->kind != other->kind || node->op != other->op || node->nin != other->nin || node->nout != other->nout) {
+        return false;
+    }
+    if (node->kind == OPDI_G_CONSTANT) {
+        return opdi_gconstant_equal(&node->constant, &other->constant) && node->out[0]->type == other->out[0]->type;
+    }
+    if (node->kind == OPDI_G_LIST && strcmp(node->word, other->word) != 0) { return false; }
+    return memcmp(node->in, other->in, (size_t)node->nin * sizeof *node->in) == 0;
+}
+static opdi_gvalue *opdi_gvalue_now(opdi_gvalue *value) { return value && value->same ? value->same : value; }
+/* Notes that a list is not for operators alone. */
+static void opdi_gvalue_heavy(opdi_gvalue *value) {
+    if (value && value->node && value->node->kind == OPDI_G_LIST) { value->node->light = false; }
+}
+static void opdi_gblock_lights(opdi_gblock *block) {
+    for (int32_t i = 0; i < block->noutputs; i++) { opdi_gvalue_heavy(block->outputs[i]); }
+    for (opdi_gnode *node = block->last; node; node = node->prev) {
+        for (int32_t i = 0; i < node->nblocks; i++) { opdi_gblock_lights(&node->blocks[i]); }
+        if (node->kind == OPDI_G_OP || node->kind == OPDI_G_UNPACK || (node->kind == OPDI_G_LIST && node->light)) {
+            continue;
+        }
+        for (int32_t i = 0; i < node->nin; i++) { opdi_gvalue_heavy(node->in[i]); }
+    }
+}
+/* Finds the lists that only operators see, and that so nobody can change. */
+static void opdi_graph_lights(opd_graph *graph) {
+    for (opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
+        node->light = node->kind == OPDI_G_LIST && (node->out[0]->tag != OPD_TAG_LIST || !node->out[0]->type);
+    }
+    if (graph->result && graph->noutputs == 1 && graph->outputs[0] == graph->result) {
+        opdi_gvalue_heavy(graph->result);
+    }
+    opdi_gblock_lights(&graph->body);
+}
+static size_t opdi_gnode_hash(const opdi_gnode *node) {
+    uint64_t hash = (uint64_t)node->kind * 31 + (uint64_t)(uintptr_t)node->op;
+    const bool by_bits = node->kind == OPDI_G_CONSTANT && node->constant.tag != OPD_TAG_STR &&
+        node->constant.tag != OPD_TAG_COMPLEX;
+    if (by_bits) { hash = (hash ^ (uint64_t)node->constant.tag) * 0x9e3779b97f4a7c15u + (uint64_t)node->constant.u.i; }
+    for (int i = 0; i < node->nin; i++) {
+        hash = (hash ^ (hash >> 29) ^ (uint64_t)(uintptr_t)node->in[i]) * 0x9e3779b97f4a7c15u;
+    }
+    return (size_t)(hash ^ (hash >> 32));
+}
+/* Removes nodes that do again what one before them has done; returns how many, or -1 without memory. */
+static int opdi_graph_cse(opd_graph *graph) {
+    const bool writes = opdi_graph_writes(graph);
+    opdi_gnode *next, **table;
+    size_t size = 16, count = 0;
+    int gone = 0;
+    opdi_graph_lights(graph);
+    for (opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) { count++; }
+    while (size < 2 * count) { size *= 2; }
+    if (!(table = (opdi_gnode **)opdi_scope_alloc(size * sizeof *table))) { return -1; }
+    memset(table, 0, size * sizeof *table);
+    for (opdi_gnode *node = graph->body.first; node; node = next) {
+        next = opdi_gnode_after(node);
+        for (int i = 0; i < node->nin; i++) { node->in[i] = opdi_gvalue_now(node->in[i]); }
+        for (int32_t k = 0; k < node->nblocks; k++) {
+            opdi_gblock *const block = &node->blocks[k];
+            for (int32_t i = 0; i < block->noutputs; i++) { block->outputs[i] = opdi_gvalue_now(block->outputs[i]); }
+        }
+        if (!opdi_gnode_merges(node, writes)) { continue; }
+        size_t at = opdi_gnode_hash(node) & (size - 1);
+        while (table[at] && !opdi_gnode_same(table[at], node)) { at = (at + 1) & (size - 1); }
+        if (!table[at]) {
+            table[at] = node;
+            continue;
+        }
+        for (int i = 0; i < node->nout; i++) { node->out[i]->same = table[at]->out[i]; }
+        opdi_gnode_remove(graph, node);
+        gone++;
+    }
+    for (int i = 0; i < graph->noutputs; i++) { graph->outputs[i] = opdi_gvalue_now(graph->outputs[i]); }
+    graph->result = opdi_gvalue_now(graph->result);
+    return gone;
+}
+int opd_graph_cse(opd_graph *graph) {
+    if (!graph || !opd_ok()) { return -1; }
+    opd_scope scope = opd_scope_open();
+    int gone = opdi_graph_cse(graph);
+    opd_scope_close(&scope);
+    return gone;
+}
+
+/* Notes and returns whether a node is a constant or a list of constants. */
+static bool opdi_gnode_fix(opdi_gnode *node) {
+    node->fixed = node->kind == OPDI_G_CONSTANT || (node->kind == OPDI_G_LIST && node->light);
+    for (int32_t i = 0; i < node->nin && node->fixed; i++) {
+        node->fixed = node->in[i]->node && node->in[i]->node->fixed;
+    }
+    return node->fixed;
+}
+/* Numbers the slots of all values; returns how many there are. *lists: bytes for the lists that nodes make. */
+static int32_t opdi_graph_number(opd_graph *graph, size_t *lists) {
+    int32_t slots = 0;
+    *lists = 0;
+    opdi_graph_lights(graph);
+    for (int32_t i = 0; i < graph->ninputs; i++) { graph->inputs[i]->slot = slots++; }
+    for (opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
+        for (int32_t i = 0; i < node->nout; i++) { node->out[i]->slot = slots++; }
+        for (int32_t k = 0; k < node->nblocks; k++) {
+            for (int32_t i = 0; i < node->blocks[k].ninputs; i++) { node->blocks[k].inputs[i]->slot = slots++; }
+        }
+        (void)opdi_gnode_fix(node);
+        if (node->kind == OPDI_G_LIST && node->light) { *lists += (size_t)node->nin * sizeof(opd_value) + 8; }
+    }
+    return slots;
+}
+static opd_value opdi_gnode_list(const opdi_gnode *node, const opd_value *vals, char **at);
+static int opdi_graph_values(const opd_graph *graph, const opd_value *inputs, int ninputs, opd_value *outputs,
+                             int cap);
+/* Calls an operator whose arguments are all constants; 1 if the node is a constant now, 0 if not, -1 with an error. */
+static int opdi_gnode_fold(opd_graph *graph, opdi_gnode *node, const opd_value *vals) {
+    opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
+    opd_scope scope = opd_scope_open();
+    opd_tensor *tensor = NULL;
+    for (int i = 0; i < node->nin; i++) { args[i] = vals[node->in[i]->slot]; }
+    int rc = opd_call_all(node->op, rets, args, node->nin);
+    if (rc == 0 && rets[0].tag == OPD_TAG_TENSOR) {
+        tensor = opd_keep(opd_detach(rets[0].u.t));
+        rc = tensor ? opdi_gvalue_describe(graph, node->out[0], tensor) : -1;
+        if (rc) { opd_release(tensor); }
+    }
+    opd_scope_close(&scope);
+    if (rc || !tensor) { return rc; }
+    node->kind = OPDI_G_CONSTANT;
+    node->constant = opd_value_tensor(tensor);
+    node->nin = 0;
+    node->op = NULL;
+    opdi_graph_changed(graph);
+    return 1;
+}
+/* Replaces operators of constants by their results; returns how many nodes are gone, or -1 with an error. */
+static int opdi_graph_fold(opd_graph *graph) {
+    size_t bytes;
+    const int32_t slots = opdi_graph_number(graph, &bytes);
+    opd_value *vals = (opd_value *)opdi_scope_alloc(((size_t)slots + 1) * sizeof *vals);
+    char *lists = (char *)opdi_scope_alloc(bytes + 8);
+    int gone = 0, rc;
+    if (!vals || !lists) { return -1; }
+    for (opdi_gnode *node = graph->body.first; node; node = node->next) {
+        bool constant = node->kind == OPDI_G_OP && node->nout == 1 && (node->op->tensor_rets & 1) &&
+            !node->block->owner && !opdi_gnode_stays(node) && !opdi_op_is_random(node->op);
+        for (int i = 0; i < node->nin && constant; i++) { constant = node->in[i]->node && node->in[i]->node->fixed; }
+        if (constant) {
+            if ((rc = opdi_gnode_fold(graph, node, vals)) < 0) { return -1; }
+            gone += rc;
+        }
+        if (!opdi_gnode_fix(node)) { continue; }
+        vals[node->out[0]->slot] = node->kind == OPDI_G_LIST ? opdi_gnode_list(node, vals, &lists) : node->constant;
+    }
+    int i = opd_graph_dce(graph);
+    return i < 0 ? -1 : gone + i;
+}
+int opd_graph_fold(opd_graph *graph) {
+    if (!graph || !opd_ok()) { return -1; }
+    if (opdi_graph_writes(graph)) { return 0; }   /* a constant may be what is written */
+    opd_scope scope = opd_scope_open();
+    int gone = opdi_graph_fold(graph);
+    opd_scope_close(&scope);
+    return gone;
+}
+
+static int opdi_graph_where(const opdi_gnode *node) {
+    char text[64] = "", called[100];
+    opdi_text name = opdi_text_of(text, sizeof text);
+    if (node->nout) { opdi_gvalue_name(&name, node->out[0]); }
+    return opdi_fail_more(" [in the graph's node %s%s%s%s%s]", text, *text ? " = " : "",
+                          opdi_gnode_name(node, called, sizeof called), node->place ? " # " : "",
+                          node->place ? node->place : "");
+}
+static int opdi_graph_wrong(const opd_graph *graph, opd_tensor *const *inputs, int count) {
+    if (!graph) { return opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_run: the graph is NULL"); }
+    if (count != graph->ninputs) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_run: expected %d inputs but got %d", graph->ninputs, count);
+    }
+    return opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_run: the %s are NULL", inputs || !count ? "outputs" : "inputs");
+}
+

@@ -1,0 +1,237 @@
+//== the text ==========================================================================================================
+
+static void opdi_gvalue_name(opdi_text *text, const opdi_gvalue *value) {
+    if (value->name) { opdi_text_add(text, "%%%s", value->name); } else { opdi_text_add(text, "%%%d", value->id); }
+}
+/* Writes the type of a value as TorchScript does. */
+static void opdi_gvalue_type(opdi_text *text, const opdi_gvalue *value) {
+    static const char *const words[OPD_TAG_COUNT] = {"NoneType", "Tensor", "int", "float", "bool", "complex", "str",
+                                                     "Device", "Any", "int[]", "float[]", "bool[]", "Tensor[]",
+                                                     "Scalar[]", "Any", "Any"};
+    if (value->node && value->node->kind == OPDI_G_TUPLE && !(value->type && value->type->klass)) {
+        opdi_text_add(text, "(");
+        for (int i = 0; i < value->node->nin; i++) {
+            opdi_text_add(text, "%s", i ? ", " : "");
+            opdi_gvalue_type(text, value->node->in[i]);
+        }
+        opdi_text_add(text, ")");
+    } else if (value->type && (value->type->kind != OPDI_GT_TENSOR || value->dtype < 0)) {
+        opdi_gtype_print(text, value->type, false);
+    } else if (value->tag == OPD_TAG_TENSORS && value->node && value->node->kind == OPDI_G_LIST) {
+        opdi_text_add(text, "%s[]", value->node->word);
+    } else if (value->tag == OPD_TAG_TENSOR && value->dtype >= 0) {
+        char device[32];
+        opdi_text_add(text, "%s(", opd_dtype_cname((opd_scalar_type)value->dtype));
+        for (int i = 0; i < value->ndim; i++) { opdi_text_add(text, "%lld, ", (long long)value->dims[i]); }
+        for (int i = 0; i < value->ndim; i++) {
+            opdi_text_add(text, "%s%lld", i ? ", " : "strides=[", (long long)value->dims[value->ndim + i]);
+        }
+        opdi_text_add(text, "%srequires_grad=%d, device=%s)", value->ndim ? "], " : "", value->requires_grad,
+                      opd_device_print(opd_device_of((opd_backend)value->backend,
+                                                     value->backend == OPD_CPU ? -1 : value->index), device,
+                                       sizeof device));
+    } else { opdi_text_add(text, "%s", words[value->tag]); }
+}
+
+/* Writes a constant tensor, " 1 2 [ CPUFloatType{2} ]", if it has at most ten elements and one dim; else <Tensor>. */
+static void opdi_graph_print_tensor(opdi_text *out, const opd_tensor *tensor) {
+    char text[512];
+    if (tensor->backend != OPD_CPU || tensor->numel > 10 || tensor->ndim > 1 || (tensor->flags & OPDI_LAZY) ||
+        opd_dtype_is_complex((opd_scalar_type)tensor->dtype)) {
+        opdi_text_add(out, "<Tensor>");
+        return;
+    }
+    if (tensor->numel == 1 && tensor->ndim == 0) { opdi_text_add(out, "{"); }
+    for (int64_t i = 0; i < tensor->numel; i++) {
+        const int64_t at = i * (tensor->ndim ? tensor->dims[1]
+                                : 0) * (int64_t)opd_dtype_size((opd_scalar_type)tensor->dtype);
+        const double d = opdi_element_f64(tensor, at);
+        opd_value element = opd_dtype_is_floating((opd_scalar_type)tensor->dtype) ? opd_value_float(d)
+            : opd_value_int(opdi_element_i64(tensor, at));
+        if (element.tag == OPD_TAG_FLOAT) { (void)snprintf(text, sizeof text, "%.6g", d); }
+        else {
+            (void)snprintf(text, sizeof text, tensor->dtype == OPD_UINT64 ? "%llu" : "%lld", (long long)element.u.i);
+        }
+        opdi_text_add(out, "%s%s", tensor->ndim ? i ? "  " : " " : "", text);
+    }
+    if (tensor->numel == 1 && tensor->ndim == 0) { opdi_text_add(out, "}"); }
+    else {
+        opdi_text_add(out, " [ %s%sType{%lld} ]", "CPU", opd_dtype_cname((opd_scalar_type)tensor->dtype),
+                      (long long)tensor->numel);
+    }
+}
+
+/* Returns what a node is called in the text, without its overload. */
+static const char *opdi_gnode_name(const opdi_gnode *node, char *buf, size_t cap) {
+    static const char *const prims[] = {
+        "", "prim::Constant", "prim::ListConstruct", "prim::TupleConstruct", "prim::ListUnpack", "prim::If",
+        "prim::Loop", "", "prim::CallFunction"};
+    if (node->kind == OPDI_G_OP) { return node->op->base_name; }
+    if (node->kind == OPDI_G_FUNCTION) { return node->function->name; }
+    if (node->kind != OPDI_G_BUILTIN) { return prims[node->kind]; }
+    (void)snprintf(buf, cap, "%.*s", (int)strcspn(node->builtin->schema, ".("), node->builtin->schema);
+    return buf;
+}
+/* Writes a text in quotes as PyTorch does. */
+static void opdi_graph_print_quoted(opdi_text *out, const char *text, int64_t length) {
+    opdi_writer writer = {out->buf, out->cap ? out->cap - 1 : 0, out->length, false};
+    opdi_write_quoted(&writer, text, (int)length);
+    if (out->length < out->cap) { out->buf[OPDI_MIN(writer.length, writer.cap)] = 0; }
+    out->length = writer.length;
+}
+/* Writes the value of a constant.  full: as opdi_gnode_print. */
+static void opdi_graph_print_constant(opdi_text *out, const opd_value *value, int64_t *full, int depth) {
+    const opdi_cell *const cell = opdi_cell_of(value);
+    char text[64];
+    if (value->tag == OPD_TAG_TENSOR && full) { opdi_text_add(out, "$%lld", (long long)(*full)++); }
+    else if (value->tag == OPD_TAG_TENSOR) { opdi_graph_print_tensor(out, value->u.t); }
+    else if (value->tag == OPD_TAG_BOOL && depth == 0) { opdi_text_add(out, "%d", value->u.i != 0); }
+    else if (value->tag == OPD_TAG_DEVICE) {
+        opdi_text_add(out, "\"%s\"", opd_device_print(value->u.device, text, sizeof text));
+    } else if (cell && cell->kind == OPD_CELL_STR) { opdi_graph_print_quoted(out, cell->u.text, cell->count); }
+    else if (cell && cell->kind == OPD_CELL_COMPLEX) {
+        const opd_value plain = opd_value_complex(cell->u.pair);
+        opdi_graph_print_constant(out, &plain, full, depth);
+    } else if (cell && cell->kind == OPD_CELL_OBJECT && cell->klass->kind == OPDI_CLASS_ENUM) {
+        opdi_text_add(out, "%s.%s", cell->klass->name, opdi_cell_of(&cell->u.values[0])->u.text);
+    } else if (cell && cell->kind == OPD_CELL_OBJECT) { opdi_text_add(out, "object(%p)", (const void *)cell); }
+    else if (cell && depth < OPDI_MAX_CELL_DEPTH) {
+        const bool dict = cell->kind == OPD_CELL_DICT, tuple = cell->kind == OPD_CELL_TUPLE;
+        opdi_text_add(out, dict ? "{" : tuple ? "(" : "[");
+        for (int64_t i = 0; i < cell->count; i++) {
+            const opd_value element = dict ? cell->u.values[2 * i] : opdi_cell_at(cell, i);
+            opdi_text_add(out, i ? ", " : "");
+            opdi_graph_print_constant(out, &element, full, depth + 1);
+            if (!dict) { continue; }
+            opdi_text_add(out, ": ");
+            opdi_graph_print_constant(out, &cell->u.values[2 * i + 1], full, depth + 1);
+        }
+        opdi_text_add(out, dict ? "}" : tuple ? cell->count == 1 ? ",)" : ")" : "]");
+    } else {
+        opdi_writer writer = {out->buf, out->cap ? out->cap - 1 : 0, out->length, false};
+        opdi_write_scalar(&writer, value);
+        if (out->length < out->cap) { out->buf[OPDI_MIN(writer.length, writer.cap)] = 0; }
+        out->length = writer.length;
+    }
+}
+static void opdi_gvalues_print(opdi_text *out, opdi_gvalue *const *values, int32_t count, bool types) {
+    for (int32_t i = 0; i < count; i++) {
+        opdi_text_add(out, i ? ", " : "");
+        opdi_gvalue_name(out, values[i]);
+        if (!types) { continue; }
+        opdi_text_add(out, " : ");
+        opdi_gvalue_type(out, values[i]);
+    }
+}
+/* Writes what stands in brackets behind a node's name. */
+static void opdi_gnode_print_attributes(opdi_text *out, const opdi_gnode *node, int64_t *full) {
+    if (node->kind == OPDI_G_CONSTANT && node->attribute) {
+        opdi_text_add(out, *node->attribute == '<' ? "[value=%s]" : "[name=\"%s\"]", node->attribute);
+    }
+    else if (node->kind == OPDI_G_CONSTANT && node->constant.tag != OPD_TAG_NONE) {
+        opdi_text_add(out, "[value=");
+        opdi_graph_print_constant(out, &node->constant, full, 0);
+        opdi_text_add(out, "]");
+    } else if (node->kind == OPDI_G_BUILTIN && node->constant.tag == OPD_TAG_OBJECT) {
+        const opdi_gtype *const types = (const opdi_gtype *)node->constant.u.object;
+        opdi_text_add(out, "[types=[");
+        for (int32_t i = 0; i < types->nparts; i++) {
+            opdi_text_add(out, i ? ", " : "");
+            opdi_gtype_print(out, types->parts[i], false);
+        }
+        opdi_text_add(out, "]]");
+    } else if (node->kind == OPDI_G_BUILTIN && node->attribute) {
+        opdi_text_add(out, "[name=\"%s\"]", node->attribute);
+    } else if (node->kind == OPDI_G_BUILTIN && node->word) { opdi_text_add(out, "[%s]", node->word); }
+}
+static void opdi_gblock_print(opdi_text *out, const opdi_gblock *block, int64_t *full, int indent);
+/* Writes a node in a line, and its blocks in more.  full: not NULL for a file: overloads are written, and tensors as
+   numbers of constants, which *full counts. */
+static void opdi_gnode_print(opdi_text *out, const opdi_gnode *node, int64_t *full, int indent) {
+    char called[100];
+    opdi_text_add(out, "%*s", indent, "");
+    opdi_gvalues_print(out, node->out, node->nout, true);
+    opdi_text_add(out, " = ");
+    if (full && node->kind == OPDI_G_BUILTIN) {
+        opdi_text_add(out, "%.*s", (int)strcspn(node->builtin->schema, "("), node->builtin->schema);
+    } else {
+        opdi_text_add(out, "%s", full && node->op ? node->op->name : opdi_gnode_name(node, called, sizeof called));
+    }
+    opdi_gnode_print_attributes(out, node, full);
+    opdi_text_add(out, "(");
+    opdi_gvalues_print(out, node->in, node->nin, false);
+    opdi_text_add(out, node->place ? ") # %s\n" : ")\n", node->place);
+    for (int32_t i = 0; i < node->nblocks; i++) {
+        const opdi_gblock *const block = &node->blocks[i];
+        opdi_text_add(out, "%*sblock%d(", indent + 2, "", (int)i);
+        opdi_gvalues_print(out, block->inputs, block->ninputs, true);
+        opdi_text_add(out, "):\n");
+        opdi_gblock_print(out, block, full, indent + 4);
+        opdi_text_add(out, "%*s-> (", indent + 4, "");
+        opdi_gvalues_print(out, block->outputs, block->noutputs, false);
+        opdi_text_add(out, ")\n");
+    }
+}
+static void opdi_gblock_print(opdi_text *out, const opdi_gblock *block, int64_t *full, int indent) {
+    for (const opdi_gnode *node = block->first; node; node = node->next) { opdi_gnode_print(out, node, full, indent); }
+}
+
+/* Writes, for a file, where an operator that is not built in comes from, in a line of its own. */
+static void opdi_gorigin_print(opdi_text *out, const opd_op *op) {
+    char text[600];
+    int count = 0;
+    opdi_lock(&opdi_registry.lock);
+    const opdi_registration *registration = op->definition;
+    if (registration && registration->lib != opdi_registry.aten) {
+        const opd_plugin *plugin = opdi_plugin_at((uintptr_t)registration->lib->file);
+        (void)opdi_place_text(registration->place, text, 300);
+        count = (int)strlen(text);
+        if (plugin) {
+            count += snprintf(text + count, sizeof text - (size_t)count, " of %.250s", opd_plugin_path(plugin));
+        }
+    }
+    opdi_unlock(&opdi_registry.lock);
+    for (size_t i = 0; i < (size_t)count; i++) { if ((unsigned char)text[i] < ' ') { text[i] = '?'; } }
+    if (count) { opdi_text_add(out, "# %s %s\n", op->name, text); }
+}
+
+/* Writes a graph to buf, cut at cap; returns the length of the whole.  full: as a file has it. */
+static size_t opdi_graph_text(const opd_graph *graph, char *buf, size_t cap, bool full) {
+    opdi_text text = opdi_text_of(buf, cap);
+    int64_t constants = 0;
+    opdi_text_add(&text, "graph(");
+    for (int i = 0; i < graph->ninputs; i++) {
+        opdi_text_add(&text, "%s", i ? ",\n      " : "");
+        opdi_gvalue_name(&text, graph->inputs[i]);
+        opdi_text_add(&text, " : ");
+        opdi_gvalue_type(&text, graph->inputs[i]);
+    }
+    opdi_text_add(&text, "):\n");
+    opdi_gblock_print(&text, &graph->body, full ? &constants : NULL, 2);
+    opdi_text_add(&text, "  return (");
+    if (graph->result) { opdi_gvalue_name(&text, graph->result); }
+    opdi_text_add(&text, ")\n");
+    for (const opdi_gnode *node = full ? graph->body.first : NULL; node; node = opdi_gnode_after(node)) {
+        const opdi_gnode *before = graph->body.first;
+        if (node->kind != OPDI_G_OP) { continue; }
+        while (before->op != node->op) { before = opdi_gnode_after(before); }
+        if (before == node) { opdi_gorigin_print(&text, node->op); }
+    }
+    return text.length;
+}
+
+size_t opd_graph_print(const opd_graph *graph, char *buf, size_t cap) {
+    if (buf && cap) { buf[0] = 0; }
+    return graph ? opdi_graph_text(graph, buf, cap, false) : 0;
+}
+
+int opd_graph_ninputs(const opd_graph *graph) { return graph ? graph->ninputs : 0; }
+int opd_graph_noutputs(const opd_graph *graph) { return graph ? graph->noutputs : 0; }
+int opd_graph_count(const opd_graph *graph, const char *name) {
+    int count = 0;
+    for (const opdi_gnode *node = graph ? graph->body.first : NULL; node; node = opdi_gnode_after(node)) {
+        count += !name || (node->kind == OPDI_G_OP && strcmp(node->op->base_name, name) == 0);
+    }
+    return count;
+}
+

@@ -1,0 +1,497 @@
+//== recording =========================================================================================================
+//
+//  How a call is recorded while a function is traced:
+//    opdi_trace_once             opdi_trace_inputs makes the inputs' values; the function runs with the Tracer key
+//      opdi_tracer_kernel          at Tracer, above the tape, for each call:
+//        opdi_trace_inside           a derivative may read what the call makes: its parts are recorded, not the call
+//        opdi_trace_begin            opdi_trace_arg for each argument: a known value, a constant, a list; from here on
+//                                    nothing is recorded, while the kernels run (opd_redispatch)
+//        opdi_trace_done             opdi_traced_gives (no numbers may leave), opdi_trace_result for each result,
+//                                    opdi_trace_waiting (saved-tensor hooks, see opdi_trace_later)
+//      opdi_forward_record_call    a call with tangents begins and ends its node here, when all levels had their turn
+//      opdi_trace_outputs          the outputs' values; then opd_graph_dce removes what nobody uses
+
+typedef struct opdi_traced { opd_tensor *tensor; opdi_gvalue *value; } opdi_traced;
+/* A node of the tape whose saved values wait for saved-tensor hooks until the call that is being recorded is done. */
+typedef struct opdi_waiting { opd_node *node; struct opdi_packer *packer; } opdi_waiting;
+/* The recording of this thread: which tensor is which value.  The tensors are held, so their addresses stay theirs. */
+typedef struct opdi_tracer {
+    opd_graph *graph;
+    opdi_traced *map;                             /* open addressing, size a power of two */
+    int64_t size, used;
+    uint64_t since;                               /* the number of the first node that the tape may get meanwhile */
+    bool allow_constants, locations, parts;
+    opdi_waiting *waiting;
+    int64_t nwaiting, waiting_cap;
+} opdi_tracer;
+
+static int64_t opdi_traced_at(const opdi_tracer *tracer, const opd_tensor *tensor) {
+    int64_t i = (int64_t)(((uint64_t)(uintptr_t)tensor * 0x9e3779b97f4a7c15u) >> 20) & (tracer->size - 1);
+    while (tracer->map[i].tensor && tracer->map[i].tensor != tensor) { i = (i + 1) & (tracer->size - 1); }
+    return i;
+}
+static opdi_gvalue *opdi_traced_value(const opdi_tracer *tracer, const opd_tensor *tensor) {
+    return tracer->size ? tracer->map[opdi_traced_at(tracer, tensor)].value : NULL;
+}
+/* Notes that tensor is value in the recording, and holds it from then on; returns 0, or -1 without memory. */
+static int opdi_traced_put(opdi_tracer *tracer, opd_tensor *tensor, opdi_gvalue *value) {
+    if (2 * (tracer->used + 1) > tracer->size) {
+        const opdi_tracer old = *tracer;
+        tracer->size = OPDI_MAX(64, 2 * old.size);
+        tracer->map = (opdi_traced *)opdi_alloc((size_t)tracer->size * sizeof *tracer->map);
+        if (!tracer->map) {
+            *tracer = old;
+            return -1;
+        }
+        memset(tracer->map, 0, (size_t)tracer->size * sizeof *tracer->map);
+        for (int64_t i = 0; i < old.size; i++) {
+            if (old.map[i].tensor) { tracer->map[opdi_traced_at(tracer, old.map[i].tensor)] = old.map[i]; }
+        }
+        opdi_free(old.map, (size_t)old.size * sizeof *old.map);
+    }
+    int64_t i = opdi_traced_at(tracer, tensor);
+    if (!tracer->map[i].tensor) {
+        tracer->used++;
+        opdi_retain(tensor);
+        tracer->map[i].tensor = tensor;
+        tensor->flags |= OPDI_TRACED;
+    }
+    tracer->map[i].value = value;
+    return 0;
+}
+/* Makes v, another tensor with tensor's memory, the same value of the graph, if tensor is one; 0, or
+   -1 without memory. */
+static int opdi_traced_copy(opd_tensor *v, const opd_tensor *tensor) {
+    opdi_tracer *tracer = opdi_self()->innermost.tracer;
+    opdi_gvalue *value = tracer ? opdi_traced_value(tracer, tensor) : NULL;
+    return value ? opdi_traced_put(tracer, v, value) : 0;
+}
+/* Puts off the packing of what node has saved until the call that is being recorded is done: then its tensors are
+   known, and what the hooks make of them is recorded, too.  0, or -1 without memory. */
+static int opdi_trace_later(opdi_tracer *tracer, opd_node *node, struct opdi_packer *packer) {
+    void *waiting = tracer->waiting;
+    if (opdi_grow(&waiting, tracer->nwaiting, &tracer->waiting_cap, sizeof *tracer->waiting)) { return -1; }
+    tracer->waiting = (opdi_waiting *)waiting;
+    tracer->waiting[tracer->nwaiting].node = opd_node_keep(node);
+    tracer->waiting[tracer->nwaiting++].packer = opdi_packer_keep(packer);
+    return 0;
+}
+/* Packs the saved values of nodes that wait, except for the first `left`; after an error (rc) they are only dropped.
+   Returns rc, or -1 if packing failed. */
+static int opdi_trace_waiting(opdi_tracer *tracer, int64_t left, int rc) {
+    for (int64_t i = left; i < tracer->nwaiting; i++) {
+        const opdi_waiting waiting = tracer->waiting[i];
+        if (rc == 0) { rc = opdi_node_pack_by(waiting.packer, waiting.node); }
+        opdi_packer_release(waiting.packer);
+        opd_node_release(waiting.node);
+    }
+    tracer->nwaiting = left;
+    return rc;
+}
+/* Frees what a recording has: waiting nodes, and the table, whose tensors are released. */
+static void opdi_tracer_end(opdi_tracer *tracer) {
+    (void)opdi_trace_waiting(tracer, 0, -1);
+    opdi_free(tracer->waiting, (size_t)tracer->waiting_cap * sizeof *tracer->waiting);
+    for (int64_t i = 0; i < tracer->size; i++) {
+        if (!tracer->map[i].tensor) { continue; }
+        tracer->map[i].tensor->flags &= (uint8_t)~OPDI_TRACED;
+        opdi_drop(tracer->map[i].tensor);
+    }
+    opdi_free(tracer->map, (size_t)tracer->size * sizeof *tracer->map);
+    tracer->map = NULL;
+    tracer->size = 0;
+}
+
+/* True if a value depends on the graph's inputs: it is no constant, and no list of constants. */
+static bool opdi_gvalue_follows(const opdi_gvalue *value) {
+    bool follows = false;
+    if (!value->node || value->node->kind != OPDI_G_LIST) {
+        return !value->node || value->node->kind != OPDI_G_CONSTANT;
+    }
+    for (int32_t k = 0; k < value->node->nin && !follows; k++) { follows = opdi_gvalue_follows(value->node->in[k]); }
+    return follows;
+}
+/* Refuses that the C value of traced tensor value leaves the recording, or warns where that is allowed; 0, or -1 with
+   an error.  `what` is read. */
+static int opdi_traced_leaves(const opdi_tracer *tracer, const opdi_gvalue *value, const char *what) {
+    const char *const op = value->node && value->node->op ? value->node->op->base_name : "";
+    if (tracer->allow_constants) {
+        opd_warn("%s of a traced tensor, %s%s, is read: what is made of it will be a constant of the graph", what,
+                 *op ? "a result of " : "an input of the graph", op);
+        return 0;
+    }
+    return opd_fail(OPD_ERROR_ARGUMENT, "%s of a traced tensor, %s%s, was asked for outside of a kernel: what is "
+                    "made of it would be a constant of the graph. Register an operator whose kernel reads it "
+                    "(opd_define) and call that", what, *op ? "a result of " : "an input of the graph", op);
+}
+/* Checks whether the data of tensor may be read: not those of a traced tensor outside of kernels.  0, or -1
+   with an error. */
+static int opdi_traced_read(const opd_tensor *tensor) {
+    const opdi_thread *thread = opdi_self();
+    const opdi_gvalue *value = thread->innermost.tracer && (thread->state.allow & OPD_BIT_OF(OPD_F_TRACER))
+        ? opdi_traced_value(thread->innermost.tracer, tensor) : NULL;
+    return value && opdi_gvalue_follows(value) ? opdi_traced_leaves(thread->innermost.tracer, value, "the data") : 0;
+}
+/* Checks the results of a recorded call: plain numbers made of traced tensors leave the recording.  Operators of
+   PyTorch's own that only look at sizes may give them.  0, or -1 with an error. */
+static int opdi_traced_gives(const opdi_tracer *tracer, const opd_call *call, const opdi_gnode *node) {
+    const opd_op *op = call->op;
+    for (int i = 0; i < op->nrets; i++) {
+        const int32_t tag = call->rets[i].tag;
+        if (tag == OPD_TAG_TENSOR || tag == OPD_TAG_TENSORS || tag == OPD_TAG_NONE ||
+            (op->definition && op->definition->lib == opdi_registry.aten &&
+             !(opd_op_tags(op) & OPD_OPTAG_DATA_DEPENDENT_OUTPUT))) { continue; }
+        for (int k = 0; k < node->nin; k++) {
+            const int32_t in = node->in[k]->tag;
+            if ((in != OPD_TAG_TENSOR && in != OPD_TAG_TENSORS) || !opdi_gvalue_follows(node->in[k])) { continue; }
+            if (opdi_traced_leaves(tracer, node->in[k], op->name)) { return -1; }
+            break;
+        }
+    }
+    return 0;
+}
+
+/* Returns the value of a tensor argument: the one that is recorded, or a new constant; NULL with an error. */
+static opdi_gvalue *opdi_trace_tensor(opdi_tracer *tracer, opd_tensor *tensor) {
+    opdi_gvalue *value = tensor ? opdi_traced_value(tracer, tensor) : NULL;
+    opd_value copy = tensor ? opd_value_tensor(tensor) : opd_value_none();
+    if (value) { return value; }
+    if (tensor && opdi_requires_grad(tensor)) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "Cannot insert a Tensor that requires grad as a constant. Consider making "
+                       "it a parameter or input, or detaching the gradient");
+        return NULL;
+    }
+    value = opdi_graph_constant(tracer->graph, &copy);
+    if (value && tensor && !(tensor->flags & OPDI_WRAPPED) && opdi_traced_put(tracer, tensor, value)) { return NULL; }
+    return value;
+}
+
+/* Makes tensor, by which a derivative is about to be taken, a constant of the graph if it is from outside, before it
+   seems to require grad; 0, or -1 with an error. */
+static int opdi_trace_outside(opd_tensor *tensor) {
+    while (tensor->flags & OPDI_BATCHED) { tensor = opdi_batched_of(tensor)->value; }
+    return opdi_requires_grad(tensor) || opdi_trace_tensor(opdi_self()->innermost.tracer, tensor) ? 0 : -1;
+}
+
+/* True if the formula of node reads only the sizes of kept value i. */
+static bool opdi_kept_for_sizes(const opd_node *node, int i) {
+    const opdi_card *card = node->formula->card;
+    for (uint64_t mask = card ? card->save_sizes : 0; mask; mask &= mask - 1) {
+        if (card->kept_at[opdi_low_bit(mask)] == i) { return true; }
+    }
+    return false;
+}
+/* Refuses saved values that a formula is about to read, if they were made inside of an operator that is one node of the
+   graph: they would become constants.  Concerns nodes of the tape that are recorded while the graph is. */
+static int opdi_trace_saved(const opd_backward_call *bw) {
+    const opdi_thread *thread = opdi_self();
+    const opd_node *node = bw->node;
+    const opd_value *value = bw->fetched ? bw->fetched : opdi_kept(node);
+    if (opdi_node_sequence(node) < thread->innermost.tracer->since ||
+        node->sequence >> OPDI_SEQUENCE_BITS != opdi_thread_number(thread)) {
+        return 0;
+    }
+    for (int i = 0; i < node->nkept + node->nresults; i++) {
+        opd_tensor *const *list = value[i].tag == OPD_TAG_TENSORS ? value[i].u.tensors : &value[i].u.t;
+        int32_t count = value[i].tag == OPD_TAG_TENSORS && list ? value[i].n : value[i].tag == OPD_TAG_TENSOR;
+        if (opdi_kept_for_sizes(node, i)) { continue; }
+        for (int32_t k = 0; k < count; k++) {
+            const opd_tensor *tensor = list[k];
+            if (!tensor || opdi_parcel_at(tensor) || (tensor->flags & (OPDI_TRACED | OPDI_BATCHED | OPDI_WRAPPED))) {
+                continue;
+            }
+            return opd_fail(OPD_ERROR_AUTOGRAD, "%s reads what was made inside of an operator that is one node of the "
+                            "graph that is being recorded: it would be a constant.  %s", node->formula->name,
+                            thread->innermost.tracer->parts || node->formula->context
+                            ? "Save what the operator takes and gives, or compose it of others (.composite)"
+                            : "Record with opd_trace_options.parts, or take the derivative by a transform (opd_grad, "
+                              "opd_vjp): then the operator's parts are recorded");
+        }
+    }
+    return 0;
+}
+
+/* Returns the value of one argument: of a tensor, a constant, or a list of values; NULL with an error. */
+static opdi_gvalue *opdi_trace_arg(opdi_tracer *tracer, const opd_value *value) {
+    opdi_gvalue **list;
+    const char *word = value->tag == OPD_TAG_INTS ? "int" : value->tag == OPD_TAG_FLOATS ? "float"
+        : value->tag == OPD_TAG_BOOLS ? "bool" : "Tensor";
+    if (value->tag == OPD_TAG_TENSOR) { return opdi_trace_tensor(tracer, value->u.t); }
+    if (value->tag == OPD_TAG_OBJECT) {
+        const opd_value none = opd_value_none();
+        return opdi_graph_constant(tracer->graph, &none);
+    }
+    if (!opdi_is_list(value)) { return opdi_graph_constant(tracer->graph, value); }
+    if (value->tag == OPD_TAG_LIST) { word = "Scalar"; }
+    if (!(list = (opdi_gvalue **)opdi_scope_alloc(((size_t)value->n + 1) * sizeof *list))) { return NULL; }
+    for (int32_t k = 0; k < value->n; k++) {
+        const opd_value element = value->tag == OPD_TAG_TENSORS ? opd_value_tensor(value->u.tensors[k])
+            : opdi_list_element(value, k);
+        if (value->tag == OPD_TAG_TENSORS && !value->u.tensors[k]) { word = "Tensor?"; }
+        list[k] = opdi_trace_arg(tracer, &element);
+        if (!list[k]) { return NULL; }
+    }
+    opdi_gvalue *out = opdi_graph_list(tracer->graph, OPDI_G_LIST, value->tag, word, list, value->n);
+    return out;
+}
+
+/* Makes the value of result i of a node and notes which tensors it stands for; a list is unpacked.  0, or -1. */
+static int opdi_trace_result(opdi_tracer *tracer, opdi_gnode *node, int i, const opd_value *value) {
+    opdi_gvalue *out = opdi_gvalue_new(tracer->graph, node, value->tag);
+    opdi_gnode *unpack;
+    if (!out) { return -1; }
+    node->out[i] = out;
+    if (value->tag == OPD_TAG_TENSOR) {
+        return opdi_gvalue_describe(tracer->graph, out, value->u.t) ? -1 : opdi_traced_put(tracer, value->u.t, out);
+    }
+    if (value->tag != OPD_TAG_TENSORS) { return 0; }
+    if (!(unpack = opdi_gnode_new(tracer->graph, OPDI_G_UNPACK, 1, value->n))) { return -1; }
+    unpack->in[0] = out;
+    for (int32_t k = 0; k < value->n; k++) {
+        const opd_value element = value->u.tensors[k] ? opd_value_tensor(value->u.tensors[k]) : opd_value_none();
+        if (opdi_trace_result(tracer, unpack, k, &element)) { return -1; }
+    }
+    opdi_gnode_append(tracer->graph, unpack);
+    return 0;
+}
+
+/* Notes in a node where it is recorded; 0, or -1 without memory. */
+static int opdi_trace_frames(opd_graph *graph, opdi_gnode *node) {
+    void *frames[OPDI_FRAMES];
+    node->nframes = opdi_frames(frames, OPDI_FRAMES);
+    if (!(node->frames = (void **)opdi_graph_alloc(graph, (size_t)node->nframes * sizeof *frames))) { return -1; }
+    memcpy(node->frames, frames, (size_t)node->nframes * sizeof *frames);
+    return 0;
+}
+static int opdi_trace_by_address(const void *first, const void *second) {
+    const uintptr_t x = (uintptr_t)*(void *const *)first, y = (uintptr_t)*(void *const *)second;
+    return x < y ? -1 : x > y;
+}
+/* Gives all nodes the text of their places; 0, or -1 with an error.  All addresses are looked up at once, since most
+   are those of many nodes. */
+static int opdi_trace_places(opd_graph *graph) {
+    opdi_gnode *node;
+    char (*places)[OPDI_PLACE];
+    void **all;
+    int64_t count = 0, unique = 0;
+    for (node = graph->body.first; node; node = opdi_gnode_after(node)) { count += node->nframes; }
+    if (!(all = (void **)opdi_scope_alloc(((size_t)count + 1) * sizeof *all))) { return -1; }
+    for (count = 0, node = graph->body.first; node; node = node->next) {
+        for (int64_t i = 0; i < node->nframes; i++) { all[count++] = node->frames[i]; }
+    }
+    qsort(all, (size_t)count, sizeof *all, opdi_trace_by_address);
+    for (int64_t i = 0; i < count; i++) { if (!unique || all[i] != all[unique - 1]) { all[unique++] = all[i]; } }
+    places = (char (*)[OPDI_PLACE])opdi_scope_alloc(((size_t)unique + 1) * sizeof *places);
+    if (!places) { return -1; }
+    opdi_places(all, (int)unique, places);
+    for (node = graph->body.first; node; node = opdi_gnode_after(node)) {
+        const char *place = "";
+        for (int64_t i = 0; i < node->nframes && !*place; i++) {
+            void **at = (void **)bsearch(&node->frames[i], all, (size_t)unique, sizeof *all, opdi_trace_by_address);
+            place = places[at - all];
+        }
+        node->frames = NULL;
+        node->nframes = 0;
+        if (*place && *place != '?' && !(node->place = opdi_arena_copy(&graph->arena, place, strlen(place)))) {
+            return -1;
+        }
+    }
+    return opd_ok() ? 0 : -1;
+}
+
+/* Makes the node of a call that is about to run; nothing that it calls is recorded.  NULL with an error. *waiting: how
+   many tape nodes wait for their hooks by then (see opdi_trace_later), for opdi_trace_done. */
+static opdi_gnode *opdi_trace_begin(opd_call *call, int64_t *waiting) {
+    opdi_tracer *tracer = call->th->innermost.tracer;
+    const opd_op *op = call->op;
+    opdi_gvalue *in[OPD_MAX_ARGS];
+    opdi_gnode *node;
+    call->th->state.allow &= ~OPD_BIT_OF(OPD_F_TRACER);
+    for (int i = 0; i < op->nargs; i++) {
+        if (!(in[i] = opdi_trace_arg(tracer, &call->args[i]))) { return NULL; }
+    }
+    if (!(node = opdi_gnode_new(tracer->graph, OPDI_G_OP, op->nargs, op->nrets))) { return NULL; }
+    memcpy(node->in, in, (size_t)op->nargs * sizeof *in);
+    node->op = call->op;
+    *waiting = tracer->nwaiting;
+    return tracer->locations && opdi_trace_frames(tracer->graph, node) ? NULL : node;
+}
+/* Ends what opdi_trace_begin began: adds the node and its results to the graph. rc: what the call returned.
+   0 or -1. */
+static int opdi_trace_done(opd_call *call, opdi_gnode *node, int64_t waiting, int rc) {
+    opdi_tracer *tracer = call->th->innermost.tracer;
+    if (rc == 0) { rc = opdi_traced_gives(tracer, call, node); }
+    if (rc == 0) { opdi_gnode_append(tracer->graph, node); }
+    for (int i = 0; rc == 0 && i < call->op->nrets; i++) { rc = opdi_trace_result(tracer, node, i, &call->rets[i]); }
+    return opdi_trace_waiting(tracer, waiting, rc);
+}
+
+/* True if a derivative that is taken inside of the recording may read what the call makes on the way: then its parts
+   are recorded, and not the call. */
+static bool opdi_trace_inside(opd_call *call, opd_keyset below) {
+    const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
+    const int backend = opdi_top_bit((below.backends & OPDI_BACKEND_MASK) | 1);
+    opdi_slot slot = {NULL, NULL};
+    const bool parts = opd_transform_depth() || call->th->innermost.tracer->parts;
+    if (!(parts && opdi_call_flags(call)) && !opdi_call_forward(call)) { return false; }
+    if (opdi_composite_slot(call->op, &slot)) { return true; }
+    if (!opdi_call_forward(call) || (!table && !(table = opdi_table_make(call->op)))) { return false; }
+    int key = opdi_key_base[opdi_top_bit((below.functionality & table->masks[16 + backend]) << 1 | 1)];
+    opd_kernel fn = table->slots[key >= OPD_KEY_BACKEND_BASE ? key + backend : key].fn;
+    return fn == opdi_autograd_kernel || fn == opdi_autograd_inplace_kernel || fn == opdi_autograd_fallback ||
+        fn == opdi_autograd_out_kernel || fn == opdi_autograd_registered || fn == opd_autograd_not_implemented;
+}
+/* True if the kernels of a call that is one node of the graph gave a result a tangent.  Views have that of what
+   they look at. */
+static bool opdi_traced_tangents(const opd_call *call) {
+    for (int i = 0; i < call->op->nrets; i++) {
+        const opd_value *value = &call->rets[i];
+        bool view = false;
+        for (int k = 0; k < call->op->nargs && !call->op->written_args; k++) {
+            const opd_value *arg = &call->args[k];
+            view = view ||
+                (arg->tag == OPD_TAG_TENSOR && value->tag == OPD_TAG_TENSOR &&
+                 arg->u.t->storage == value->u.t->storage);
+        }
+        if (!view && opdi_level_of(value, 1)) { return true; }
+    }
+    return false;
+}
+/* The kernel at Tracer: records a call as a node.  A call with tangents is left to forward mode
+   (opdi_forward_record_call), so that what computes the tangents is recorded too. */
+OPDI_SHARED int opdi_tracer_kernel(opd_call *call) {
+    const opd_keyset below = opd_keyset_and(call->keys, opd_keyset_below(OPD_F_TRACER));
+    const bool tangents = call->th->innermost.tracer && opdi_call_forward(call);
+    opdi_gnode *node;
+    int64_t waiting;
+    if (call->th->innermost.tracer && opdi_trace_inside(call, below)) { return opd_redispatch(call, below); }
+    if (!call->th->innermost.tracer) {
+        call->th->state.allow &= ~OPD_BIT_OF(OPD_F_TRACER);
+        return opd_redispatch(call, below);
+    }
+    if (!(node = opdi_trace_begin(call, &waiting))) { return -1; }
+    int rc = opd_redispatch(call, below);
+    if (rc == 0 && tangents && opdi_traced_tangents(call)) {
+        rc = opd_fail(OPD_ERROR_AUTOGRAD, "its kernel at Autograd computes tangents, which a graph that is being "
+                      "recorded cannot see; give the operator a formula (.backward or .jvp)");
+    }
+    return opdi_trace_done(call, node, waiting, rc);
+}
+
+/* Gives a graph room for count inputs; 0, or -1 without memory. */
+static int opdi_graph_room(opd_graph *graph, int32_t count) {
+    const int32_t room = OPDI_MAX(count, 2 * graph->room);
+    opdi_gvalue **more;
+    if (count && count <= graph->room) { return 0; }
+    if (!(more = (opdi_gvalue **)opdi_graph_alloc(graph, (size_t)room * sizeof *more))) { return -1; }
+    if (graph->ninputs) { memcpy(more, graph->inputs, (size_t)graph->ninputs * sizeof *more); }
+    graph->inputs = more;
+    graph->room = room;
+    return 0;
+}
+/* Makes the inputs of a graph; in: the tensors that the function gets for them.  0, or -1 with an error. */
+static int opdi_trace_inputs(opdi_tracer *tracer, opd_tensor *const *inputs, int count,
+                             const opd_trace_options *options, opd_tensor **in) {
+    opd_graph *graph = tracer->graph;
+    if (opdi_graph_room(graph, count)) { return -1; }
+    graph->ninputs = count;
+    for (int i = 0; i < count; i++) {
+        if (!inputs[i]) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "Only tensors or (possibly nested) dict or tuples of tensors can be "
+                            "inputs to traced functions. Got None as input %d", i);
+        }
+        if (!(graph->inputs[i] = opdi_gvalue_new(graph, NULL, OPD_TAG_TENSOR))) { return -1; }
+        /* one given twice is two values; and what was traced is not what the caller has */
+        if (!(in[i] = opd_alias(inputs[i])) || opdi_gvalue_describe(graph, graph->inputs[i], in[i]) ||
+            opdi_traced_put(tracer, in[i], graph->inputs[i])) { return -1; }
+    }
+    for (int i = 0; options && options->names && i < count && i < options->nnames; i++) {
+        if (options->names[i] && opd_graph_describe(graph, graph->inputs[i], options->names[i], NULL)) { return -1; }
+    }
+    return 0;
+}
+
+/* Makes the function's outputs those of the graph, as one value, a tuple or a list; 0, or -1 with an error. */
+static int opdi_trace_outputs(opdi_tracer *tracer, opd_tensor *const *out, int count, bool list) {
+    opd_graph *graph = tracer->graph;
+    if (count == 0) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "The traced function didn't return any values! Side-effects are not "
+                        "captured in traces, so it would be a no-op.");
+    }
+    if (!(graph->outputs = (opdi_gvalue **)opdi_graph_alloc(graph, (size_t)count * sizeof *graph->outputs))) {
+        return -1;
+    }
+    graph->noutputs = count;
+    for (int i = 0; i < count; i++) {
+        char text[200];
+        graph->outputs[i] = opdi_traced_value(tracer, out[i]);
+        if (graph->outputs[i]) { continue; }
+        return opd_fail(OPD_ERROR_ARGUMENT, "output %d (%s tensor of sizes %s) of traced region did not have "
+                        "observable data dependence with trace inputs; this probably indicates your program cannot be "
+                        "understood by the tracer.", i, opd_dtype_name((opd_scalar_type)out[i]->dtype),
+                        opdi_sizes_text(out[i]->dims, out[i]->ndim, text, sizeof text));
+    }
+    graph->result = count == 1 && !list ? graph->outputs[0]
+        : opdi_graph_list(graph, list ? OPDI_G_LIST : OPDI_G_TUPLE, list ? OPD_TAG_TENSORS : OPD_TAG_LIST, "Tensor",
+                          graph->outputs, count);
+    return graph->result ? 0 : -1;
+}
+
+static int opdi_trace_check(const opd_graph *graph, opd_transform_fn fn, void *user, opd_tensor *const *inputs,
+                            int count, const opd_trace_options *options);
+
+/* Runs the function while it is recorded; returns the graph, which the caller frees, or NULL with an error. */
+static opd_graph *opdi_trace_once(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
+                                  const opd_trace_options *options) {
+    opdi_thread *thread = opdi_self();
+    opd_tensor *out[OPD_TRANSFORM_OUTPUTS];
+    opdi_tracer tr;
+    memset(&tr, 0, sizeof tr);
+    tr.allow_constants = options && options->allow_constants;
+    tr.locations = options && options->locations;
+    tr.parts = options && options->parts;
+    if (!(tr.graph = opdi_graph_new())) { return NULL; }
+    opd_scope scope = opd_scope_open();
+    opd_tensor **in = opdi_scope_tensors(ninputs);
+    int rc = in ? opdi_trace_inputs(&tr, inputs, ninputs, options, in) : -1;
+    if (rc == 0) {
+        const int depth = thread->innermost.layer ? thread->innermost.layer->level + 1 : 1;
+        tr.since = thread->sequence;
+        thread->innermost.tracer = &tr;
+        opd_key_guard guard = opd_keys_include(opd_keyset_make(OPD_BIT_OF(OPD_F_TRACER), 0));
+        int count = opdi_outputs_check(fn(user, in, ninputs, out), out, "opd_graph_trace", "the function");
+        opdi_layers_end(depth);
+        opd_keys_restore(guard);
+        thread->innermost.tracer = NULL;
+        rc = count < 0 ? -1 : opdi_trace_outputs(&tr, out, count, options && options->list_output);
+        if (rc == 0 && tr.locations) { rc = opdi_trace_places(tr.graph); }
+    }
+    opdi_tracer_end(&tr);
+    opd_scope_close(&scope);
+    if (rc == 0 && opd_graph_dce(tr.graph) >= 0) { return tr.graph; }
+    opd_graph_free(tr.graph);
+    return NULL;
+}
+
+/* Records fn's operators on inputs as a graph, and with options->check once more to compare; returns the caller's
+   graph, or NULL with an error. */
+opd_graph *opd_graph_trace(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
+                     const opd_trace_options *options) {
+    if (!opd_ok()) { return NULL; }
+    if (!fn || ninputs < 0 || (ninputs && !inputs)) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_trace: the %s", fn ? "inputs are NULL" : "function is NULL");
+        return NULL;
+    }
+    if (opdi_any_dead(inputs, ninputs, "opd_graph_trace")) { return NULL; }
+    if (opdi_self()->innermost.tracer) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "Tracing can't be nested");
+        return NULL;
+    }
+    opd_graph *graph = opdi_trace_once(fn, user, inputs, ninputs, options);
+    if (graph && options && options->check && opdi_trace_check(graph, fn, user, inputs, ninputs, options)) {
+        opd_graph_free(graph);
+        return NULL;
+    }
+    return graph;
+}
+

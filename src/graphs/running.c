@@ -1,0 +1,438 @@
+//== running ===========================================================================================================
+//
+//  A graph with its blocks becomes a row of steps: blocks are jumped into and out of, all values have slots of one
+//  frame.  A value is let go after its last use; one from outside of a loop when the loop is done; one that only one
+//  of two blocks uses when the other begins.
+
+/* True for nodes without a step in runs: constants, lists of them, and the tuple of the outputs. */
+static bool opdi_gnode_rests(const opd_graph *graph, const opdi_gnode *node) {
+    if (node->kind != OPDI_G_TUPLE) { return node->fixed; }
+    return graph->result == node->out[0] && !(graph->noutputs == 1 && graph->outputs[0] == graph->result);
+}
+/* True for values that a run makes and holds a reference of. */
+static bool opdi_gvalue_made(const opd_graph *graph, const opdi_gvalue *value) {
+    const opdi_gnode *const node = value->node;
+    return node ? node->kind != OPDI_G_CONSTANT && !(node->kind == OPDI_G_LIST && node->light) &&
+        !opdi_gnode_rests(graph, node) : value->block != NULL;
+}
+
+/* A plan that is being made. */
+typedef struct opdi_gplanner {
+    opd_graph *graph;
+    int32_t *slots;                               /* of values that are let go, in the order in which they are found */
+    opdi_gstep *steps;
+    opdi_gvalue **trail;                          /* values that became live in the blocks of an If */
+    int64_t nslots, slots_cap, nsteps, steps_cap, ntrail, trail_cap;
+    int32_t frame;                                /* how many slots the frame has */
+    size_t scratch;
+    bool cells, failed;
+} opdi_gplanner;
+
+static int32_t opdi_gplan_slot(opdi_gplanner *planner, int32_t slot) {
+    void *slots = planner->slots;
+    if (planner->failed || opdi_grow(&slots, planner->nslots, &planner->slots_cap, sizeof *planner->slots)) {
+        planner->failed = true;
+        return 0;
+    }
+    planner->slots = (int32_t *)slots;
+    planner->slots[planner->nslots] = slot;
+    return (int32_t)planner->nslots++;
+}
+/* Notes that a value is used here, and for a list of the run's own what is in it; those that are used for the last time
+   are let go. */
+static void opdi_gplan_use(opdi_gplanner *planner, opdi_gvalue *value, bool drop) {
+    const opdi_gnode *const list =
+        value->node && value->node->kind == OPDI_G_LIST && value->node->light ? value->node : NULL;
+    void *trail = planner->trail;
+    if (!value->live) {
+        value->live = true;
+        if (drop && opdi_gvalue_made(planner->graph, value)) { (void)opdi_gplan_slot(planner, value->slot); }
+        if (planner->failed || opdi_grow(&trail, planner->ntrail, &planner->trail_cap, sizeof *planner->trail)) {
+            planner->failed = true;
+            return;
+        }
+        planner->trail = (opdi_gvalue **)trail;
+        planner->trail[planner->ntrail++] = value;
+    }
+    for (int32_t k = 0; list && k < list->nin; k++) { opdi_gplan_use(planner, list->in[k], drop); }
+}
+static int opdi_gvalue_depth(const opd_graph *graph, const opdi_gvalue *value) {
+    const opdi_gblock *block = opdi_gvalue_block(graph, value);
+    int depth = 0;
+    for (; block->owner; block = block->owner->block) { depth++; }
+    return depth;
+}
+/* Marks all that a block uses from outside as live, to be let go behind the loop. */
+static void opdi_gplan_outside(opdi_gplanner *planner, const opdi_gblock *block, int depth) {
+    for (const opdi_gnode *node = block->first; node; node = node->next) {
+        for (int32_t i = 0; i < node->nin; i++) {
+            if (!node->in[i]->live && opdi_gvalue_depth(planner->graph, node->in[i]) <= depth) {
+                opdi_gplan_use(planner, node->in[i], true);
+            }
+        }
+        for (int32_t i = 0; i < node->nblocks; i++) { opdi_gplan_outside(planner, &node->blocks[i], depth); }
+    }
+    for (int32_t i = 0; i < block->noutputs; i++) {
+        if (!block->outputs[i]->live && opdi_gvalue_depth(planner->graph, block->outputs[i]) <= depth) {
+            opdi_gplan_use(planner, block->outputs[i], true);
+        }
+    }
+}
+static void opdi_gplan_block(opdi_gplanner *planner, opdi_gblock *block);
+/* Works out what the blocks of an If let go: what only one of them uses, the other lets go when it begins. */
+static void opdi_gplan_if(opdi_gplanner *planner, opdi_gnode *node, int depth) {
+    opdi_gblock *const first = &node->blocks[0], *const second = &node->blocks[1];
+    const int64_t start = planner->ntrail;
+    opdi_gplan_block(planner, first);
+    const int64_t middle = planner->ntrail;
+    for (int64_t i = start; i < middle; i++) { planner->trail[i]->live = false; }
+    opdi_gplan_block(planner, second);
+    if (planner->failed) { return; }
+    second->entry = (int32_t)planner->nslots;
+    for (int64_t i = start; i < middle; i++) {
+        opdi_gvalue *const value = planner->trail[i];
+        value->first = true;
+        if (value->live || opdi_gvalue_depth(planner->graph, value) > depth) { continue; }
+        if (opdi_gvalue_made(planner->graph, value)) { (void)opdi_gplan_slot(planner, value->slot); }
+    }
+    second->nentry = (int32_t)planner->nslots - second->entry;
+    first->entry = (int32_t)planner->nslots;
+    for (int64_t i = middle; i < planner->ntrail && !planner->failed; i++) {
+        opdi_gvalue *const value = planner->trail[i];
+        if (value->first || opdi_gvalue_depth(planner->graph, value) > depth) { continue; }
+        if (opdi_gvalue_made(planner->graph, value)) { (void)opdi_gplan_slot(planner, value->slot); }
+    }
+    first->nentry = (int32_t)planner->nslots - first->entry;
+    for (int64_t i = start; i < planner->ntrail; i++) {
+        planner->trail[i]->live = true;
+        planner->trail[i]->first = false;
+    }
+}
+/* Goes through a block from its end, and finds where each value is used for the last time. */
+static void opdi_gplan_block(opdi_gplanner *planner, opdi_gblock *block) {
+    int depth = 0;
+    for (const opdi_gblock *at = block; at->owner; at = at->owner->block) { depth++; }
+    block->end = (int32_t)planner->nslots;
+    for (int32_t i = 0; i < block->noutputs; i++) { opdi_gplan_use(planner, block->outputs[i], true); }
+    block->nend = (int32_t)planner->nslots - block->end;
+    for (opdi_gnode *node = block->last; node && !planner->failed; node = node->prev) {
+        if (node->kind == OPDI_G_IF) { opdi_gplan_if(planner, node, depth); }
+        node->drops = (int32_t)planner->nslots;
+        for (int32_t i = 0; i < node->nout; i++) {
+            if (!node->out[i]->live && opdi_gvalue_made(planner->graph, node->out[i])) {
+                (void)opdi_gplan_slot(planner, node->out[i]->slot);
+            }
+        }
+        if (node->kind == OPDI_G_LOOP) {
+            opdi_gblock *const body = &node->blocks[0];
+            opdi_gplan_outside(planner, body, depth);
+            node->ndrops = (int32_t)planner->nslots - node->drops;
+            opdi_gplan_block(planner, body);
+            node->starts = (int32_t)planner->nslots;
+            for (int32_t i = 0; i < node->nin; i++) { opdi_gplan_use(planner, node->in[i], true); }
+            node->nstarts = (int32_t)planner->nslots - node->starts;
+            body->entry = (int32_t)planner->nslots;
+            for (int32_t i = 0; i < body->ninputs; i++) {
+                if (!body->inputs[i]->live) { (void)opdi_gplan_slot(planner, body->inputs[i]->slot); }
+            }
+            body->nentry = (int32_t)planner->nslots - body->entry;
+            continue;
+        }
+        const bool list = node->kind == OPDI_G_LIST && node->light;
+        for (int32_t i = 0; i < node->nin && !list && !opdi_gnode_rests(planner->graph, node); i++) {
+            opdi_gplan_use(planner, node->in[i], true);
+        }
+        node->ndrops = (int32_t)planner->nslots - node->drops;
+    }
+}
+
+/* Adds a step; its slots follow by opdi_gplan_slot.  NULL without memory. */
+static opdi_gstep *opdi_gplan_step(opdi_gplanner *planner, const opdi_gnode *node, int32_t code) {
+    void *steps = planner->steps;
+    if (planner->failed || opdi_grow(&steps, planner->nsteps, &planner->steps_cap, sizeof *planner->steps)) {
+        planner->failed = true;
+        return NULL;
+    }
+    planner->steps = (opdi_gstep *)steps;
+    opdi_gstep *step = &planner->steps[planner->nsteps++];
+    memset(step, 0, sizeof *step);
+    step->node = node;
+    step->code = code;
+    step->slots = (int32_t)planner->nslots;
+    return step;
+}
+static void opdi_gplan_values(opdi_gplanner *planner, opdi_gvalue *const *values, int32_t count) {
+    for (int32_t i = 0; i < count; i++) { (void)opdi_gplan_slot(planner, values[i]->slot); }
+}
+/* Ends a step: copies the slots of what is let go behind it. */
+static void opdi_gplan_drops(opdi_gplanner *planner, int32_t from, int32_t count) {
+    for (int32_t i = 0; i < count && !planner->failed; i++) {
+        (void)opdi_gplan_slot(planner, planner->slots[from + i]);
+    }
+    if (!planner->failed) { planner->steps[planner->nsteps - 1].ndrop = count; }
+}
+static void opdi_gplan_let_go(opdi_gplanner *planner, int32_t from, int32_t count) {
+    if (count && opdi_gplan_step(planner, NULL, OPDI_STEP_DROP)) { opdi_gplan_drops(planner, from, count); }
+}
+static void opdi_gplan_steps(opdi_gplanner *planner, const opdi_gblock *block);
+static void opdi_gplan_target(opdi_gplanner *planner, int64_t step) {
+    if (!planner->failed) { planner->steps[step].target = (int32_t)planner->nsteps; }
+}
+/* Steps of an If: a jump over the first block, each block, and what takes its outputs over to the results. */
+static void opdi_gplan_branches(opdi_gplanner *planner, const opdi_gnode *node) {
+    const int64_t at = planner->nsteps;
+    if (!opdi_gplan_step(planner, node, OPDI_STEP_IF)) { return; }
+    opdi_gplan_values(planner, node->in, 1);
+    planner->steps[at].nin = 1;
+    for (int k = 0; k < 2 && !planner->failed; k++) {
+        const opdi_gblock *const block = &node->blocks[k];
+        if (k) { opdi_gplan_target(planner, at); }
+        opdi_gplan_let_go(planner, block->entry, block->nentry);
+        opdi_gplan_steps(planner, block);
+        opdi_gstep *step = opdi_gplan_step(planner, node, OPDI_STEP_JUMP);
+        if (!step) { return; }
+        step->nin = step->nout = block->noutputs;
+        opdi_gplan_values(planner, block->outputs, block->noutputs);
+        opdi_gplan_values(planner, node->out, node->nout);
+        opdi_gplan_drops(planner, block->end, block->nend);
+        if (k == 0) { planner->steps[at].extra = (int32_t)planner->nsteps - 1; }
+    }
+    if (planner->failed) { return; }
+    opdi_gplan_target(planner, planner->steps[at].extra);
+    opdi_gplan_target(planner, planner->nsteps - 1);
+    opdi_gplan_let_go(planner, node->drops, node->ndrops);
+}
+/* Steps of a Loop: its beginning, the block, and what begins the next round or ends it. */
+static void opdi_gplan_loop(opdi_gplanner *planner, const opdi_gnode *node) {
+    const opdi_gblock *const body = &node->blocks[0];
+    const int64_t at = planner->nsteps;
+    const int32_t extra = planner->frame;
+    planner->frame += 2;
+    for (int k = 0; k < 2; k++) {
+        opdi_gstep *step = opdi_gplan_step(planner, node, k ? OPDI_STEP_NEXT : OPDI_STEP_LOOP);
+        if (!step) { return; }
+        step->extra = extra;
+        step->inner = body->inputs[0]->slot;
+        step->nin = k ? body->noutputs : node->nin;
+        step->nout = node->nout;
+        opdi_gplan_values(planner, k ? body->outputs : node->in, k ? body->noutputs : node->nin);
+        opdi_gplan_values(planner, node->out, node->nout);
+        opdi_gplan_values(planner, body->inputs + 1, body->ninputs - 1);
+        opdi_gplan_drops(planner, k ? body->end : node->starts, k ? body->nend : node->nstarts);
+        if (k || planner->failed) { break; }
+        opdi_gplan_let_go(planner, body->entry, body->nentry);
+        opdi_gplan_steps(planner, body);
+    }
+    if (planner->failed) { return; }
+    planner->steps[planner->nsteps - 1].target = (int32_t)at + 1;
+    opdi_gplan_target(planner, at);
+    opdi_gplan_let_go(planner, node->drops, node->ndrops);
+}
+static void opdi_gplan_steps(opdi_gplanner *planner, const opdi_gblock *block) {
+    for (opdi_gnode *node = block->first; node && !planner->failed; node = node->next) {
+        static const int8_t codes[] = {OPDI_STEP_OP, OPDI_STEP_DROP, OPDI_STEP_MAKE, OPDI_STEP_MAKE, OPDI_STEP_UNPACK,
+                                       OPDI_STEP_IF, OPDI_STEP_LOOP, OPDI_STEP_BUILTIN, OPDI_STEP_CALL,
+                                       OPDI_STEP_FUNCTION};
+        int32_t code = codes[node->kind];
+        if (node->kind == OPDI_G_IF) { opdi_gplan_branches(planner, node); }
+        if (node->kind == OPDI_G_LOOP) { opdi_gplan_loop(planner, node); }
+        if (node->nblocks || opdi_gnode_rests(planner->graph, node)) { continue; }
+        if (code == OPDI_STEP_OP && planner->cells) { code = OPDI_STEP_OP_CELLS; }
+        if (node->kind == OPDI_G_LIST && node->light) { code = OPDI_STEP_LIST; }
+        opdi_gstep *step = opdi_gplan_step(planner, node, code);
+        if (!step) { return; }
+        step->nin = node->nin;
+        step->nout = node->nout;
+        step->target = (int32_t)planner->scratch;
+        if (code == OPDI_STEP_LIST) { planner->scratch += (size_t)node->nin * sizeof(opd_value) + 8; }
+        opdi_gplan_values(planner, node->in, node->nin);
+        opdi_gplan_values(planner, node->out, node->nout);
+        opdi_gplan_drops(planner, node->drops, node->ndrops);
+    }
+}
+
+/* True if a run has to do with values that are no tensors, or with blocks. */
+static bool opdi_graph_has_cells(const opd_graph *graph) {
+    for (int32_t i = 0; i < graph->ninputs; i++) {
+        if (graph->inputs[i]->tag > OPD_TAG_BOOL || graph->inputs[i]->type) { return true; }
+    }
+    for (const opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
+        if ((node->kind >= OPDI_G_IF && node->kind != OPDI_G_FUNCTION) ||
+            (node->kind == OPDI_G_CONSTANT && node->constant.tag == OPD_TAG_CELL) ||
+            (node->kind == OPDI_G_LIST && !node->light) ||
+            (node->kind == OPDI_G_TUPLE && !opdi_gnode_rests(graph, node))) { return true; }
+    }
+    return graph->noutputs == 1 && graph->outputs[0]->tag > OPD_TAG_BOOL;
+}
+/* Finds last uses, and makes the steps; 0, or -1 without memory. */
+static int opdi_gplan_work(opdi_gplanner *planner) {
+    opd_graph *const graph = planner->graph;
+    opdi_gblock *const body = &graph->body;
+    for (int32_t i = 0; i < graph->ninputs; i++) { graph->inputs[i]->live = false; }
+    for (opdi_gnode *node = body->first; node; node = opdi_gnode_after(node)) {
+        for (int32_t i = 0; i < node->nout; i++) { node->out[i]->live = false; }
+        for (int32_t k = 0; k < node->nblocks; k++) {
+            for (int32_t i = 0; i < node->blocks[k].ninputs; i++) { node->blocks[k].inputs[i]->live = false; }
+        }
+    }
+    for (int32_t i = 0; i < graph->noutputs; i++) { opdi_gplan_use(planner, graph->outputs[i], false); }
+    opdi_gplan_block(planner, body);
+    planner->cells = opdi_graph_has_cells(graph);
+    opdi_gplan_steps(planner, body);
+    return planner->failed ? -1 : 0;
+}
+/* Fills in what a run begins with: constants, and lists of them in the memory behind the slots. */
+static void opdi_gplan_start(const opd_graph *graph, opdi_gplan *plan) {
+    char *lists = (char *)(plan->start + plan->nslots);
+    for (int32_t i = 0; i < plan->nslots; i++) { plan->start[i] = opd_value_none(); }
+    for (opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
+        if (node->kind == OPDI_G_CONSTANT) { plan->start[node->out[0]->slot] = node->constant; }
+        if (node->kind == OPDI_G_LIST && node->fixed) {
+            plan->start[node->out[0]->slot] = opdi_gnode_list(node, plan->start, &lists);
+        }
+        for (int32_t i = 0; i < node->nout; i++) {
+            if (opdi_gvalue_made(graph, node->out[i])) { plan->owned[plan->nowned++] = node->out[i]->slot; }
+        }
+        for (int32_t k = 0; k < node->nblocks; k++) {
+            for (int32_t i = 0; i < node->blocks[k].ninputs; i++) {
+                plan->owned[plan->nowned++] = node->blocks[k].inputs[i]->slot;
+            }
+        }
+    }
+    for (int32_t i = 0; i < graph->noutputs; i++) {
+        bool again = !opdi_gvalue_made(graph, graph->outputs[i]);
+        for (int32_t k = 0; k < plan->nrest && !again; k++) { again = plan->rest[k] == graph->outputs[i]->slot; }
+        if (!again) { plan->rest[plan->nrest++] = graph->outputs[i]->slot; }
+    }
+}
+/* Works out what a run does, step by step, and when values are let go; NULL without memory. */
+static opdi_gplan *opdi_gplan_make(opd_graph *graph) {
+    opdi_gplanner planner;
+    opdi_gplan *plan = NULL;
+    size_t lists;
+    memset(&planner, 0, sizeof planner);
+    planner.graph = graph;
+    planner.frame = opdi_graph_number(graph, &lists);
+    if (opdi_gplan_work(&planner) == 0) {
+        const size_t slots = (size_t)planner.frame, steps = (size_t)planner.nsteps, refs = (size_t)planner.nslots;
+        const size_t bytes = sizeof *plan + slots * sizeof *plan->start + lists + steps * sizeof *plan->steps +
+            (refs + 2 * slots + (size_t)graph->noutputs) * sizeof *plan->slots;
+        if ((plan = (opdi_gplan *)opdi_alloc(bytes)) != NULL) {
+            memset(plan, 0, bytes);
+            plan->bytes = bytes;
+            plan->nslots = planner.frame;
+            plan->scratch = planner.scratch;
+            plan->nsteps = (int32_t)planner.nsteps;
+            plan->cells = planner.cells;
+            plan->start = (opd_value *)(void *)(plan + 1);
+            plan->steps = (opdi_gstep *)(void *)((char *)(plan->start + slots) + lists);
+            plan->slots = (int32_t *)(void *)(plan->steps + steps);
+            plan->owned = plan->slots + refs;
+            plan->rest = plan->owned + slots;
+            if (steps) { memcpy(plan->steps, planner.steps, steps * sizeof *plan->steps); }
+            if (refs) { memcpy(plan->slots, planner.slots, refs * sizeof *plan->slots); }
+            opdi_gplan_start(graph, plan);
+        }
+    }
+    opdi_free(planner.slots, (size_t)planner.slots_cap * sizeof *planner.slots);
+    opdi_free(planner.steps, (size_t)planner.steps_cap * sizeof *planner.steps);
+    opdi_free(planner.trail, (size_t)planner.trail_cap * sizeof *planner.trail);
+    return plan;
+}
+static opdi_mutex opdi_plan_lock = OPDI_MUTEX_INIT;
+/* Returns the plan of a graph, made by its first run; NULL without memory. */
+static const opdi_gplan *opdi_graph_plan(const opd_graph *graph) {
+    opd_graph *changed = (opd_graph *)(uintptr_t)graph;
+    opdi_lock(&opdi_plan_lock);
+    opdi_gplan *plan = changed->plan ? changed->plan : opdi_gplan_make(changed);
+    OPDI_PUBLISH(&changed->plan, plan);
+    opdi_unlock(&opdi_plan_lock);
+    return plan;
+}
+
+/* Releases a value of a run. */
+static void opdi_graph_let_go(opd_value *value) {
+    opd_value old = *value;
+    *value = opd_value_none();
+    if (old.tag == OPD_TAG_TENSOR || old.tag == OPD_TAG_CELL) { opdi_value_drop(old); }
+    else if (old.tag == OPD_TAG_STR || old.tag == OPD_TAG_COMPLEX || opdi_is_list(&old)) { opdi_ret_block_free(&old); }
+}
+
+OPDI_COLD_END
+
+static void opdi_glist_set(const opd_value *list, int32_t place, const opd_value *element) {
+    void *const at = list->u.object;
+    switch (list->tag) {
+    case OPD_TAG_INTS: ((int64_t *)at)[place] = element->u.i; break;
+    case OPD_TAG_FLOATS: ((double *)at)[place] = element->tag == OPD_TAG_FLOAT ? element->u.d : (double)element->u.i;
+    break;
+    case OPD_TAG_BOOLS: ((bool *)at)[place] = element->u.i != 0; break;
+    case OPD_TAG_TENSORS: ((opd_tensor **)at)[place] = element->tag == OPD_TAG_TENSOR ? element->u.t : NULL; break;
+    default: ((opd_value *)at)[place] = *element; break;
+    }
+}
+/* Returns the list that a node makes of the values in vals, in the memory at *at, which moves on. */
+static opd_value opdi_gnode_list(const opdi_gnode *node, const opd_value *vals, char **at) {
+    opd_value value = opd_value_none();
+    value.tag = node->out[0]->tag;
+    value.n = node->nin;
+    value.u.object = *at;
+    for (int32_t k = 0; k < node->nin; k++) { opdi_glist_set(&value, k, &vals[node->in[k]->slot]); }
+    *at += (size_t)node->nin * sizeof(opd_value) + 8;
+    return value;
+}
+
+/* Runs a node as an ordinary call: its values do not fit as they are, it is observed, or its operator was defined anew.
+    Results belong to the run.  0, or -1 with an error. */
+OPDI_NOINLINE static int opdi_graph_call(const opdi_gnode *node, opd_value *rets, const opd_value *args) {
+    opd_scope scope = opd_scope_open();
+    opd_value given[OPDI_MAX_RETURNS];
+    int rc = opd_ok() ? 0 : -1;
+    if (rc == 0 && node->nout != node->op->nrets) {
+        rc = opd_fail(OPD_ERROR_ARGUMENT, "%s was defined anew, with %d results", node->op->name, node->op->nrets);
+    }
+    rc = rc ? rc : opd_call_all(node->op, given, args, node->nin);
+    for (int i = 0; i < node->nout && rc == 0; i++) {
+        opd_value value = given[i];
+        if (value.tag == OPD_TAG_TENSOR) { opdi_retain(value.u.t); }
+        else if (value.tag == OPD_TAG_TENSORS) {
+            opd_tensor **copy = (opd_tensor **)opdi_ret_block((size_t)value.n * sizeof *copy);
+            for (int32_t k = 0; copy && k < value.n; k++) { copy[k] = opd_keep(value.u.tensors[k]); }
+            value = opd_value_tensors(copy, value.n);
+            rc = copy ? 0 : -1;
+        } else if (value.tag == OPD_TAG_STR || value.tag == OPD_TAG_COMPLEX || opdi_is_list(&value)) {
+            rc = opdi_ret_copy(&value);
+        }
+        if (rc == 0) { rets[i] = value; }
+    }
+    opd_scope_close(&scope);
+    return rc;
+}
+/* Runs the operator of one step on args; the results are references in rets.  0, or -1 with an error. */
+OPDI_FORCE_INLINE static int opdi_graph_op(opdi_thread *thread, const opdi_gstep *step, opd_value *args,
+                                           opd_value *rets) {
+    opd_op *const op = step->node->op;
+    const opdi_table *table = OPDI_ACQUIRE(&op->table);
+    opdi_union sets;
+    opd_call call;
+    if (OPDI_UNLIKELY(!table) && !(table = opdi_table_make(op))) { return -1; }
+    if (OPDI_UNLIKELY(((step->nin ^ op->nargs) | (step->nout ^ op->nrets) | OPDI_LOAD(&thread->observed)) != 0 ||
+                      opdi_unite_args(&sets, op, args) != 0)) { return opdi_graph_call(step->node, rets, args); }
+    call.op = op;
+    call.args = args;
+    call.rets = rets;
+    call.targets = NULL;
+    if (opdi_invoke_here(thread, &call, opdi_find_slot(thread, &call, table, &sets))) { return -1; }
+    if (OPDI_LIKELY(call.owned == (1u << step->nout) - 1)) { return 0; }
+    for (int i = 0; i < step->nout; i++) {
+        if (rets[i].tag == OPD_TAG_TENSOR && !(call.owned >> i & 1)) { opdi_retain(rets[i].u.t); }
+    }
+    return 0;
+}
+OPDI_FORCE_INLINE static int opdi_graph_step(opdi_thread *thread, const opdi_gstep *step, const int32_t *slots,
+                                             opd_value *vals) {
+    opd_value args[OPD_MAX_ARGS];
+    for (int i = 0; i < step->nin; i++) { args[i] = vals[slots[i]]; }
+    return opdi_graph_op(thread, step, args, &vals[slots[step->nin]]);
+}
+

@@ -1,0 +1,352 @@
+//== steps of blocks, and with cells ===================================================================================
+
+OPDI_COLD_BEGIN
+static int opdi_graph_unpack(const opdi_gstep *step, const int32_t *slots, opd_value *vals) {
+    const opd_value list = opdi_value_plain(&vals[slots[0]]);
+    if (!opdi_is_list(&list) || list.n != step->nout) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "prim::ListUnpack: Expected %d elements in a list but found %d",
+                        step->nout, opdi_is_list(&list) ? list.n : 0);
+    }
+    for (int32_t i = 0; i < step->nout; i++) {
+        opd_value element = list.tag == OPD_TAG_TENSORS ? opd_value_tensor(list.u.tensors[i])
+            : opdi_list_element(&list, i);
+        if (opdi_value_hold(&element)) { return -1; }
+        vals[slots[1 + i]] = element;
+    }
+    return 0;
+}
+
+/* Makes what an operator gave a cell, if it is a list or a text; 0, or -1 with an error. */
+static int opdi_graph_box(opd_value *value) {
+    opd_value held = *value;
+    if (held.tag != OPD_TAG_STR && held.tag != OPD_TAG_COMPLEX && !opdi_is_list(&held)) { return 0; }
+    const int rc = opdi_value_hold(&held);
+    opdi_ret_block_free(value);
+    *value = rc ? opd_value_none() : held;
+    return rc;
+}
+/* Who is told which numbers a graph computes of others while it runs on this thread: a function's name, as graphs write
+   it, and what it got and gave. */
+typedef void (*opdi_graph_watch)(const char *name, const opd_value *args, int nargs, const opd_value *ret);
+static OPDI_TLS opdi_graph_watch opdi_graph_watched;      /* NULL: nobody */
+
+/* Runs a node of a function; the results are references in the slots.  0, or -1 with an error. */
+static int opdi_graph_function_step(const opdi_gplan *plan, const opdi_gstep *step, const int32_t *slots,
+                                    opd_value *vals) {
+    opd_value few[16], *args = few;
+    opd_scope scope = opd_scope_open();
+    if (step->nin > 16) { args = (opd_value *)opdi_scope_alloc((size_t)step->nin * sizeof *args); }
+    for (int i = 0; i < step->nin && args; i++) { args[i] = opdi_value_plain(&vals[slots[i]]); }
+    int rc = args ? step->node->function->run(step->node, args, &vals[slots[step->nin]]) : -1;
+    if (rc == 0 && opdi_graph_watched && step->nout == 1) {
+        opdi_graph_watched(step->node->function->name, args, step->nin, &vals[slots[step->nin]]);
+    }
+    for (int i = 0; i < step->nout && rc == 0 && plan->cells; i++) {
+        rc = opdi_graph_box(&vals[slots[step->nin + i]]);
+    }
+    opd_scope_close(&scope);
+    return rc;
+}
+/* Returns a list whose elements are cells, or tuples, as operators know it; in the innermost scope. */
+static opd_value opdi_value_flat(const opd_value *value, int depth) {
+    opd_value plain = opdi_value_plain(value);
+    if (plain.tag != OPD_TAG_LIST || depth > OPDI_MAX_CELL_DEPTH) { return plain; }
+    opd_value *const list = (opd_value *)opdi_scope_alloc(((size_t)plain.n + 1) * sizeof *list);
+    if (!list) { return opd_value_none(); }
+    for (int32_t i = 0; i < plain.n; i++) { list[i] = opdi_value_flat(&plain.u.list[i], depth + 1); }
+    return opd_value_list(list, plain.n);
+}
+/* Runs an operator some of whose values may be cells. */
+static int opdi_graph_op_cells(opdi_thread *thread, const opdi_gstep *step, const int32_t *slots, opd_value *vals) {
+    opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
+    bool deep = false;
+    int rc;
+    for (int i = 0; i < step->nin; i++) {
+        args[i] = opdi_value_plain(&vals[slots[i]]);
+        deep = deep || (args[i].tag == OPD_TAG_LIST && vals[slots[i]].tag == OPD_TAG_CELL);
+    }
+    for (int i = 0; i < step->nout; i++) { rets[i] = opd_value_none(); }
+    if (deep) {
+        opd_scope scope = opd_scope_open();
+        for (int i = 0; i < step->nin; i++) { args[i] = opdi_value_flat(&vals[slots[i]], 0); }
+        rc = opd_ok() ? opdi_graph_call(step->node, rets, args) : -1;
+        opd_scope_close(&scope);
+    } else { rc = opdi_graph_op(thread, step, args, rets); }
+    for (int i = 0; i < step->nout; i++) {
+        if (rc == 0) { rc = opdi_graph_box(&rets[i]); }
+        if (rc == 0) { vals[slots[step->nin + i]] = rets[i]; }
+        else { opdi_graph_let_go(&rets[i]); }
+    }
+    return rc;
+}
+/* Makes a list or tuple of values that is a cell; NULL with an error. */
+static opdi_cell *opdi_graph_make(const opdi_gnode *node, const int32_t *slots, const opd_value *vals) {
+    const opdi_gvalue *const out = node->out[0];
+    const bool tuple = node->kind == OPDI_G_TUPLE;
+    opdi_cell *cell = opdi_cell_new(tuple ? OPD_CELL_TUPLE : OPD_CELL_LIST, tuple ? OPD_TAG_LIST : out->tag,
+                                    tuple ? node->nin : 0);
+    if (!cell || (!tuple && opdi_cell_reserve(cell, node->nin))) {
+        if (cell) { opdi_cell_drop(cell); }
+        return NULL;
+    }
+    if (tuple && out->type && out->type->klass) {
+        cell->klass = out->type->klass;
+        (void)opdi_gspace_keep(cell->klass->space);
+    }
+    for (int32_t i = 0; i < node->nin; i++) {
+        opd_value element = vals[slots[i]];
+        if (opdi_cell_take(cell, &element)) {
+            opdi_cell_drop(cell);
+            return NULL;
+        }
+        opdi_cell_put(cell, cell->count++, &element);
+    }
+    return cell;
+}
+static int opdi_graph_call_builtin(const opdi_gstep *step, const int32_t *slots, opd_value *vals) {
+    opd_value few[16], *const room = step->nin + step->nout <= 16 ? few
+        : (opd_value *)opdi_alloc((size_t)(step->nin + step->nout) * sizeof *room);
+    opdi_bcall call;
+    if (!room) { return -1; }
+    for (int32_t i = 0; i < step->nin; i++) { room[i] = vals[slots[i]]; }
+    for (int32_t i = 0; i < step->nout; i++) { room[step->nin + i] = opd_value_none(); }
+    call.args = room;
+    call.rets = room + step->nin;
+    call.nargs = step->nin;
+    call.nrets = step->nout;
+    call.node = step->node;
+    call.builtin = step->node->builtin;
+    int rc = step->code == OPDI_STEP_CALL
+        ? opdi_graph_values(step->node->callee, call.args, call.nargs, call.rets, call.nrets)
+        : call.builtin->run(&call);
+    if (rc == 0 && !opd_ok()) { rc = -1; }
+    if (rc == 0 && opdi_graph_watched && step->code == OPDI_STEP_BUILTIN && step->nout == 1) {
+        opdi_graph_watched(call.builtin->schema, room, step->nin, call.rets);
+    }
+    for (int32_t i = 0; i < step->nout; i++) {
+        if (rc == 0) { vals[slots[step->nin + i]] = call.rets[i]; }
+        else { opdi_value_drop(call.rets[i]); }
+    }
+    if (room != few) { opdi_free(room, (size_t)(step->nin + step->nout) * sizeof *room); }
+    return rc;
+}
+
+/* Drops what has its last use at a step; `slots` is where their slots begin. */
+static void opdi_graph_drops(const opdi_gstep *step, const int32_t *slots, opd_value *vals) {
+    for (int32_t i = 0; i < step->ndrop; i++) { opdi_graph_let_go(&vals[slots[i]]); }
+}
+/* Copies count values to other slots, with references; 0, or -1 with an error. */
+static int opdi_graph_copy(const int32_t *from, const int32_t *to, int32_t count, opd_value *vals) {
+    for (int32_t i = 0; i < count; i++) {
+        opd_value value = vals[from[i]];
+        if (opdi_value_hold(&value)) { return -1; }
+        vals[to[i]] = value;
+    }
+    return 0;
+}
+static int opdi_graph_is_true(const opd_value *value, const char *what, bool *truth) {
+    *truth = value->u.i != 0;
+    if (value->tag == OPD_TAG_INT && opdi_graph_watched) {
+        const opd_value what_is = opd_value_bool(*truth);
+        opdi_graph_watched("aten::Bool", value, 1, &what_is);
+    }
+    return value->tag == OPD_TAG_BOOL || value->tag == OPD_TAG_INT ? 0
+        : opd_fail(OPD_ERROR_ARGUMENT, "%s is %s, not bool", what, opdi_value_kind(value));
+}
+/* Begins a loop, or its next round: what is carried on is in the results' slots.  Returns the step to go on with. */
+static const opdi_gstep *opdi_graph_round(const opdi_gplan *plan, const opdi_gstep *step, const int32_t *slots,
+                                          opd_value *vals, bool again) {
+    const int32_t *const outs = slots + step->nin, *const ins = outs + step->nout;
+    const opdi_gstep *const here = plan->steps + step->target;
+    if (!again) { return step->code == OPDI_STEP_LOOP ? here : step + 1; }
+    vals[step->inner] = vals[step->extra];
+    for (int32_t i = 0; i < step->nout; i++) {
+        vals[ins[i]] = vals[outs[i]];
+        vals[outs[i]] = opd_value_none();
+    }
+    return step->code == OPDI_STEP_LOOP ? step + 1 : here;
+}
+static const opdi_gstep *opdi_graph_loop(const opdi_gplan *plan, const opdi_gstep *step, const int32_t *slots,
+                                         opd_value *vals) {
+    opd_value *const round = &vals[step->extra], *const most = round + 1;
+    const bool first = step->code == OPDI_STEP_LOOP;
+    const int32_t *const carried = slots + (first ? 2 : 1);
+    bool again;
+    if (first) {
+        if (vals[slots[0]].tag != OPD_TAG_INT) {
+            (void)opd_fail(OPD_ERROR_ARGUMENT, "prim::Loop: the number of rounds is no int");
+            return NULL;
+        }
+        *most = vals[slots[0]];
+        *round = opd_value_int(0);
+    } else { round->u.i++; }
+    if (opdi_graph_is_true(&vals[slots[first ? 1 : 0]], "prim::Loop: the condition", &again)) { return NULL; }
+    again = again && round->u.i < most->u.i;
+    if (opdi_graph_copy(carried, slots + step->nin, step->nout, vals)) { return NULL; }
+    opdi_graph_drops(step, slots + step->nin + 2 * step->nout, vals);
+    return opdi_graph_round(plan, step, slots, vals, again);
+}
+/* Runs a step that is no plain operator; returns the next one, or NULL with an error. */
+OPDI_NOINLINE static const opdi_gstep *opdi_graph_other(opdi_thread *thread, const opdi_gplan *plan,
+                                                        const opdi_gstep *step, opd_value *vals, char *scratch) {
+    const int32_t *const slots = plan->slots + step->slots;
+    const opdi_gstep *next = step + 1;
+    bool truth;
+    int rc = 0;
+    switch (step->code) {
+    case OPDI_STEP_OP_CELLS: rc = opdi_graph_op_cells(thread, step, slots, vals); break;
+    case OPDI_STEP_LIST: {
+        char *at = scratch + step->target;
+        vals[slots[step->nin]] = opdi_gnode_list(step->node, vals, &at);
+        break;
+    }
+    case OPDI_STEP_UNPACK: rc = opdi_graph_unpack(step, slots, vals); break;
+    case OPDI_STEP_MAKE: {
+        opdi_cell *cell = opdi_graph_make(step->node, slots, vals);
+        if (cell) { vals[slots[step->nin]] = opdi_cell_value(cell); } else { rc = -1; }
+        break;
+    }
+    case OPDI_STEP_FUNCTION: rc = opdi_graph_function_step(plan, step, slots, vals); break;
+    case OPDI_STEP_BUILTIN: case OPDI_STEP_CALL: rc = opdi_graph_call_builtin(step, slots, vals); break;
+    case OPDI_STEP_IF:
+        if ((rc = opdi_graph_is_true(&vals[slots[0]], "prim::If: the condition", &truth)) == 0 && !truth) {
+            next = plan->steps + step->target;
+        }
+        break;
+    case OPDI_STEP_JUMP:
+        if ((rc = opdi_graph_copy(slots, slots + step->nin, step->nout, vals)) == 0) {
+            next = plan->steps + step->target;
+        }
+        break;
+    case OPDI_STEP_LOOP: case OPDI_STEP_NEXT: return opdi_graph_loop(plan, step, slots, vals);
+    default: break;
+    }
+    if (rc) {
+        (void)(step->node->kind == OPDI_G_UNPACK ? -1 : opdi_graph_where(step->node));
+        return NULL;
+    }
+    opdi_graph_drops(step, slots + step->nin + step->nout, vals);
+    return next;
+}
+OPDI_COLD_END
+
+/* Runs the steps of plan on the slots vals, lists in scratch, and drops every value after its last use; returns 0,
+   or -1 with an error. */
+static int opdi_graph_steps(opdi_thread *thread, const opdi_gplan *plan, opd_value *vals, char *scratch) {
+    const opdi_gstep *const end = plan->steps + plan->nsteps;
+    int32_t i;
+    for (const opdi_gstep *step = plan->steps; step != end;) {
+        const int32_t *slots = plan->slots + step->slots;
+        if (OPDI_UNLIKELY(step->code != OPDI_STEP_OP)) {
+            if (!(step = opdi_graph_other(thread, plan, step, vals, scratch))) { return -1; }
+            continue;
+        }
+        if (OPDI_UNLIKELY(opdi_graph_step(thread, step, slots, vals) != 0)) { return opdi_graph_where(step->node); }
+        for (slots += step->nin + step->nout, i = 0; i < step->ndrop; i++) {
+            opd_value *value = &vals[slots[i]];
+            if (OPDI_LIKELY(value->tag == OPD_TAG_TENSOR)) {
+                value->tag = OPD_TAG_NONE;
+                opdi_drop(value->u.t);
+            }
+            else { opdi_graph_let_go(value); }
+        }
+        step++;
+    }
+    return 0;
+}
+
+/* Takes output i of a run: a tensor, or with `tensors` not set any value; a reference.  0, or -1 with an error. */
+static int opdi_graph_take(const opd_graph *graph, opd_value *vals, int i, opd_value *out) {
+    *out = vals[graph->outputs[i]->slot];
+    return opdi_value_hold(out);
+}
+/* Runs a graph on slots of this run's own, so that several threads may run one graph: values as they are, outputs
+   references.  0, or -1 with an error. */
+static int opdi_graph_values(const opd_graph *graph, const opd_value *inputs, int ninputs, opd_value *outputs,
+                             int cap) {
+    opdi_thread *thread = opdi_self();
+    const opdi_gplan *plan = OPDI_ACQUIRE(&graph->plan);
+    if (!plan && !(plan = opdi_graph_plan(graph))) { return -1; }
+    const size_t bytes = (size_t)plan->nslots * sizeof(opd_value) + plan->scratch + 16;
+    opd_value *vals = (opd_value *)opdi_alloc(bytes);
+    opdi_planned **const memory = &((opd_graph *)(uintptr_t)graph)->memory, *planned;
+    int done = 0;
+    if (!vals) { return -1; }
+    if (opdi_planned_begin(thread, memory, &planned)) {
+        opdi_free(vals, bytes);
+        return -1;
+    }
+    memcpy(vals, plan->start, (size_t)plan->nslots * sizeof *vals);
+    if (ninputs) { memcpy(vals, inputs, (size_t)ninputs * sizeof *vals); }
+    int rc = opdi_graph_steps(thread, plan, vals, (char *)(vals + plan->nslots));
+    for (; done < graph->noutputs && done < cap && rc == 0; done++) {
+        rc = opdi_graph_take(graph, vals, done, &outputs[done]);
+        if (rc) { break; }
+    }
+    if (OPDI_UNLIKELY(rc != 0)) {
+        for (int32_t i = 0; i < plan->nowned; i++) { opdi_graph_let_go(&vals[plan->owned[i]]); }
+        while (done-- > 0) { opdi_value_drop(outputs[done]); }
+    } else { for (int i = 0; i < plan->nrest; i++) { opdi_graph_let_go(&vals[plan->rest[i]]); } }
+    opdi_planned_end(thread, memory, planned, rc != 0);
+    opdi_free(vals, bytes);
+    return rc;
+}
+
+/* Takes the outputs of a run that are to be tensors; 0, or -1 with an error. */
+static int opdi_graph_take_tensors(const opd_graph *graph, const opd_value *vals, opd_tensor **outputs, int cap) {
+    for (int i = 0; i < graph->noutputs && i < cap; i++) {
+        const opd_value *value = &vals[graph->outputs[i]->slot];
+        outputs[i] = value->tag == OPD_TAG_TENSOR ? opdi_own(opd_keep(value->u.t)) : NULL;
+        if (!outputs[i] && !opd_ok()) { return -1; }
+        if (!outputs[i] && value->tag != OPD_TAG_NONE) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_run: output %d is no tensor but %s", i,
+                            opdi_value_kind(value));
+        }
+    }
+    return 0;
+}
+/* Runs the plan on tensors; returns the number of outputs, or -1. */
+int opd_graph_run(const opd_graph *graph, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs, int cap) {
+    opdi_thread *thread = opdi_self();
+    const uint64_t was = opdi_enter(thread);
+    const opdi_gplan *plan = NULL;
+    opdi_planned *planned = NULL;
+    opd_value *vals = NULL;
+    size_t bytes = 0;
+    int rc = -1;
+    if (thread->error == OPD_OK && graph && ninputs == graph->ninputs && (inputs || !ninputs) && (outputs || !cap)) {
+        if ((plan = OPDI_ACQUIRE(&graph->plan)) != NULL || (plan = opdi_graph_plan(graph)) != NULL) {
+            bytes = (size_t)plan->nslots * sizeof *vals + plan->scratch + 16;
+            vals = (opd_value *)opdi_alloc(bytes);
+        }
+    } else if (thread->error == OPD_OK) { rc = opdi_graph_wrong(graph, inputs, ninputs); }
+    if (vals) {
+        opdi_planned **const memory = &((opd_graph *)(uintptr_t)graph)->memory;
+        memcpy(vals, plan->start, (size_t)plan->nslots * sizeof *vals);
+        for (int i = 0; i < ninputs; i++) { vals[i] = opd_value_tensor(inputs[i]); }
+        rc = opdi_planned_begin(thread, memory, &planned);
+        rc = rc ? rc : opdi_graph_steps(thread, plan, vals, (char *)(vals + plan->nslots));
+        rc = rc ? rc : opdi_graph_take_tensors(graph, vals, outputs, cap);
+        if (OPDI_UNLIKELY(rc != 0)) {
+            for (int32_t i = 0; i < plan->nowned; i++) { opdi_graph_let_go(&vals[plan->owned[i]]); }
+        } else { for (int i = 0; i < plan->nrest; i++) { opdi_graph_let_go(&vals[plan->rest[i]]); } }
+        opdi_planned_end(thread, memory, planned, rc != 0);
+        opdi_free(vals, bytes);
+    }
+    opdi_leave(thread, was);
+    return rc ? opdi_no_tensors(outputs, cap) : graph->noutputs;
+}
+#endif
+
+OPDI_ONCE_BEGIN
+
+#if defined(OPDI_CORE)
+
+int opd_graph_function(void *graph, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs) {
+    const opd_graph *called = (const opd_graph *)graph;
+    return opd_graph_run(called, inputs, ninputs, outputs,
+                         called ? OPDI_MIN(called->noutputs, OPD_TRANSFORM_OUTPUTS) : 1);
+}
+#endif
+OPDI_ONCE_END
+

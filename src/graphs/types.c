@@ -1,0 +1,464 @@
+#if !defined(OPD_NO_GRAPHS)
+//----------------------------------------------------------------------------------------------------------------------
+//  >>cells        static types of graphs, and their values that are no tensors: strings, lists, dicts, tuples, objects
+//
+//  Types live in a space, which graphs, classes and objects hold together; equal types of one space are one pointer.
+//  Cells count their references.  Uses tensors and scopes; knows nothing of graphs.
+//----------------------------------------------------------------------------------------------------------------------
+
+#if defined(OPDI_CORE)
+OPDI_COLD_BEGIN
+
+//== types =============================================================================================================
+
+typedef enum opdi_gtype_kind {
+    OPDI_GT_ANY, OPDI_GT_NONE, OPDI_GT_TENSOR, OPDI_GT_INT, OPDI_GT_FLOAT, OPDI_GT_BOOL, OPDI_GT_COMPLEX,
+    OPDI_GT_NUMBER, OPDI_GT_STR, OPDI_GT_DEVICE, OPDI_GT_GENERATOR, OPDI_GT_STREAM, OPDI_GT_ANYLIST, OPDI_GT_ANYTUPLE,
+    OPDI_GT_ANYCLASS, OPDI_GT_ANYENUM, OPDI_GT_FUNCTION, OPDI_GT_STORAGE, OPDI_GT_QSCHEME, OPDI_GT_CAPSULE,
+    OPDI_GT_SIMPLE,                               /* how many have no parts */
+    OPDI_GT_VAR = OPDI_GT_SIMPLE, OPDI_GT_LIST, OPDI_GT_DICT, OPDI_GT_TUPLE, OPDI_GT_OPTIONAL, OPDI_GT_UNION,
+    OPDI_GT_FUTURE, OPDI_GT_CLASS
+} opdi_gtype_kind;
+
+/* A static type.  Those without parts are there once for all; others belong to a space. */
+typedef struct opdi_gtype {
+    int32_t kind, nparts;                         /* opdi_gtype_kind; dict: key and value */
+    const struct opdi_gtype *const *parts;
+    struct opdi_gclass *klass;                    /* classes, and tuples with names */
+    const char *word;                             /* a type variable's name */
+    const struct opdi_gtype *next;                /* in its space */
+} opdi_gtype;
+
+typedef enum opdi_gclass_kind {
+    OPDI_CLASS_OBJECT, OPDI_CLASS_MODULE, OPDI_CLASS_NAMEDTUPLE, OPDI_CLASS_ENUM, OPDI_CLASS_INTERFACE
+} opdi_gclass_kind;
+typedef struct opdi_gattribute {
+    const char *name;
+    const opdi_gtype *type;
+    int32_t flags;                                /* free for who makes the class: parameter, buffer, constant */
+} opdi_gattribute;
+/* A class: what its objects' slots are called. */
+typedef struct opdi_gclass {
+    const char *name;                             /* qualified, "__torch__.M" */
+    struct opdi_gspace *space;
+    const opdi_gtype *type;                       /* of its objects; a named tuple's has its parts */
+    opdi_gclass_kind kind;
+    bool open;                                    /* known by its name alone: attributes come as they are met */
+    int32_t nattributes, room;
+    opdi_gattribute *attributes;
+    void *user;                                   /* for who makes the class: its methods */
+    /* Where lists of it are sorted: true if first is less than second, -1 with an error; NULL: it does not say. */
+    int (*less)(const struct opdi_gclass *klass, const opd_value *first, const opd_value *second);
+    const struct opd_graph *lt;                   /* its __lt__(self, other), for `less` */
+    struct opdi_gclass *next;
+} opdi_gclass;
+
+#define OPDI_GTYPE_CHAINS 64
+typedef struct opdi_gspace {
+    int32_t refs;
+    opdi_arena arena;
+    const opdi_gtype *chains[OPDI_GTYPE_CHAINS];
+    opdi_gclass *classes;
+    void (*end)(struct opdi_gspace *space);       /* called when the last reference goes; may be NULL */
+    void *user;                                   /* for `end` */
+} opdi_gspace;
+
+#define OPDI_GTYPE_SIMPLE(kind) {kind, 0, NULL, NULL, NULL, NULL}
+static const opdi_gtype opdi_gtypes[OPDI_GT_SIMPLE] = {
+    OPDI_GTYPE_SIMPLE(OPDI_GT_ANY), OPDI_GTYPE_SIMPLE(OPDI_GT_NONE), OPDI_GTYPE_SIMPLE(OPDI_GT_TENSOR),
+    OPDI_GTYPE_SIMPLE(OPDI_GT_INT), OPDI_GTYPE_SIMPLE(OPDI_GT_FLOAT), OPDI_GTYPE_SIMPLE(OPDI_GT_BOOL),
+    OPDI_GTYPE_SIMPLE(OPDI_GT_COMPLEX), OPDI_GTYPE_SIMPLE(OPDI_GT_NUMBER), OPDI_GTYPE_SIMPLE(OPDI_GT_STR),
+    OPDI_GTYPE_SIMPLE(OPDI_GT_DEVICE), OPDI_GTYPE_SIMPLE(OPDI_GT_GENERATOR), OPDI_GTYPE_SIMPLE(OPDI_GT_STREAM),
+    OPDI_GTYPE_SIMPLE(OPDI_GT_ANYLIST), OPDI_GTYPE_SIMPLE(OPDI_GT_ANYTUPLE), OPDI_GTYPE_SIMPLE(OPDI_GT_ANYCLASS),
+    OPDI_GTYPE_SIMPLE(OPDI_GT_ANYENUM), OPDI_GTYPE_SIMPLE(OPDI_GT_FUNCTION), OPDI_GTYPE_SIMPLE(OPDI_GT_STORAGE),
+    OPDI_GTYPE_SIMPLE(OPDI_GT_QSCHEME), OPDI_GTYPE_SIMPLE(OPDI_GT_CAPSULE)};
+/* In texts of graphs, and in annotations. */
+static const char *const opdi_gtype_words[OPDI_GT_SIMPLE] = {
+    "Any", "NoneType", "Tensor", "int", "float", "bool", "complex", "Scalar", "str", "Device", "Generator", "Stream",
+    "list", "tuple", "AnyClassType", "AnyEnumType", "Function", "Storage", "QScheme", "Capsule"};
+
+/* Returns the type without parts of that kind. */
+static const opdi_gtype *opdi_gtype_simple(int kind) { return &opdi_gtypes[kind]; }
+
+/* Makes a space with one reference, the caller's; NULL without memory. */
+static opdi_gspace *opdi_gspace_new(void) {
+    opdi_gspace *space = (opdi_gspace *)opdi_alloc(sizeof *space);
+    if (!space) { return NULL; }
+    memset(space, 0, sizeof *space);
+    space->refs = 1;
+    return space;
+}
+static opdi_gspace *opdi_gspace_keep(opdi_gspace *space) {
+    if (space) { opdi_ref_up(&space->refs); }
+    return space;
+}
+static void opdi_gspace_drop(opdi_gspace *space) {
+    if (!space || opdi_ref_down(&space->refs) != 0) { return; }
+    if (space->end) { space->end(space); }
+    opdi_arena_free(&space->arena);
+    opdi_free(space, sizeof *space);
+}
+
+/* Returns the one type of the space with these parts; NULL without memory. */
+static const opdi_gtype *opdi_gtype_make(opdi_gspace *space, int kind, const opdi_gtype *const *parts, int32_t count,
+                                         opdi_gclass *klass, const char *word) {
+    uint64_t hash = (uint64_t)kind * 31 + (uint64_t)count;
+    for (int32_t i = 0; i < count; i++) { hash = (hash ^ (uint64_t)(uintptr_t)parts[i] >> 4) * 0x9e3779b97f4a7c15u; }
+    const opdi_gtype **chain = &space->chains[(hash >> 32 ^ hash) % OPDI_GTYPE_CHAINS];
+    for (const opdi_gtype *type = *chain; type; type = type->next) {
+        if (type->kind != kind || type->nparts != count || type->klass != klass ||
+            (word && strcmp(type->word, word) != 0)) { continue; }
+        if (!count || memcmp(type->parts, parts, (size_t)count * sizeof *parts) == 0) { return type; }
+    }
+    opdi_gtype *type = (opdi_gtype *)opdi_arena_alloc(&space->arena, sizeof *type + (size_t)count * sizeof *parts);
+    if (!type) { return NULL; }
+    if (count) { memcpy(type + 1, parts, (size_t)count * sizeof *parts); }
+    type->kind = kind;
+    type->nparts = count;
+    type->parts = (const opdi_gtype *const *)(const void *)(type + 1);
+    type->klass = klass;
+    type->word = NULL;
+    if (word && !(type->word = opdi_arena_copy(&space->arena, word, strlen(word)))) { return NULL; }
+    type->next = *chain;
+    *chain = type;
+    return type;
+}
+/* Make types of parts; NULL parts give NULL. */
+static const opdi_gtype *opdi_gtype_list(opdi_gspace *space, const opdi_gtype *element) {
+    return element ? opdi_gtype_make(space, OPDI_GT_LIST, &element, 1, NULL, NULL) : NULL;
+}
+static const opdi_gtype *opdi_gtype_dict(opdi_gspace *space, const opdi_gtype *key, const opdi_gtype *value) {
+    const opdi_gtype *parts[2] = {NULL, NULL};
+    parts[0] = key;
+    parts[1] = value;
+    return key && value ? opdi_gtype_make(space, OPDI_GT_DICT, parts, 2, NULL, NULL) : NULL;
+}
+static const opdi_gtype *opdi_gtype_tuple(opdi_gspace *space, const opdi_gtype *const *parts, int32_t count) {
+    return opdi_gtype_make(space, OPDI_GT_TUPLE, parts, count, NULL, NULL);
+}
+static const opdi_gtype *opdi_gtype_future(opdi_gspace *space, const opdi_gtype *inner) {
+    return inner ? opdi_gtype_make(space, OPDI_GT_FUTURE, &inner, 1, NULL, NULL) : NULL;
+}
+/* An optional of Any, None or an optional is the type itself. */
+static const opdi_gtype *opdi_gtype_optional(opdi_gspace *space, const opdi_gtype *inner) {
+    if (!inner || inner->kind == OPDI_GT_OPTIONAL || inner->kind == OPDI_GT_NONE || inner->kind == OPDI_GT_ANY) {
+        return inner;
+    }
+    return opdi_gtype_make(space, OPDI_GT_OPTIONAL, &inner, 1, NULL, NULL);
+}
+/* Returns T of T?, else the type itself. */
+static const opdi_gtype *opdi_gtype_strip(const opdi_gtype *type) {
+    return type->kind == OPDI_GT_OPTIONAL ? type->parts[0] : type;
+}
+
+/* Returns the class of that name, or NULL. */
+static opdi_gclass *opdi_gclass_find(const opdi_gspace *space, const char *name) {
+    opdi_gclass *klass = space->classes;
+    while (klass && strcmp(klass->name, name) != 0) { klass = klass->next; }
+    return klass;
+}
+/* Makes a class without attributes, and its type; NULL without memory.  A named tuple's type comes with
+   opdi_gclass_fields. */
+static opdi_gclass *opdi_gclass_new(opdi_gspace *space, const char *name, opdi_gclass_kind kind) {
+    opdi_gclass *klass = (opdi_gclass *)opdi_arena_alloc(&space->arena, sizeof *klass);
+    if (!klass) { return NULL; }
+    memset(klass, 0, sizeof *klass);
+    klass->space = space;
+    klass->kind = kind;
+    if (!(klass->name = opdi_arena_copy(&space->arena, name, strlen(name)))) { return NULL; }
+    if (kind != OPDI_CLASS_NAMEDTUPLE &&
+        !(klass->type = opdi_gtype_make(space, OPDI_GT_CLASS, NULL, 0, klass, NULL))) { return NULL; }
+    klass->next = space->classes;
+    space->classes = klass;
+    return klass;
+}
+/* Returns the slot of an attribute, or -1 if there is none of that name. */
+static int32_t opdi_gclass_slot(const opdi_gclass *klass, const char *name) {
+    for (int32_t i = 0; i < klass->nattributes; i++) {
+        if (strcmp(klass->attributes[i].name, name) == 0) { return i; }
+    }
+    return -1;
+}
+/* Adds an attribute; returns its slot, or -1 without memory. */
+static int32_t opdi_gclass_add(opdi_gclass *klass, const char *name, const opdi_gtype *type, int32_t flags) {
+    if (klass->nattributes == klass->room) {
+        const int32_t room = OPDI_MAX(8, 2 * klass->room);
+        opdi_gattribute *more = (opdi_gattribute *)opdi_arena_alloc(&klass->space->arena, (size_t)room * sizeof *more);
+        if (!more) { return -1; }
+        if (klass->nattributes) { memcpy(more, klass->attributes, (size_t)klass->nattributes * sizeof *more); }
+        klass->attributes = more;
+        klass->room = room;
+    }
+    const char *copy = opdi_arena_copy(&klass->space->arena, name, strlen(name));
+    if (!copy) { return -1; }
+    klass->attributes[klass->nattributes].name = copy;
+    klass->attributes[klass->nattributes].type = type;
+    klass->attributes[klass->nattributes].flags = flags;
+    return klass->nattributes++;
+}
+/* Ends a named tuple, whose attributes are its fields: makes its type; NULL without memory. */
+static const opdi_gtype *opdi_gclass_fields(opdi_gclass *klass) {
+    const opdi_gtype **parts =
+        (const opdi_gtype **)opdi_arena_alloc(&klass->space->arena, ((size_t)klass->nattributes + 1) * sizeof *parts);
+    if (!parts) { return NULL; }
+    for (int32_t i = 0; i < klass->nattributes; i++) { parts[i] = klass->attributes[i].type; }
+    return klass->type = opdi_gtype_make(klass->space, OPDI_GT_TUPLE, parts, klass->nattributes, klass, NULL);
+}
+
+/* True if two types are the same, also of two spaces. */
+static bool opdi_gtype_same(const opdi_gtype *type, const opdi_gtype *other) {
+    if (type == other) { return true; }
+    if (type->kind != other->kind || type->nparts != other->nparts || !type->klass != !other->klass) { return false; }
+    if (type->klass && strcmp(type->klass->name, other->klass->name) != 0) { return false; }
+    if (type->kind == OPDI_GT_VAR) { return strcmp(type->word, other->word) == 0; }
+    for (int32_t i = 0; i < type->nparts; i++) {
+        if (!opdi_gtype_same(type->parts[i], other->parts[i])) { return false; }
+    }
+    return type->kind > OPDI_GT_SIMPLE || type->kind == other->kind;
+}
+/* True if every value of type inner is one of type outer: isSubtypeOf. */
+static bool opdi_gtype_fits(const opdi_gtype *inner, const opdi_gtype *outer) {
+    if (inner == outer || outer->kind == OPDI_GT_ANY) { return true; }
+    if (inner->kind == OPDI_GT_UNION || inner->kind == OPDI_GT_OPTIONAL) {
+        for (int32_t i = 0; i < inner->nparts; i++) {
+            if (!opdi_gtype_fits(inner->parts[i], outer)) { return false; }
+        }
+        return inner->kind == OPDI_GT_UNION || opdi_gtype_fits(opdi_gtype_simple(OPDI_GT_NONE), outer);
+    }
+    if (outer->kind == OPDI_GT_OPTIONAL) {
+        return inner->kind == OPDI_GT_NONE || opdi_gtype_fits(inner, outer->parts[0]);
+    }
+    for (int32_t i = 0; outer->kind == OPDI_GT_UNION && i < outer->nparts; i++) {
+        if (opdi_gtype_fits(inner, outer->parts[i])) { return true; }
+    }
+    switch (outer->kind) {
+    case OPDI_GT_NUMBER:
+        return inner->kind == OPDI_GT_INT || inner->kind == OPDI_GT_FLOAT || inner->kind == OPDI_GT_COMPLEX ||
+            inner->kind == OPDI_GT_NUMBER;
+    case OPDI_GT_ANYLIST: return inner->kind == OPDI_GT_LIST;
+    case OPDI_GT_ANYTUPLE: return inner->kind == OPDI_GT_TUPLE;
+    case OPDI_GT_ANYCLASS: return inner->kind == OPDI_GT_CLASS;
+    case OPDI_GT_ANYENUM: return inner->klass && inner->klass->kind == OPDI_CLASS_ENUM;
+    case OPDI_GT_TUPLE: case OPDI_GT_FUTURE:
+        if (inner->kind != outer->kind || inner->nparts != outer->nparts) { return false; }
+        if (outer->klass && (!inner->klass || strcmp(inner->klass->name, outer->klass->name) != 0)) { return false; }
+        for (int32_t i = 0; i < inner->nparts; i++) {
+            if (!opdi_gtype_fits(inner->parts[i], outer->parts[i])) { return false; }
+        }
+        return true;
+    default: return opdi_gtype_same(inner, outer);
+    }
+}
+
+/* Returns the type that holds values of both: one of them, an optional, or NULL; without memory NULL with an error.
+   As unifyTypes. */
+static const opdi_gtype *opdi_gtype_unify(opdi_gspace *space, const opdi_gtype *type,
+                                                     const opdi_gtype *other) {
+    if (opdi_gtype_fits(type, other)) { return other; }
+    if (opdi_gtype_fits(other, type)) { return type; }
+    if (type->kind == OPDI_GT_NONE) { return opdi_gtype_optional(space, other); }
+    if (other->kind == OPDI_GT_NONE) { return opdi_gtype_optional(space, type); }
+    if (type->kind == OPDI_GT_OPTIONAL || other->kind == OPDI_GT_OPTIONAL) {
+        const opdi_gtype *const first = opdi_gtype_strip(type), *const second = opdi_gtype_strip(other);
+        const opdi_gtype *both = opdi_gtype_unify(space, first, second);
+        return both ? opdi_gtype_optional(space, both) : NULL;
+    }
+    if (type->kind == OPDI_GT_TUPLE && other->kind == OPDI_GT_TUPLE && type->nparts == other->nparts &&
+        type->nparts <= 64) {
+        const opdi_gtype *parts[64];
+        for (int32_t i = 0; i < type->nparts; i++) {
+            if (!(parts[i] = opdi_gtype_unify(space, type->parts[i], other->parts[i]))) { return NULL; }
+        }
+        return opdi_gtype_tuple(space, parts, type->nparts);
+    }
+    return NULL;
+}
+
+static void opdi_gtype_print(opdi_text *text, const opdi_gtype *type, bool annotation);
+static void opdi_gtype_print_parts(opdi_text *text, const opdi_gtype *type, const char *open, const char *close,
+                                   bool annotation) {
+    opdi_text_add(text, "%s", open);
+    for (int32_t i = 0; i < type->nparts; i++) {
+        opdi_text_add(text, "%s", i ? ", " : "");
+        if (type->klass && !annotation) { opdi_text_add(text, "%s : ", type->klass->attributes[i].name); }
+        opdi_gtype_print(text, type->parts[i], annotation);
+    }
+    opdi_text_add(text, "%s", close);
+}
+/* Writes a type as graphs are printed ("int[]", "Tensor?", "Dict(str, Tensor)"), or as an annotation ("List[int]",
+   "Optional[Tensor]"). */
+static void opdi_gtype_print(opdi_text *text, const opdi_gtype *type, bool annotation) {
+    switch (type->kind) {
+    case OPDI_GT_LIST: case OPDI_GT_OPTIONAL:
+        if (annotation) {
+            opdi_gtype_print_parts(text, type, type->kind == OPDI_GT_LIST ? "List[" : "Optional[", "]", true);
+            return;
+        }
+        opdi_gtype_print(text, type->parts[0], false);
+        opdi_text_add(text, "%s", type->kind == OPDI_GT_LIST ? "[]" : "?");
+        return;
+    case OPDI_GT_DICT:
+        opdi_gtype_print_parts(text, type, annotation ? "Dict[" : "Dict(", annotation ? "]" : ")", annotation);
+        return;
+    case OPDI_GT_TUPLE:
+        if (type->klass && annotation) { opdi_text_add(text, "%s", type->klass->name); }
+        else if (annotation && type->nparts == 0) { opdi_text_add(text, "Tuple[()]"); }
+        else {
+            opdi_gtype_print_parts(text, type, annotation ? "Tuple[" : type->klass ? "NamedTuple(" : "(",
+                                   annotation ? "]" : ")", annotation);
+        }
+        return;
+    case OPDI_GT_UNION: case OPDI_GT_FUTURE:
+        opdi_text_add(text, "%s", type->kind == OPDI_GT_UNION ? "Union" : "Future");
+        opdi_gtype_print_parts(text, type, annotation ? "[" : "(", annotation ? "]" : ")", annotation);
+        return;
+    case OPDI_GT_CLASS: {
+        const bool plain = annotation || type->klass->kind != OPDI_CLASS_ENUM;
+        opdi_text_add(text, plain ? "%s" : "Enum<%s>", type->klass->name);
+        return;
+    }
+    case OPDI_GT_VAR: opdi_text_add(text, "%s", type->word); return;
+    case OPDI_GT_NUMBER: opdi_text_add(text, annotation ? "number" : "Scalar"); return;
+    case OPDI_GT_DEVICE: opdi_text_add(text, annotation ? "Device" : "Device"); return;
+    default: opdi_text_add(text, "%s", opdi_gtype_words[type->kind]); return;
+    }
+}
+OPD_UNUSED static const char *opdi_gtype_text(const opdi_gtype *type, char *buf, size_t cap) {
+    opdi_text text = opdi_text_of(buf, cap);
+    opdi_gtype_print(&text, type, false);
+    return buf;
+}
+
+/* Returns the type of a schema's type; NULL without memory. */
+static const opdi_gtype *opdi_gtype_from(opdi_gspace *space, const opdi_type *type) {
+    const opdi_gtype *parts[64];
+    switch (type->kind) {
+    case OPDI_TYPE_TENSOR: return opdi_gtype_simple(OPDI_GT_TENSOR);
+    case OPDI_TYPE_INT: return opdi_gtype_simple(OPDI_GT_INT);
+    case OPDI_TYPE_FLOAT: return opdi_gtype_simple(OPDI_GT_FLOAT);
+    case OPDI_TYPE_BOOL: return opdi_gtype_simple(OPDI_GT_BOOL);
+    case OPDI_TYPE_COMPLEX: return opdi_gtype_simple(OPDI_GT_COMPLEX);
+    case OPDI_TYPE_STR: return opdi_gtype_simple(OPDI_GT_STR);
+    case OPDI_TYPE_NUMBER: return opdi_gtype_simple(OPDI_GT_NUMBER);
+    case OPDI_TYPE_DEVICE: return opdi_gtype_simple(OPDI_GT_DEVICE);
+    case OPDI_TYPE_GENERATOR: return opdi_gtype_simple(OPDI_GT_GENERATOR);
+    case OPDI_TYPE_NONE: return opdi_gtype_simple(OPDI_GT_NONE);
+    case OPDI_TYPE_VAR: return opdi_gtype_make(space, OPDI_GT_VAR, NULL, 0, NULL, type->word);
+    case OPDI_TYPE_OTHER:
+        for (int kind = 0; kind < OPDI_GT_SIMPLE; kind++) {
+            if (strcmp(type->word, opdi_gtype_words[kind]) == 0) { return opdi_gtype_simple(kind); }
+        }
+        return opdi_gtype_simple(OPDI_GT_ANY);
+    case OPDI_TYPE_CLASS: {
+        opdi_gclass *klass = opdi_gclass_find(space, type->word);
+        if (!klass && !(klass = opdi_gclass_new(space, type->word, OPDI_CLASS_OBJECT))) { return NULL; }
+        return klass->type;
+    }
+    default: break;
+    }
+    for (int32_t i = 0; i < type->nelems && i < 64; i++) {
+        if (!(parts[i] = opdi_gtype_from(space, type->elems[i]))) { return NULL; }
+    }
+    switch (type->kind) {
+    case OPDI_TYPE_LIST: return opdi_gtype_list(space, parts[0]);
+    case OPDI_TYPE_OPTIONAL: return opdi_gtype_optional(space, parts[0]);
+    case OPDI_TYPE_DICT: return opdi_gtype_dict(space, parts[0], parts[1]);
+    case OPDI_TYPE_TUPLE: return opdi_gtype_tuple(space, parts, OPDI_MIN(type->nelems, 64));
+    case OPDI_TYPE_UNION: return opdi_gtype_make(space, OPDI_GT_UNION, parts, OPDI_MIN(type->nelems, 32), NULL, NULL);
+    default: return opdi_gtype_make(space, OPDI_GT_FUTURE, parts, 1, NULL, NULL);
+    }
+}
+
+#define OPDI_MAX_GTYPE_DEPTH 64
+static const opdi_gtype *opdi_gtype_read(opdi_gspace *space, const char **at, int depth);
+static void opdi_gtype_blanks(const char **at) { while (**at == ' ' || **at == '\n') { ++*at; } }
+/* Reads types up to `close`, with names where `klass` is not NULL; returns how many, -1 when it is no list of types, or
+   memory is out. */
+static int32_t opdi_gtype_read_parts(opdi_gspace *space, const char **at, char close, const opdi_gtype **parts,
+                                     opdi_gclass *klass, int depth) {
+    int32_t count = 0;
+    for (opdi_gtype_blanks(at); **at != close; opdi_gtype_blanks(at)) {
+        char name[128] = "";
+        if (count == 64 || (count && *(*at)++ != ',')) { return -1; }
+        opdi_gtype_blanks(at);
+        if (count && **at == close) { break; }
+        if (klass) {
+            const size_t length = strcspn(*at, " :,)");
+            if (length == 0 || length >= sizeof name) { return -1; }
+            memcpy(name, *at, length);
+            *at += length;
+            opdi_gtype_blanks(at);
+            if (**at != ':') { return -1; }
+            ++*at;
+        }
+        if (!(parts[count] = opdi_gtype_read(space, at, depth + 1))) { return -1; }
+        if (klass && opdi_gclass_add(klass, name, parts[count], 0) < 0) { return -1; }
+        count++;
+    }
+    ++*at;
+    return count;
+}
+/* Reads a type without what follows it ("[]", "?"). */
+static const opdi_gtype *opdi_gtype_read_first(opdi_gspace *space, const char **at, int depth) {
+    static const struct { const char *word; int kind; char close; } heads[] = {
+        {"(", OPDI_GT_TUPLE, ')'}, {"Tuple[", OPDI_GT_TUPLE, ']'}, {"List[", OPDI_GT_LIST, ']'},
+        {"Optional[", OPDI_GT_OPTIONAL, ']'}, {"Dict(", OPDI_GT_DICT, ')'}, {"Dict[", OPDI_GT_DICT, ']'},
+        {"Union(", OPDI_GT_UNION, ')'}, {"Union[", OPDI_GT_UNION, ']'}, {"Future(", OPDI_GT_FUTURE, ')'},
+        {"Future[", OPDI_GT_FUTURE, ']'}, {"NamedTuple(", OPDI_GT_CLASS, ')'}};
+    const opdi_gtype *parts[64];
+    for (size_t i = 0; i < sizeof heads / sizeof *heads; i++) {
+        if (strncmp(*at, heads[i].word, strlen(heads[i].word)) != 0) { continue; }
+        const bool named = heads[i].kind == OPDI_GT_CLASS;
+        opdi_gclass *klass = named ? opdi_gclass_new(space, "NamedTuple", OPDI_CLASS_NAMEDTUPLE) : NULL;
+        *at += strlen(heads[i].word);
+        if (named && !klass) { return NULL; }
+        const int32_t count = opdi_gtype_read_parts(space, at, heads[i].close, parts, klass, depth);
+        if (count < 0 || (count != 1 && (heads[i].kind == OPDI_GT_LIST || heads[i].kind == OPDI_GT_OPTIONAL ||
+                                         heads[i].kind == OPDI_GT_FUTURE)) ||
+            (heads[i].kind == OPDI_GT_DICT && count != 2)) { return NULL; }
+        return named ? opdi_gclass_fields(klass)
+            : heads[i].kind == OPDI_GT_OPTIONAL ? opdi_gtype_optional(space, parts[0])
+            : opdi_gtype_make(space, heads[i].kind, parts, count, NULL, NULL);
+    }
+    const size_t length = strspn(*at, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.");
+    char word[512];
+    if (length == 0 || length >= sizeof word) { return NULL; }
+    memcpy(word, *at, length);
+    word[length] = 0;
+    *at += length;
+    if (**at == '(' && !strchr(word, '.')) {      /* a tensor as it was traced: "Float(2, strides=[1], device=cpu)" */
+        *at += strcspn(*at, ")\n");
+        return *(*at)++ == ')' ? opdi_gtype_simple(OPDI_GT_TENSOR) : NULL;
+    }
+    for (int kind = 0; kind < OPDI_GT_SIMPLE; kind++) {
+        if (strcmp(word, opdi_gtype_words[kind]) == 0) { return opdi_gtype_simple(kind); }
+    }
+    if (strcmp(word, "number") == 0) { return opdi_gtype_simple(OPDI_GT_NUMBER); }
+    if (strcmp(word, "None") == 0) { return opdi_gtype_simple(OPDI_GT_NONE); }
+    if (!strchr(word, '.')) { return NULL; }
+    opdi_gclass *klass = opdi_gclass_find(space, word);
+    if (!klass && (klass = opdi_gclass_new(space, word, OPDI_CLASS_OBJECT)) != NULL) { klass->open = true; }
+    return klass ? klass->type : NULL;
+}
+static const opdi_gtype *opdi_gtype_read(opdi_gspace *space, const char **at, int depth) {
+    if (depth > OPDI_MAX_GTYPE_DEPTH) { return NULL; }
+    opdi_gtype_blanks(at);
+    const opdi_gtype *type = opdi_gtype_read_first(space, at, depth);
+    for (; type; depth++) {
+        if (depth > OPDI_MAX_GTYPE_DEPTH) { return NULL; }
+        if (**at == '?') {
+            type = opdi_gtype_optional(space, type);
+            ++*at;
+        } else if (strncmp(*at, "[]", 2) == 0) {
+            type = opdi_gtype_list(space, type);
+            *at += 2;
+        } else { break; }
+    }
+    return type;
+}
+/* Reads a type of either spelling at *at, which moves behind it; NULL when there is none (an error is recorded only
+   when memory is out).  A qualified name that is not known is an open class. */
+OPD_UNUSED static const opdi_gtype *opdi_gtype_parse(opdi_gspace *space, const char **at) {
+    return opdi_gtype_read(space, at, 0);
+}
+

@@ -1,0 +1,841 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>convolved    convolution as products
+//----------------------------------------------------------------------------------------------------------------------
+
+OPDI_LOOPS_BEGIN
+
+//== convolution =======================================================================================================
+//
+// Two dimensions, contiguous x [n, c, h, w], weight [oc, c / groups, kh, kw], y [n, oc, oh, ow]; one dimension is
+// h = kh = 1.  Each image of a group is copied with its padding into a buffer; the unfolded matrix
+// [c / groups * kh * kw, oh * ow] is never stored: packing for the matrix product reads the buffer.  A line of the
+// buffer has first the columns 0, sw, 2 sw and so on, then 1, sw + 1 ..: what a tap meets along an output row is
+// contiguous.
+
+typedef struct opdi_conv {
+    size_t size;                                  /* 4: float, 8: double */
+    bool exact;                                   /* float numbers that are of bfloat16, but for what is computed */
+    int64_t n, c, h, w, oc, kh, kw, sh, sw, ph, pw, dh, dw, groups, oh, ow;
+    int64_t cg, og, hp, wp;                       /* channels of a group; the padded image, as far as it is read */
+    int64_t phases, run, line;                    /* of a line of the buffer: runs of columns sw apart, their length */
+} opdi_conv;
+
+/* Fills in cg .. line, by oh and ow. */
+static int opdi_conv_places(opdi_conv *conv) {
+    conv->cg = conv->c / conv->groups;
+    conv->og = conv->oc / conv->groups;
+    conv->hp = (conv->oh - 1) * conv->sh + (conv->kh - 1) * conv->dh + 1;
+    conv->wp = (conv->ow - 1) * conv->sw + (conv->kw - 1) * conv->dw + 1;
+    conv->phases = OPDI_MIN(conv->sw, (conv->kw - 1) * conv->dw + 1);
+    conv->run = (conv->wp - 1) / conv->sw + 1;
+    conv->line = conv->phases * conv->run;
+    if ((double)conv->hp * (double)conv->line * (double)(conv->cg + 1) > 1e15) {
+        return opd_fail(OPD_ERROR_MEMORY, "convolution: the padded input is too large");
+    }
+    return 0;
+}
+/* Fills in oh .. wp.  -1 with an error recorded where the sizes make no sense; the caller checks channels. */
+static int opdi_conv_init(opdi_conv *conv) {
+    const int64_t big = (int64_t)1 << 31;
+    if (conv->kh < 1 || conv->kw < 1 || conv->sh < 1 || conv->sw < 1 || conv->dh < 1 || conv->dw < 1 || conv->ph < 0 ||
+        conv->pw < 0 || conv->groups < 1 || conv->kh >= big || conv->kw >= big || conv->dh >= big || conv->dw >= big ||
+        conv->ph >= big || conv->pw >= big || conv->c % conv->groups || conv->oc % conv->groups) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "convolution: stride, padding, dilation or groups out of range");
+    }
+    int64_t rows = conv->h + 2 * conv->ph - conv->dh * (conv->kh - 1) - 1,
+        cols = conv->w + 2 * conv->pw - conv->dw * (conv->kw - 1) - 1;
+    if (rows < 0 || cols < 0) { return opd_fail(OPD_ERROR_SHAPE, "convolution: kernel larger than the padded input"); }
+    conv->oh = rows / conv->sh + 1;
+    conv->ow = cols / conv->sw + 1;
+    return opdi_conv_places(conv);
+}
+
+#define OPDI_CONV_SLACK 64                        /* elements behind a buffer that packing may read or write */
+
+/* Copies count elements of a line, from `step` apart to contiguous ones, or adds these to them (back = 1). */
+static void opdi_conv_pad_run(size_t size, int64_t count, void *to, void *from, int64_t step, int back) {
+    float *f = (float *)from, *to_f = (float *)to;
+    double *d = (double *)from, *to_d = (double *)to;
+    if (back && size == 4) { for (int64_t i = 0; i < count; i++) { f[i * step] += to_f[i]; } }
+    else if (back) { for (int64_t i = 0; i < count; i++) { d[i * step] += to_d[i]; } }
+    else if (step == 1) { memcpy(to, from, (size_t)count * size); }
+    else if (size == 4) { for (int64_t i = 0; i < count; i++) { to_f[i] = f[i * step]; } }
+    else { for (int64_t i = 0; i < count; i++) { to_d[i] = d[i * step]; } }
+}
+/* Copies x [planes, h, w] into dst [planes, hp, line], zero at first (back = 0), or adds dst without the padding to x
+   (back = 1); the padding stays zero from image to image. */
+static void opdi_conv_pad(const opdi_conv *conv, int64_t planes, char *dst, char *x, int back) {
+    int64_t size = (int64_t)conv->size, left = OPDI_MIN(conv->pw, conv->wp), cols = OPDI_MIN(conv->w, conv->wp - left);
+    for (int64_t plane = 0; plane < planes; plane++) {
+        for (int64_t y = conv->ph; y < conv->hp && y - conv->ph < conv->h; y++) {
+            char *to = dst + (plane * conv->hp + y) * conv->line * size,
+                *from = x + (plane * conv->h + y - conv->ph) * conv->w * size;
+            for (int64_t phase = 0; phase < conv->phases; phase++) {
+                const int64_t turn = (left - phase + conv->sw - 1) / conv->sw, first = turn * conv->sw + phase - left;
+                if (first >= cols) { continue; }
+                opdi_conv_pad_run(conv->size, (cols - 1 - first) / conv->sw + 1, to + (phase * conv->run + turn) * size,
+                                  from + first * size, conv->sw, back);
+            }
+        }
+    }
+}
+
+static int64_t opdi_conv_pad_bytes(const opdi_conv *conv, int64_t planes) {
+    return (planes * conv->hp * conv->line + OPDI_CONV_SLACK) * (int64_t)conv->size;
+}
+
+/* Padded images, `image` elements apart; in a shifted one (small images) the conv is an opdi_shift. */
+typedef struct opdi_unfold { const opdi_conv *conv; const char *pad; int64_t image; const char *gy; } opdi_unfold;
+
+/* Returns where in a line the elements stand that column kj of the kernel meets. */
+static inline int64_t opdi_conv_column(const opdi_conv *conv, int64_t kj) {
+    const int64_t x = kj * conv->dw;
+    return conv->sw == 1 ? x : x % conv->sw * conv->run + x / conv->sw;
+}
+/* Returns the element of the padded image at which a row of the unfolded matrix begins. */
+static inline int64_t opdi_unfold_row(const opdi_conv *conv, int64_t row) {
+    int64_t kj = row % conv->kw, ki = row / conv->kw % conv->kh, channel = row / conv->kw / conv->kh;
+    return (channel * conv->hp + ki * conv->dh) * conv->line + opdi_conv_column(conv, kj);
+}
+
+/* Packs rows k and columns j of the unfolded matrix.  A panel is a few runs along output rows; each is copied at full
+   panel width, and what it writes too much the next run, or the next row, overwrites. */
+typedef void opdi_unfold_fn(const opdi_unfold *unfold, int64_t k0, int64_t kc, int64_t j0, int64_t nc, int64_t ld,
+                            void *out);
+static opdi_unfold_fn opdi_unfold_runs_plain_f32, opdi_unfold_runs_plain_f64;
+#if defined(OPDI_X86)
+OPDI_AVX2 static opdi_unfold_fn opdi_unfold_runs_avx2_f32, opdi_unfold_runs_avx2_f64;
+OPDI_AVX512 static opdi_unfold_fn opdi_unfold_runs_avx512_f32, opdi_unfold_runs_avx512_f64;
+#endif
+#endif
+#if defined(OPDI_WIDE)   /* once for each type and level, see >>typed */
+/* Copies a line of a panel: one vector or two, and at level 0 any number of elements. */
+#if OPDI_LEVEL == 0
+#define OPDI_LINE_COPY(o, at) { memcpy(o, at, (size_t)ld * sizeof(OPDI_T)); }
+#else
+#define OPDI_LINE_COPY(o, at) { \
+        const OPDI_V *v8f = (const OPDI_V *)(const void *)(at); \
+        OPDI_V *q = (OPDI_V *)(void *)(o); \
+        q[0] = v8f[0]; \
+        if ((size_t)ld * sizeof(OPDI_T) > sizeof(OPDI_V)) { q[1] = v8f[1]; } \
+    }
+#endif
+OPDI_TARGET static void OPDI_WIDE(unfold_runs)(const opdi_unfold *unfold, int64_t k0, int64_t kc, int64_t j0,
+                                               int64_t nc, int64_t ld, void *out) {
+    const opdi_conv *conv = unfold->conv;
+    int64_t to[OPDI_MAX_NR], from[OPDI_MAX_NR];
+    int runs = 0;
+    for (int64_t j = 0; j < nc; runs++) {
+        int64_t y = (j0 + j) / conv->ow, x = (j0 + j) % conv->ow;
+        to[runs] = j;
+        from[runs] = y / conv->oh * unfold->image + y % conv->oh * conv->sh * conv->line + x;
+        j += OPDI_MIN(conv->ow - x, nc - j);
+    }
+    int64_t kj = k0 % conv->kw, ki = k0 / conv->kw % conv->kh, channel = k0 / conv->kw / conv->kh;
+    const OPDI_T *pad = (const OPDI_T *)(const void *)unfold->pad;
+    const OPDI_T *row = pad + (channel * conv->hp + ki * conv->dh) * conv->line;
+    OPDI_T *o = (OPDI_T *)out;
+    for (int64_t step = 1; step <= kc; step++, o += ld) {
+        const OPDI_T *const at = row + opdi_conv_column(conv, kj);
+        OPDI_LINE_COPY(o, at + from[0])
+        for (int run = 1; run < runs; run++) {
+            if (step < kc) { OPDI_LINE_COPY(o + to[run], at + from[run]) }
+            else { memcpy(o + to[run], at + from[run], (size_t)(ld - to[run]) * sizeof(OPDI_T)); }
+        }
+        if (++kj < conv->kw) { continue; }
+        kj = 0;
+        if (++ki == conv->kh) {
+            ki = 0;
+            channel++;
+        }
+        row = pad + (channel * conv->hp + ki * conv->dh) * conv->line;
+    }
+}
+#undef OPDI_LINE_COPY
+#endif
+#if defined(OPDI_OPERATORS)
+static void opdi_unfold_pack(void *ctx, int64_t k0, int64_t kc, int64_t j0, int64_t nc, int64_t ld, void *out) {
+    const opdi_unfold *unfold = (const opdi_unfold *)ctx;
+    const bool four = unfold->conv->size == 4;
+    opdi_unfold_fn *runs = four ? opdi_unfold_runs_plain_f32 : opdi_unfold_runs_plain_f64;
+#if defined(OPDI_X86)
+    const int level = opdi_cpu_level();
+    if (level == 1) { runs = four ? opdi_unfold_runs_avx2_f32 : opdi_unfold_runs_avx2_f64; }
+    if (level == 2) { runs = four ? opdi_unfold_runs_avx512_f32 : opdi_unfold_runs_avx512_f64; }
+#endif
+    runs(unfold, k0, kc, j0, nc, ld, out);
+}
+
+/* Packs the unfolded matrix transposed: rows k0 .. k0 + kc are output positions, columns j0 .. j0 + nc are taps. */
+static void opdi_unfold_pack_turned(void *ctx, int64_t k0, int64_t kc, int64_t j0, int64_t nc, int64_t ld, void *out) {
+    const opdi_unfold *unfold = (const opdi_unfold *)ctx;
+    const opdi_conv *conv = unfold->conv;
+    int64_t at[OPDI_MAX_NR];
+    for (int64_t j = 0; j < nc; j++) { at[j] = opdi_unfold_row(conv, j0 + j); }
+    for (int64_t j = nc; j < ld; j++) { at[j] = at[0]; }
+    int64_t y = k0 / conv->ow, x = k0 % conv->ow, image = y / conv->oh;
+    y %= conv->oh;
+    for (int64_t turn = 0; turn < kc;) {
+        int64_t place = image * unfold->image + y * conv->sh * conv->line + x, step = 1;
+        if (conv->size == 4) {
+            const float *source = (const float *)(const void *)unfold->pad + place;
+            float *to = (float *)out + turn * ld;
+            if (turn + 4 <= kc && x + 4 <= conv->ow) { step = 4; }
+            for (int64_t j = 0; step == 4 && j < ld; j += 4) {
+                opdi_transpose4(source + at[j], source + at[j + 1], source + at[j + 2], source + at[j + 3], to + j, ld);
+            }
+            for (int64_t j = 0; step == 1 && j < ld; j++) { to[j] = source[at[j]]; }
+        } else {
+            const double *source = (const double *)(const void *)unfold->pad + place;
+            for (int64_t j = 0; j < ld; j++) { ((double *)out)[turn * ld + j] = source[at[j]]; }
+        }
+        turn += step;
+        x += step;
+        if (x >= conv->ow) {
+            x = 0;
+            y++;
+        }
+        if (y == conv->oh) {
+            y = 0;
+            image++;
+        }
+    }
+}
+/* Packs gradients of results, an opdi_pack_fn: rows k0 .. k0 + kc are output positions of all images. */
+static void opdi_unfold_pack_gy(void *ctx, int64_t k0, int64_t kc, int64_t j0, int64_t nc, int64_t ld, void *out) {
+    const opdi_unfold *unfold = (const opdi_unfold *)ctx;
+    const opdi_conv *conv = unfold->conv;
+    const int64_t area = conv->oh * conv->ow;
+    for (int64_t turn = 0, count; turn < kc; turn += count) {
+        const int64_t image = (k0 + turn) / area, at = (k0 + turn) % area;
+        const int64_t from = (image * conv->oc + j0) * area + at;
+        count = OPDI_MIN(kc - turn, area - at);
+        if (conv->size == 4) {
+            opdi_pack_turned((const opdi_word32 *)(const void *)unfold->gy + from, area, count, nc, ld,
+                             (opdi_word32 *)out + turn * ld);
+        }
+        for (int64_t j = 0; conv->size == 8 && j < nc; j++) {
+            const double *const source = (const double *)(const void *)unfold->gy + from + j * area;
+            for (int64_t i = 0; i < count; i++) { ((double *)out)[(turn + i) * ld + j] = source[i]; }
+        }
+    }
+}
+
+/* A convolution, by whichever way is the fastest. */
+static int opdi_conv_any(const opdi_conv *conv, const void *x, const void *weights, const void *bias, void *y);
+
+typedef struct opdi_conv_job {
+    opdi_conv conv;
+    const char *input, *weight, *bias, *gy;       /* inputs */
+    char *output, *gx, *gw;                       /* results */
+    int64_t parts;                                /* of the batch, each with a weight gradient of its own */
+    int failed;
+} opdi_conv_job;
+
+static inline double opdi_number_at(size_t size, const void *memory, int64_t i) {
+    return size == 4 ? (double)((const float *)memory)[i] : ((const double *)memory)[i];
+}
+
+static void opdi_conv_fill(const opdi_conv_job *job, int64_t group, void *y) {
+    int64_t area = job->conv.oh * job->conv.ow;
+    for (int64_t o = 0; o < job->conv.og; o++) {
+        double b = opdi_number_at(job->conv.size, job->bias, group * job->conv.og + o);
+        for (int64_t i = o * area; i < (o + 1) * area; i++) {
+            if (job->conv.size == 4) { ((float *)y)[i] = (float)b; }
+            else { ((double *)y)[i] = b; }
+        }
+    }
+}
+
+/* One output plane of a depthwise convolution, rows in steps of 16: y[16] = sum over taps of w * x[16]; and the weight
+   gradient of one plane: gw[ki, kj] += sum of gy * x. */
+static void opdi_depthwise_f32(const opdi_conv *conv, const float *pad, const float *weight, float bias, float *y);
+static void opdi_depthwise_f64(const opdi_conv *conv, const double *pad, const double *weight, double bias, double *y);
+static void opdi_depthwise_gw_f32(const opdi_conv *conv, const float *pad, const float *gy, float *gw);
+static void opdi_depthwise_gw_f64(const opdi_conv *conv, const double *pad, const double *gy, double *gw);
+
+#if defined(OPDI_X86)
+typedef int opdi_v8i __attribute__((vector_size(32), aligned(4), may_alias));
+typedef int opdi_v16i __attribute__((vector_size(64), aligned(4), may_alias));
+#define OPDI_MAX_TAPS 64
+/* Versions of both for float and at most OPDI_MAX_TAPS taps. */
+OPDI_AVX2 static void opdi_depthwise_avx2_f32(const opdi_conv *conv, const float *pad, const float *weight, float bias,
+                                              float *y);
+OPDI_AVX2 static void opdi_depthwise_gw_avx2_f32(const opdi_conv *conv, const float *pad, const float *gy, float *gw);
+OPDI_AVX512 static void opdi_depthwise_avx512_f32(const opdi_conv *conv, const float *pad, const float *weight,
+                                                  float bias, float *y);
+OPDI_AVX512 static void opdi_depthwise_gw_avx512_f32(const opdi_conv *conv, const float *pad, const float *gy,
+                                                     float *gw);
+#endif
+#endif
+#if defined(OPDI_TYPED) && !defined(OPDI_TYPED_WHOLE)   /* once for each type, see >>typed */
+static void OPDI_TYPED(depthwise)(const opdi_conv *conv, const OPDI_T *pad, const OPDI_T *weight, OPDI_T bias,
+                                  OPDI_T *y) {
+    for (int64_t i = 0; i < conv->oh; i++) {
+        for (int64_t j = 0; j < conv->ow; j += 16) {
+            OPDI_T acc[16];
+            int64_t count = OPDI_MIN(conv->ow - j, 16);
+            for (int lane = 0; lane < 16; lane++) { acc[lane] = bias; }
+            for (int64_t ki = 0; ki < conv->kh; ki++) {
+                for (int64_t kj = 0; kj < conv->kw; kj++) {
+                    OPDI_T f = weight[ki * conv->kw + kj];
+                    const OPDI_T *at = pad + (i * conv->sh + ki * conv->dh) * conv->line + j +
+                        opdi_conv_column(conv, kj);
+                    for (int lane = 0; lane < 16; lane++) { acc[lane] += f * at[lane]; }
+                }
+            }
+            memcpy(y + i * conv->ow + j, acc, (size_t)count * sizeof(OPDI_T));
+        }
+    }
+}
+static void OPDI_TYPED(depthwise_gw)(const opdi_conv *conv, const OPDI_T *pad, const OPDI_T *gy, OPDI_T *gw) {
+    for (int64_t ki = 0; ki < conv->kh; ki++) {
+        for (int64_t kj = 0; kj < conv->kw; kj++) {
+            OPDI_T acc[16] = {0};
+            for (int64_t i = 0; i < conv->oh; i++) {
+                const OPDI_T *there = gy + i * conv->ow,
+                    *at = pad + (i * conv->sh + ki * conv->dh) * conv->line + opdi_conv_column(conv, kj);
+                for (int64_t j = 0; j < conv->ow; j++) { acc[j & 15] += there[j] * at[j]; }
+            }
+            for (int lane = 0; lane < 16; lane++) { gw[ki * conv->kw + kj] += acc[lane]; }
+        }
+    }
+}
+#endif
+#if defined(OPDI_WIDE) && defined(OPDI_V_INT)   /* once for each type and level, see >>typed */
+OPDI_TARGET static void OPDI_WIDE(depthwise)(const opdi_conv *conv, const float *pad, const float *weight, float bias,
+                                             float *y) {
+    enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(float)) };
+    int64_t from[OPDI_MAX_TAPS];
+    const int64_t taps = conv->kh * conv->kw;
+    for (int64_t tap = 0; tap < taps; tap++) { from[tap] = opdi_unfold_row(conv, tap); }
+    for (int64_t i = 0; i < conv->oh; i++) {
+        for (int64_t j = 0; j < conv->ow; j += WIDTH) {
+            OPDI_V acc = {0};
+            const float *at = pad + i * conv->sh * conv->line + j;
+            acc += bias;
+            for (int64_t tap = 0; tap < taps; tap++) {
+                acc += weight[tap] * *(const OPDI_V *)(const void *)(at + from[tap]);
+            }
+            if (conv->ow - j >= WIDTH) { *(OPDI_V *)(void *)(y + i * conv->ow + j) = acc; }
+            else { memcpy(y + i * conv->ow + j, &acc, (size_t)(conv->ow - j) * sizeof(float)); }
+        }
+    }
+}
+/* Adds to gw [kh, kw] the sums of gy * other over one plane, with a vector of sums for each tap; other beyond the end
+   of a row is masked, as it may be NaN. */
+OPDI_TARGET static void OPDI_WIDE(depthwise_gw)(const opdi_conv *conv, const float *pad, const float *gy, float *gw) {
+    enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(float)) };
+    OPDI_V acc[OPDI_MAX_TAPS];
+    int64_t from[OPDI_MAX_TAPS];
+    const int64_t taps = conv->kh * conv->kw;
+    int bits[WIDTH];
+    OPDI_V_INT mask;
+    memset(acc, 0, sizeof acc);
+    for (int64_t tap = 0; tap < taps; tap++) { from[tap] = opdi_unfold_row(conv, tap); }
+    for (int lane = 0; lane < WIDTH; lane++) { bits[lane] = lane < conv->ow % WIDTH ? -1 : 0; }
+    memcpy(&mask, bits, sizeof mask);
+    for (int64_t i = 0; i < conv->oh; i++) {
+        for (int64_t j = 0; j < conv->ow; j += WIDTH) {
+            OPDI_V v8f = {0};
+            int whole = conv->ow - j >= WIDTH;
+            if (whole) { v8f = *(const OPDI_V *)(const void *)(gy + i * conv->ow + j); }
+            else { memcpy(&v8f, gy + i * conv->ow + j, (size_t)(conv->ow - j) * sizeof(float)); }
+            const float *at = pad + i * conv->sh * conv->line + j;
+            for (int64_t tap = 0; tap < taps; tap++) {
+                OPDI_V other = *(const OPDI_V *)(const void *)(at + from[tap]);
+                acc[tap] += v8f * (whole ? other : (OPDI_V)((OPDI_V_INT)other & mask));
+            }
+        }
+    }
+    for (int64_t tap = 0; tap < taps; tap++) {
+        for (int lane = 0; lane < WIDTH; lane++) { gw[tap] += acc[tap][lane]; }
+    }
+}
+#endif
+#if defined(OPDI_OPERATORS)
+
+static void opdi_conv_depthwise(const opdi_conv_job *job, int64_t group, const char *pad, char *y) {
+    const opdi_conv *conv = &job->conv;
+    double b = job->bias ? opdi_number_at(conv->size, job->bias, group) : 0;
+    const void *weights = job->weight + group * conv->kh * conv->kw * (int64_t)conv->size, *image = pad;
+    void *out = y;
+    if (conv->size == 8) {
+        opdi_depthwise_f64(conv, (const double *)image, (const double *)weights, b, (double *)out);
+        return;
+    }
+#if defined(OPDI_X86)
+    const int level = conv->kh * conv->kw <= OPDI_MAX_TAPS ? opdi_cpu_level() : 0;
+    if (level) {
+        (level == 2 ? opdi_depthwise_avx512_f32 : opdi_depthwise_avx2_f32)
+            (conv, (const float *)image, (const float *)weights, (float)b, (float *)out);
+        return;
+    }
+#endif
+    opdi_depthwise_f32(conv, (const float *)image, (const float *)weights, (float)b, (float *)out);
+}
+
+static void opdi_conv_depthwise_gw(const opdi_conv *conv, const void *pad, const void *gy, void *gw) {
+    if (conv->size == 8) {
+        opdi_depthwise_gw_f64(conv, (const double *)pad, (const double *)gy, (double *)gw);
+        return;
+    }
+#if defined(OPDI_X86)
+    const int level = conv->kh * conv->kw <= OPDI_MAX_TAPS ? opdi_cpu_level() : 0;
+    if (level) {
+        (level == 2 ? opdi_depthwise_gw_avx512_f32 : opdi_depthwise_gw_avx2_f32)
+            (conv, (const float *)pad, (const float *)gy, (float *)gw);
+        return;
+    }
+#endif
+    opdi_depthwise_gw_f32(conv, (const float *)pad, (const float *)gy, (float *)gw);
+}
+
+/* True where the unfolded matrix is the image itself. */
+static bool opdi_conv_plain(const opdi_conv *conv) {
+    return conv->kh == 1 && conv->kw == 1 && conv->sh == 1 && conv->sw == 1 && conv->ph == 0 && conv->pw == 0;
+}
+/* Returns how many images are unfolded at a time: small ones together. */
+static int64_t opdi_conv_together(const opdi_conv *conv) {
+    const int64_t area = conv->oh * conv->ow, bytes = OPDI_MAX(opdi_conv_pad_bytes(conv, conv->cg), (int64_t)1);
+    if (opdi_conv_plain(conv) || (conv->cg == 1 && conv->og == 1) || area > 256) { return 1; }
+    return OPDI_MAX(1, OPDI_MIN(OPDI_MIN(conv->n, 512 / area), ((int64_t)4 << 20) / bytes));
+}
+/* Returns how many bytes a thread needs: padded images, and their results where there are several. */
+static size_t opdi_conv_room(const opdi_conv *conv) {
+    const int64_t images = opdi_conv_together(conv), area = conv->oh * conv->ow;
+    if (opdi_conv_plain(conv)) { return 16; }
+    return (size_t)(images * opdi_conv_pad_bytes(conv, conv->cg) +
+                    (images > 1 ? images * conv->og * area * (int64_t)conv->size : 0));
+}
+/* Copies results of `images` images [og, images, area] to where they belong, and adds the bias. */
+static void opdi_conv_apart(const opdi_conv_job *job, int64_t group, int64_t images, const char *from, char *y) {
+    const opdi_conv *conv = &job->conv;
+    const int64_t area = conv->oh * conv->ow, size = (int64_t)conv->size;
+    for (int64_t o = 0; o < conv->og; o++) {
+        const double b = job->bias ? opdi_number_at(conv->size, job->bias, group * conv->og + o) : 0;
+        for (int64_t image = 0; image < images; image++, from += area * size) {
+            void *const to = y + (image * conv->oc + o) * area * size;
+            const void *const at = from;
+            if (!job->bias) { memcpy(to, at, (size_t)(area * size)); }
+            for (int64_t i = 0; job->bias && i < area; i++) {
+                if (size == 4) { ((float *)to)[i] = ((const float *)at)[i] + (float)b; }
+                else { ((double *)to)[i] = ((const double *)at)[i] + b; }
+            }
+        }
+    }
+}
+/* Convolves `images` images of a group, x and y being those of the first; pad, zero at first, is working memory. */
+static void opdi_conv_images(opdi_conv_job *job, int64_t group, int64_t images, const char *x, char *pad, char *y) {
+    const opdi_conv *conv = &job->conv;
+    const int64_t size = (int64_t)conv->size, depth = conv->cg * conv->kh * conv->kw, area = conv->oh * conv->ow;
+    const int64_t bytes = opdi_conv_pad_bytes(conv, conv->cg), all = opdi_conv_together(conv);
+    const int dtype = size == 4 ? OPD_FLOAT32 : OPD_FLOAT64;
+    char *const out = all > 1 ? pad + all * bytes : y;
+    const double beta = job->bias && all == 1 ? 1 : 0;
+    opdi_unfold unfold;
+    unfold.conv = conv;
+    unfold.pad = pad;
+    unfold.image = bytes / size;
+    opdi_gemm_in left = opdi_gemm_in_of(job->weight + group * conv->og * depth * size, dtype, depth, 1);
+    opdi_gemm_in right = opdi_gemm_in_of(x, dtype, area, 1);
+    left.exact = right.exact = conv->exact;
+    if (!opdi_conv_plain(conv)) {
+        for (int64_t image = 0; image < images; image++) {
+            opdi_conv_pad(conv, conv->cg, pad + image * bytes,
+                          (char *)(uintptr_t)x + image * conv->c * conv->h * conv->w * size, 0);
+        }
+        if (conv->cg == 1 && conv->og == 1) {
+            opdi_conv_depthwise(job, group, pad, y);
+            return;
+        }
+        right.pack = opdi_unfold_pack;
+        right.ctx = &unfold;
+    }
+    if (beta != 0) { opdi_conv_fill(job, group, y); }
+    if (opdi_gemm(conv->size, conv->og, images * area, depth, &left, &right, beta, out, images * area, 1)) {
+        OPDI_STORE(&job->failed, 1);
+    } else if (all > 1) { opdi_conv_apart(job, group, images, out, y); }
+}
+/* Computes items [begin, end) of a convolution, an item being one group of one image, or of a few small ones.  Sets
+   job->failed when there is no memory. */
+static void opdi_conv_forward_range(void *ctx, int64_t begin, int64_t end) {
+    opdi_conv_job *job = (opdi_conv_job *)ctx;
+    const opdi_conv *conv = &job->conv;
+    const int64_t size = (int64_t)conv->size, images = opdi_conv_together(conv);
+    const size_t bytes = opdi_conv_room(conv);
+    char *pad = opdi_lend(bytes);
+    if (!pad) {
+        OPDI_STORE(&job->failed, 1);
+        return;
+    }
+    memset(pad, 0, bytes);
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t group = i % conv->groups, first = i / conv->groups * images;
+        opdi_conv_images(job, group, OPDI_MIN(images, conv->n - first),
+                         job->input + (first * conv->c + group * conv->cg) * conv->h * conv->w * size, pad,
+                         job->output + (first * conv->oc + group * conv->og) * conv->oh * conv->ow * size);
+    }
+    opdi_lend_end(pad, bytes);
+}
+
+static int opdi_conv_done(const opdi_conv_job *job) {
+    return OPDI_LOAD(&job->failed) ? opd_fail(OPD_ERROR_MEMORY, "convolution: out of memory") : 0;
+}
+
+/* Computes y = conv(x, weights) + bias; bias [oc] or NULL, `conv` from opdi_conv_init.  0, or -1 with an error. */
+static int opdi_conv_forward(const opdi_conv *conv, const void *x, const void *weights, const void *bias, void *y) {
+    opdi_conv_job job;
+    memset(&job, 0, sizeof job);
+    job.conv = *conv;
+    job.input = (const char *)x;
+    job.weight = (const char *)weights;
+    job.bias = (const char *)bias;
+    job.output = (char *)y;
+    const int64_t depth = conv->cg * conv->kh * conv->kw, area = conv->oh * conv->ow;
+    const int64_t images = opdi_conv_together(conv);
+    opdi_parallel_lend(((conv->n - 1) / images + 1) * conv->groups, 1, opdi_conv_forward_range, &job,
+                       OPDI_LENT(opdi_conv_room(conv)) + opdi_gemm_room(conv->size, conv->og, images * area, depth));
+    return opdi_conv_done(&job);
+}
+
+#if defined(OPD_NO_OP_CONV)
+static int opdi_conv_any(const opdi_conv *conv, const void *x, const void *weights, const void *bias, void *y) {
+    return opdi_conv_forward(conv, x, weights, bias, y);
+}
+#endif
+
+/* Adds count elements of from to those of `to`, in fixed steps. */
+static void opdi_conv_add(size_t size, int64_t count, void *to, const void *from) {
+    float *f = (float *)to;
+    double *d = (double *)to;
+    const float *from_f = (const float *)from;
+    const double *from_d = (const double *)from;
+    int64_t i = 0;
+    for (; size == 4 && i + 16 <= count; i += 16) {
+        float x[16];
+        for (int lane = 0; lane < 16; lane++) { x[lane] = f[i + lane] + from_f[i + lane]; }
+        for (int lane = 0; lane < 16; lane++) { f[i + lane] = x[lane]; }
+    }
+    for (; i < count; i++) {
+        if (size == 4) { f[i] += from_f[i]; }
+        else { d[i] += from_d[i]; }
+    }
+}
+/* Adds the unfolded gradient w^T gy of output rows y0 .. y0 + rows to the padded image, where it belongs: the gradient
+   of x by folding. */
+static void opdi_fold_add(const opdi_conv *conv, const char *col, int64_t y0, int64_t rows, char *pad) {
+    int64_t depth = conv->cg * conv->kh * conv->kw;
+    for (int64_t step = 0; step < depth; step++) {
+        for (int64_t y = 0; y < rows; y++) {
+            const int64_t to = opdi_unfold_row(conv, step) + (y0 + y) * conv->sh * conv->line,
+                from = (step * rows + y) * conv->ow;
+            opdi_conv_add(conv->size, conv->ow, pad + to * (int64_t)conv->size, col + from * (int64_t)conv->size);
+        }
+    }
+}
+
+/* Returns how many output rows are folded at a time. */
+static int64_t opdi_conv_fold_step(const opdi_conv *conv) {
+    const int64_t depth = conv->cg * conv->kh * conv->kw;
+    return OPDI_MAX(1, OPDI_MIN(conv->oh, 65536 / OPDI_MAX(1, depth * conv->ow)));
+}
+/* Computes the gradient of x for items [begin, end), an item being one group of one image: a few output rows at a time,
+   w^T gy is folded into a padded image, whose inside is then gx.  Sets job->failed when there is no memory. */
+static void opdi_conv_fold_range(void *ctx, int64_t begin, int64_t end) {
+    opdi_conv_job *job = (opdi_conv_job *)ctx;
+    const opdi_conv *conv = &job->conv;
+    int64_t size = (int64_t)conv->size, depth = conv->cg * conv->kh * conv->kw, area = conv->oh * conv->ow;
+    const int64_t step = opdi_conv_fold_step(conv);
+    int dtype = size == 4 ? OPD_FLOAT32 : OPD_FLOAT64;
+    size_t pad_bytes = (size_t)opdi_conv_pad_bytes(conv, conv->cg),
+        bytes = pad_bytes + (size_t)(depth * step * conv->ow * size);
+    char *pad = opdi_lend(bytes);
+    if (!pad) {
+        OPDI_STORE(&job->failed, 1);
+        return;
+    }
+    char *col = pad + pad_bytes;
+    for (int64_t i = begin; i < end; i++) {
+        const char *gy = job->gy + i * conv->og * area * size;
+        char *gx = job->gx + i * conv->cg * conv->h * conv->w * size;
+        memset(pad, 0, pad_bytes);
+        for (int64_t y = 0; y < conv->oh; y += step) {
+            int64_t rows = OPDI_MIN(step, conv->oh - y), count = rows * conv->ow;
+            opdi_gemm_in left = opdi_gemm_in_of(job->weight + i % conv->groups * conv->og * depth * size, dtype, 1,
+                                                depth);
+            opdi_gemm_in right = opdi_gemm_in_of(gy + y * conv->ow * size, dtype, area, 1);
+            left.exact = right.exact = conv->exact;
+            if (opdi_gemm(conv->size, depth, count, conv->og, &left, &right, 0, col, count, 1)) {
+                OPDI_STORE(&job->failed, 1);
+            }
+            else { opdi_fold_add(conv, col, y, rows, pad); }
+        }
+        memset(gx, 0, (size_t)(conv->cg * conv->h * conv->w * size));
+        opdi_conv_pad(conv, conv->cg, pad, gx, 1);
+    }
+    opdi_lend_end(pad, bytes);
+}
+
+/* Copies one tap of rows x cols weights, [row, col] to [col, row] with these distances. */
+static void opdi_conv_turn_tap(size_t size, int64_t rows, int64_t cols, const char *from, int64_t row, int64_t col,
+                               char *to, int64_t out_row, int64_t out_col) {
+    for (int64_t j = 0; j < cols; j++) {
+        const opdi_word32 *at = (const opdi_word32 *)(const void *)from + j * col;
+        const opdi_word64 *at64 = (const opdi_word64 *)(const void *)from + j * col;
+        opdi_word32 *there = (opdi_word32 *)(void *)to + j * out_col;
+        opdi_word64 *there64 = (opdi_word64 *)(void *)to + j * out_col;
+        if (size == 4) { for (int64_t i = 0; i < rows; i++) { there[i * out_row] = at[i * row]; } }
+        else { for (int64_t i = 0; i < rows; i++) { there64[i * out_row] = at64[i * row]; } }
+    }
+}
+/* Copies taps [ki, kj], ki = y, y + sh .., kj = x, x + sw .. of weights [groups * og, cg, kh, kw] to [groups * cg, og,
+   ., .], the last first: blocks of 16 by 16 channels. */
+static void opdi_conv_turn(const opdi_conv *conv, const char *weights, int64_t y, int64_t x, char *out) {
+    const int64_t high = (conv->kh - y + conv->sh - 1) / conv->sh, wide = (conv->kw - x + conv->sw - 1) / conv->sw;
+    const int64_t taps = conv->kh * conv->kw, less = high * wide, across = (conv->cg - 1) / 16 + 1;
+    const int64_t blocks = ((conv->og - 1) / 16 + 1) * across, size = (int64_t)conv->size;
+    for (int64_t block = 0; block < conv->groups * blocks; block++) {
+        const int64_t group = block / blocks, o = block % blocks / across * 16, c = block % across * 16;
+        const int64_t rows = OPDI_MIN(16, conv->og - o), cols = OPDI_MIN(16, conv->cg - c);
+        const char *const from = weights + ((group * conv->og + o) * conv->cg + c) * taps * size;
+        char *const to = out + ((group * conv->cg + c) * conv->og + o) * less * size;
+        for (int64_t i = 0; i < high; i++) {
+            for (int64_t j = 0; j < wide; j++) {
+                const int64_t tap = (y + i * conv->sh) * conv->kw + x + j * conv->sw;
+                opdi_conv_turn_tap(conv->size, rows, cols, from + tap * size, conv->cg * taps, taps,
+                                   to + (less - 1 - i * wide - j) * size, less, conv->og * less);
+            }
+        }
+    }
+}
+/* Copies weights [groups * og, cg, kh, kw] to [groups * cg, og, kh, kw] with the taps reversed. */
+static void opdi_conv_flip(const opdi_conv *conv, const char *weights, char *out) {
+    opdi_conv all = *conv;
+    all.sh = all.sw = 1;
+    opdi_conv_turn(&all, weights, 0, 0, out);
+}
+
+//== convolution: the gradient by the input where there are strides ====================================================
+//
+//  It falls into sh times sw parts: rows whose place in the padded image leaves one remainder, by columns likewise,
+//  meet every sh-th row of taps alone.  Each is a convolution of gy with stride 1.
+
+/* Fills in the convolution of gy that gives the rows and columns of x that leave y and x, and *from, the first of them.
+   1; 0 where there are none; -1 where that is no convolution with a padding. */
+static int opdi_conv_part(const opdi_conv *conv, int64_t y, int64_t x, opdi_conv *part, int64_t from[2]) {
+    const int64_t qy = conv->ph > y ? (conv->ph - y + conv->sh - 1) / conv->sh : 0;
+    const int64_t qx = conv->pw > x ? (conv->pw - x + conv->sw - 1) / conv->sw : 0;
+    *part = *conv;
+    from[0] = qy * conv->sh + y - conv->ph;
+    from[1] = qx * conv->sw + x - conv->pw;
+    part->c = conv->oc;
+    part->oc = conv->c;
+    part->h = conv->oh;
+    part->w = conv->ow;
+    part->kh = y < conv->kh ? (conv->kh - y + conv->sh - 1) / conv->sh : 0;
+    part->kw = x < conv->kw ? (conv->kw - x + conv->sw - 1) / conv->sw : 0;
+    part->sh = part->sw = 1;
+    part->ph = part->kh - 1 - qy;
+    part->pw = part->kw - 1 - qx;
+    part->oh = from[0] < conv->h ? (conv->h - 1 - from[0]) / conv->sh + 1 : 0;
+    part->ow = from[1] < conv->w ? (conv->w - 1 - from[1]) / conv->sw + 1 : 0;
+    if (part->kh <= 0 || part->kw <= 0 || part->oh <= 0 || part->ow <= 0) { return 0; }
+    return part->ph < 0 || part->pw < 0 || opdi_conv_places(part) ? -1 : 1;
+}
+/* Copies a part's results to every sh-th row and sw-th column of gx. */
+static void opdi_conv_spread(const opdi_conv *conv, const opdi_conv *part, const int64_t from[2], const char *results,
+                             char *gx) {
+    const int64_t size = (int64_t)conv->size;
+    for (int64_t row = 0; row < conv->n * conv->c * part->oh; row++) {
+        const int64_t plane = row / part->oh, y = from[0] + row % part->oh * conv->sh;
+        const char *const at = results + row * part->ow * size;
+        char *const to = gx + ((plane * conv->h + y) * conv->w + from[1]) * size;
+        if (size == 4) {
+            const opdi_word32 *source = (const opdi_word32 *)(const void *)at;
+            for (int64_t x = 0; x < part->ow; x++) { ((opdi_word32 *)(void *)to)[x * conv->sw] = source[x]; }
+        } else {
+            const opdi_word64 *source = (const opdi_word64 *)(const void *)at;
+            for (int64_t x = 0; x < part->ow; x++) { ((opdi_word64 *)(void *)to)[x * conv->sw] = source[x]; }
+        }
+    }
+}
+/* True where the gradient of x is computed by parts. */
+static bool opdi_conv_has_parts(const opdi_conv *conv) {
+    opdi_conv part;
+    int64_t from[2];
+    if (conv->dh != 1 || conv->dw != 1 || conv->sh * conv->sw < 2 || conv->sh * conv->sw > 64 || conv->cg < 8 ||
+        conv->og < 8 || conv->kh + conv->kw < 3) { return false; }
+    for (int64_t i = 0; i < conv->sh * conv->sw; i++) {
+        if (opdi_conv_part(conv, i / conv->sw, i % conv->sw, &part, from) < 0) { return false; }
+    }
+    return true;
+}
+/* Computes gx part by part. */
+static int opdi_conv_grad_parts(const opdi_conv *conv, const void *gy, const void *weights, void *gx) {
+    const int64_t size = (int64_t)conv->size, high = (conv->h - 1) / conv->sh + 1, wide = (conv->w - 1) / conv->sw + 1;
+    const int64_t results = opdi_round_up(conv->n * conv->c * high * wide * size, 64);
+    const int64_t taps = ((conv->kh - 1) / conv->sh + 1) * ((conv->kw - 1) / conv->sw + 1);
+    const size_t bytes = (size_t)(results + conv->oc * conv->cg * taps * size);
+    int rc = 0;
+    char *const work = opdi_lend(bytes);
+    if (!work) { return -1; }
+    if (conv->kh < conv->sh || conv->kw < conv->sw) {
+        memset(gx, 0, (size_t)(conv->n * conv->c * conv->h * conv->w * size));
+    }
+    for (int64_t i = 0; rc == 0 && i < conv->sh * conv->sw; i++) {
+        opdi_conv part;
+        int64_t from[2];
+        if (opdi_conv_part(conv, i / conv->sw, i % conv->sw, &part, from) == 0) { continue; }
+        opdi_conv_turn(conv, (const char *)weights, i / conv->sw, i % conv->sw, work + results);
+        rc = opdi_conv_any(&part, gy, work + results, NULL, work);
+        if (rc == 0) { opdi_conv_spread(conv, &part, from, work, (char *)gx); }
+    }
+    opdi_lend_end(work, bytes);
+    return rc;
+}
+
+/* Whether all of count numbers are finite: the exponent of one that is not is all ones. */
+static bool opdi_conv_finite(size_t size, int64_t count, const void *numbers) {
+    const opdi_word32 *const word = (const opdi_word32 *)numbers;
+    const opdi_word64 *const twice = (const opdi_word64 *)numbers;
+    uint32_t found[16] = {0}, all = 0;
+    int64_t i = 0;
+    for (; size == 8 && i < count; i++) { all |= (twice[i] >> 52 & 0x7ff) == 0x7ff; }
+    for (; i + 16 <= count; i += 16) {
+        for (int lane = 0; lane < 16; lane++) { found[lane] |= (word[i + lane] & 0x7f800000u) + 0x00800000u; }
+    }
+    for (int lane = 0; lane < 16; lane++) { all |= found[lane] & 0x80000000u; }
+    for (; i < count; i++) { all |= (word[i] & 0x7f800000u) == 0x7f800000u; }
+    return all == 0;
+}
+/* Computes gx from gy and weights by folding: each gradient is multiplied by those taps alone that met x. */
+static int opdi_conv_grad_folded(const opdi_conv *conv, const void *gy, const void *weights, void *gx) {
+    opdi_conv_job job;
+    memset(&job, 0, sizeof job);
+    job.conv = *conv;
+    job.gy = (const char *)gy;
+    job.weight = (const char *)weights;
+    job.gx = (char *)gx;
+    const int64_t depth = conv->cg * conv->kh * conv->kw, count = opdi_conv_fold_step(conv) * conv->ow;
+    const size_t bytes = (size_t)(opdi_conv_pad_bytes(conv, conv->cg) + depth * count * (int64_t)conv->size);
+    opdi_parallel_lend(conv->n * conv->groups, 1, opdi_conv_fold_range, &job,
+                       OPDI_LENT(bytes) + opdi_gemm_room(conv->size, depth, count, conv->og));
+    return opdi_conv_done(&job);
+}
+/* Computes gx from gy and weights.  With stride 1, and channels enough for the product, it is a convolution of gy with
+   the flipped weight.  0, or -1 with an error. */
+static int opdi_conv_grad_input(const opdi_conv *conv, const void *gy, const void *weights, void *gx) {
+    int64_t ph = conv->dh * (conv->kh - 1) - conv->ph, pw = conv->dw * (conv->kw - 1) - conv->pw;
+    if (conv->n <= 0 || conv->c <= 0 || conv->h <= 0 || conv->w <= 0) { return 0; }
+    if (conv->sh == 1 && conv->sw == 1 && ph >= 0 && pw >= 0 && (conv->cg >= 8 || conv->og == 1 || conv->groups > 1)) {
+        opdi_conv other = *conv;
+        size_t bytes = (size_t)(conv->oc * conv->cg * conv->kh * conv->kw) * conv->size;
+        other.c = conv->oc;
+        other.h = conv->oh;
+        other.w = conv->ow;
+        other.oc = conv->c;
+        other.ph = ph;
+        other.pw = pw;
+        if (opdi_conv_init(&other)) { return -1; }
+        char *turned = opdi_lend(bytes);
+        if (!turned) { return -1; }
+        opdi_conv_flip(conv, (const char *)weights, turned);
+        int rc = opdi_conv_any(&other, gy, turned, NULL, gx);
+        opdi_lend_end(turned, bytes);
+        return rc;
+    }
+    if (opdi_conv_has_parts(conv)) { return opdi_conv_grad_parts(conv, gy, weights, gx); }
+    return opdi_conv_grad_folded(conv, gy, weights, gx);
+}
+
+/* Returns how many images the gradient of the weight is summed over in one product. */
+static int64_t opdi_conv_summed(const opdi_conv *conv) {
+    const int64_t bytes = OPDI_MAX(opdi_conv_pad_bytes(conv, conv->cg), (int64_t)1);
+    if (conv->cg == 1 && conv->og == 1) { return 1; }
+    return OPDI_MAX(1, OPDI_MIN(OPDI_MIN(conv->n, 4096 / (conv->oh * conv->ow)), ((int64_t)8 << 20) / bytes));
+}
+/* Adds to gw, of one group, what `images` images from `first` on give; pad, zero at first, is working memory. */
+static int opdi_conv_gw_images(const opdi_conv_job *job, int64_t group, int64_t first, int64_t images, char *pad,
+                               char *gw) {
+    const opdi_conv *conv = &job->conv;
+    const int64_t size = (int64_t)conv->size, depth = conv->cg * conv->kh * conv->kw, area = conv->oh * conv->ow;
+    const int64_t bytes = opdi_conv_pad_bytes(conv, conv->cg), plane = conv->h * conv->w;
+    const int dtype = size == 4 ? OPD_FLOAT32 : OPD_FLOAT64;
+    const char *const gy = job->gy + (first * conv->oc + group * conv->og) * area * size;
+    opdi_unfold unfold;
+    unfold.conv = conv;
+    unfold.pad = pad;
+    unfold.image = bytes / size;
+    unfold.gy = gy;
+    for (int64_t i = 0; i < images; i++) {
+        opdi_conv_pad(conv, conv->cg, pad + i * bytes,
+                      (char *)(uintptr_t)(job->input + ((first + i) * conv->c + group * conv->cg) * plane * size), 0);
+    }
+    if (conv->cg == 1 && conv->og == 1) {
+        opdi_conv_depthwise_gw(conv, pad, gy, gw);
+        return 0;
+    }
+    opdi_gemm_in left = opdi_gemm_in_of(gy, dtype, area, 1), right = opdi_gemm_in_of(NULL, dtype, 0, 0);
+    left.exact = right.exact = conv->exact;
+    right.pack = opdi_unfold_pack_turned;
+    left.ctx = right.ctx = &unfold;
+    if (images > 1) { left.pack = opdi_unfold_pack_gy; }
+    return opdi_gemm(conv->size, conv->og, depth, images * area, &left, &right, 1, gw, depth, 1);
+}
+/* Computes the weight gradient of items [begin, end), an item being one group of one part of the batch. */
+static void opdi_conv_gw_range(void *ctx, int64_t begin, int64_t end) {
+    opdi_conv_job *job = (opdi_conv_job *)ctx;
+    const opdi_conv *conv = &job->conv;
+    const int64_t size = (int64_t)conv->size, count = conv->og * conv->cg * conv->kh * conv->kw;
+    const int64_t images = opdi_conv_summed(conv);
+    const size_t bytes = (size_t)(images * opdi_conv_pad_bytes(conv, conv->cg));
+    char *pad = (char *)opdi_alloc(bytes);
+    if (!pad) {
+        OPDI_STORE(&job->failed, 1);
+        return;
+    }
+    memset(pad, 0, bytes);
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t part = i / conv->groups, group = i % conv->groups, last = conv->n * (part + 1) / job->parts;
+        char *gw = job->gw + (part * conv->groups + group) * count * size;
+        memset(gw, 0, (size_t)(count * size));
+        for (int64_t image = conv->n * part / job->parts; image < last; image += images) {
+            if (opdi_conv_gw_images(job, group, image, OPDI_MIN(images, last - image), pad, gw)) {
+                OPDI_STORE(&job->failed, 1);
+            }
+        }
+    }
+    opdi_free(pad, bytes);
+}
+
+/* Computes gw from gy and x.  The batch is cut into a number of parts that depends on the sizes only, summed in order.
+   0, or -1 with an error. */
+static int opdi_conv_grad_weight(const opdi_conv *conv, const void *gy, const void *x, void *gw) {
+    opdi_conv_job job;
+    int64_t count = conv->oc * conv->cg * conv->kh * conv->kw, size = (int64_t)conv->size;
+    if (count <= 0) { return 0; }
+    memset(&job, 0, sizeof job);
+    job.conv = *conv;
+    job.gy = (const char *)gy;
+    job.input = (const char *)x;
+    job.parts = OPDI_MAX(1, OPDI_MIN(OPDI_MIN(conv->n, 8), ((int64_t)4 << 20) / (count * size)));
+    size_t bytes = (size_t)(job.parts * count * size);
+    job.gw = job.parts == 1 ? (char *)gw : (char *)opdi_alloc(bytes);
+    if (!job.gw) { return -1; }
+    opdi_parallel_for(job.parts * conv->groups, 1, opdi_conv_gw_range, &job);
+    if (job.parts > 1) {
+        memcpy(gw, job.gw, (size_t)(count * size));
+        for (int64_t plane = 1; plane < job.parts; plane++) {
+            for (int64_t i = 0; i < count; i++) {
+                if (size == 4) { ((float *)gw)[i] += ((float *)(void *)job.gw)[plane * count + i]; }
+                else { ((double *)gw)[i] += ((double *)(void *)job.gw)[plane * count + i]; }
+            }
+        }
+        opdi_free(job.gw, bytes);
+    }
+    return opdi_conv_done(&job);
+}
+OPDI_LOOPS_END
+
+#endif

@@ -1,0 +1,330 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>kernels      threads, vector math
+//
+//  Loops on raw pointers that the operators are made of.  This part uses the platform section (allocation, errors)
+//  and knows nothing of tensors.  Code for AVX2 and AVX-512 is compiled by target attributes and chosen at run time,
+//  so a plain `cc -O2` reaches full speed.  No result depends on the number of threads.
+//----------------------------------------------------------------------------------------------------------------------
+
+//== shared ============================================================================================================
+
+OPDI_SHARED void opdi_random_get(opd_generator *generator, uint64_t state[2]);
+OPDI_SHARED void opdi_random_set(opd_generator *generator, const uint64_t state[2]);
+OPDI_SHARED int opdi_dim_of(int64_t dim, int ndim);
+OPDI_SHARED int opdi_check_overlap(const opd_tensor *out, const opd_tensor *in, bool any);
+OPDI_SHARED int opdi_check_partial_overlap(const opd_tensor *out, const opd_tensor *in);
+OPDI_SHARED int opdi_copy(opd_tensor *dst, const opd_tensor *src);
+
+#endif
+#if defined(OPDI_OPERATORS)
+
+OPDI_LOOPS_BEGIN
+/* Without optimisation intrinsics are slower than plain C, and take longer to compile. */
+#if defined(__x86_64__) && defined(__GNUC__) && defined(__OPTIMIZE__) && !defined(__TINYC__) && !defined(OPD_NO_SIMD)
+#define OPDI_X86
+#define OPDI_AVX2 __attribute__((target("avx2,fma")))
+#if defined(__clang__)
+#define OPDI_AVX512 __attribute__((target("avx2,fma,avx512f,avx512bw,avx512vl,avx512dq")))
+#else
+#define OPDI_AVX512 __attribute__((target("avx2,fma,avx512f,avx512bw,avx512vl,avx512dq,prefer-vector-width=512")))
+#endif
+#endif
+#if defined(__GNUC__) && !defined(__TINYC__)
+#define OPDI_FMAF(level, a, b, c) ((level) > 0 ? __builtin_fmaf(a, b, c) : (a) * (b) + (c))
+#else
+#define OPDI_FMAF(level, a, b, c) ((a) * (b) + (c))
+#endif
+
+OPDI_COLD_BEGIN
+static int opdi_cpu_known = -1;                   /* what opdi_cpu_level says; -1: nobody has asked */
+OPDI_NOINLINE static int opdi_cpu_look(void) {
+    int level = 0;
+#if defined(OPDI_X86)
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) { level = 1; }
+    if (level && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512vl") && __builtin_cpu_supports("avx512dq")) { level = 2; }
+    const char *wish = getenv("OPD_CPU_LEVEL");
+    if (wish && wish[0] >= '0' && wish[0] <= '2' && wish[1] == 0 && wish[0] - '0' < level) { level = wish[0] - '0'; }
+#endif
+    OPDI_STORE(&opdi_cpu_known, level);
+    return level;
+}
+OPDI_COLD_END
+/* The level of instructions that kernels use: 0 plain C, 1 AVX2 with FMA, 2 AVX-512 F, BW, VL, DQ. OPD_CPU_LEVEL in the
+   environment may lower it. */
+OPDI_ALWAYS int opdi_cpu_level(void) {
+    const int level = OPDI_LOAD(&opdi_cpu_known);
+    return OPDI_LIKELY(level >= 0) ? level : opdi_cpu_look();
+}
+
+//== threads ===========================================================================================================
+
+/* A range function works on items [begin, end); begin is a multiple of the grain.  A range may span several grains. */
+typedef void (*opdi_range_fn)(void *ctx, int64_t begin, int64_t end);
+
+#define OPDI_MAX_THREADS 256
+#define OPDI_LENT_MOST ((size_t)1 << 28)           /* a thread's part of a room is no larger */
+#define OPDI_LENT(bytes) (((bytes) + 63) & ~(size_t)63)   /* what a kernel's working memory takes of a room */
+
+static int opdi_threads_wanted;                   /* 0: not asked yet */
+
+OPDI_COLD_BEGIN
+static int opdi_threads_default(void) {
+    long count = 1;
+#if !defined(OPD_NO_THREADS)
+    const char *text = getenv("OPD_NUM_THREADS");
+    if (text) { count = strtol(text, NULL, 10); }
+#if defined(_WIN32)
+    if (!text || count < 1) { count = pthread_num_processors_np(); }
+#else
+    if (!text || count < 1) { count = sysconf(_SC_NPROCESSORS_ONLN); }
+#endif
+#endif
+    return (int)OPDI_MAX(1, OPDI_MIN(count, OPDI_MAX_THREADS));
+}
+
+int opd_threads(void) {
+    int count = OPDI_LOAD(&opdi_threads_wanted);
+    if (OPDI_LIKELY(count > 0)) { return count; }
+    count = opdi_threads_default();
+    OPDI_STORE(&opdi_threads_wanted, count);
+    return count;
+}
+
+void opd_threads_set(int count) {
+#if defined(OPD_NO_THREADS)
+    count = 1;
+#endif
+    if (count <= 0) { count = opdi_threads_default(); }
+    if (count > OPDI_MAX_THREADS) { count = OPDI_MAX_THREADS; }
+    OPDI_STORE(&opdi_threads_wanted, count);
+}
+
+#if defined(OPD_NO_THREADS)
+
+OPDI_COLD_END
+static void opdi_parallel_lend(int64_t count, int64_t grain, opdi_range_fn fn, void *ctx, size_t bytes) {
+    (void)grain;
+    (void)bytes;
+    if (count > 0) { fn(ctx, 0, count); }
+}
+static char *opdi_lend(size_t bytes) { return opdi_data_alloc((int64_t)bytes); }
+static void opdi_lend_end(char *memory, size_t bytes) { opdi_data_free(memory, (int64_t)bytes); }
+
+#else
+
+/* The pool runs one job at a time.  Whoever takes `busy` owns it; workers join an open job under the lock and count
+   themselves in `active`, so the owner knows when the last one has left. */
+typedef struct opdi_pool {
+    pthread_mutex_t lock;
+    pthread_cond_t wake, done;
+    int busy;                                     /* taken with an atomic exchange */
+    int threads;                                  /* workers that exist */
+    int sleeping;                                 /* of them, waiting on `wake` */
+    int open;                                     /* how many more may join the job */
+    int active;                                   /* workers inside the job */
+    int joined;                                   /* workers that have been */
+    uint32_t generation;                          /* counts jobs */
+    opdi_range_fn fn;
+    void *ctx;
+    int64_t count, step, next;                    /* next: first index nobody has taken */
+    char *room;                                   /* `bytes` for each thread of the job, the caller's first; NULL */
+    size_t bytes;
+} opdi_pool;
+
+static opdi_pool opdi_the_pool = {
+    /* lock, wake, done */ PTHREAD_MUTEX_INITIALIZER, PTHREAD_COND_INITIALIZER, PTHREAD_COND_INITIALIZER,
+    /* busy, threads, sleeping, open, active, joined, generation */ 0, 0, 0, 0, 0, 0, 0,
+    /* fn, ctx, n, step, next, room, bytes */ NULL, NULL, 0, 0, 0, NULL, 0};
+static pthread_once_t opdi_pool_once = PTHREAD_ONCE_INIT;
+static OPDI_TLS int opdi_in_parallel;             /* this thread runs a part of a job: nested calls run inline */
+static OPDI_TLS char *opdi_lent, *opdi_lent_next; /* what this thread has of the job's room, and what is free of it */
+static OPDI_TLS size_t opdi_lent_left;
+
+/* Returns memory that a kernel works with, until opdi_lend_end with the same bytes, inside a job the last first; NULL
+   with an error.  In a job it is of the room that the job's caller has, where that is large enough; elsewhere a run
+   plans it as it plans tensors. */
+static char *opdi_lend(size_t bytes) {
+    if (!opdi_in_parallel) { return opdi_data_alloc((int64_t)bytes); }
+    bytes = OPDI_MAX(bytes, 1);                   /* what is lent has a place of its own */
+    if (OPDI_LENT(bytes) > opdi_lent_left) { return (char *)opdi_alloc(bytes); }
+    char *const memory = opdi_lent_next;
+    opdi_lent_next += OPDI_LENT(bytes);
+    opdi_lent_left -= OPDI_LENT(bytes);
+    return memory;
+}
+static void opdi_lend_end(char *memory, size_t bytes) {
+    const bool lent = opdi_lent && (uintptr_t)memory >= (uintptr_t)opdi_lent &&
+        (uintptr_t)memory < (uintptr_t)opdi_lent_next;
+    if (!opdi_in_parallel) {
+        opdi_data_free(memory, (int64_t)bytes);
+        return;
+    }
+    bytes = OPDI_MAX(bytes, 1);
+    if (!lent) { opdi_free(memory, bytes); }
+    else {
+        opdi_lent_next = memory;
+        opdi_lent_left += OPDI_LENT(bytes);
+    }
+}
+/* Gives this thread its part of a room, NULL: none. */
+static void opdi_lent_set(char *room, size_t bytes, int number) {
+    opdi_lent = opdi_lent_next = room ? room + (size_t)number * bytes : NULL;
+    opdi_lent_left = room ? bytes : 0;
+}
+
+/* Gives the child of a fork, which has none of the workers, a fresh pool. */
+OPD_UNUSED static void opdi_pool_child(void) {
+    opdi_pool *pool = &opdi_the_pool;
+    memset(pool, 0, sizeof *pool);
+    pthread_mutex_init(&pool->lock, NULL);
+    pthread_cond_init(&pool->wake, NULL);
+    pthread_cond_init(&pool->done, NULL);
+}
+static void opdi_pool_start(void) { (void)pthread_atfork(NULL, NULL, opdi_pool_child); }
+
+static inline void opdi_pause(void) {
+#if defined(OPDI_X86)
+    __builtin_ia32_pause();
+#endif
+}
+
+static void opdi_pool_work(opdi_range_fn fn, void *ctx, int64_t count, int64_t step) {
+    opdi_pool *pool = &opdi_the_pool;
+    for (;;) {
+        int64_t begin = __atomic_fetch_add(&pool->next, step, __ATOMIC_RELAXED);
+        if (begin >= count) { return; }
+        fn(ctx, begin, count - begin < step ? count : begin + step);
+    }
+}
+
+/* The life of a worker: joins a job that is open and new to it, counts itself in `active` while it takes ranges, then
+   spins a little and sleeps on `wake` until there is another job.  Never returns. */
+static void *opdi_pool_worker(void *unused) {
+    opdi_pool *pool = &opdi_the_pool;
+    uint32_t seen = 0;
+    (void)unused;
+    opdi_in_parallel = 1;
+    pthread_mutex_lock(&pool->lock);
+    for (;;) {
+        if (pool->generation != seen && pool->open > 0) {
+            seen = pool->generation;
+            pool->open--;
+            OPDI_STORE(&pool->active, pool->active + 1);
+            opdi_range_fn fn = pool->fn;
+            void *ctx = pool->ctx;
+            int64_t count = pool->count, step = pool->step;
+            opdi_lent_set(pool->room, pool->bytes, ++pool->joined);
+            pthread_mutex_unlock(&pool->lock);
+            opdi_pool_work(fn, ctx, count, step);
+            opdi_lent_set(NULL, 0, 0);
+            if (opdi_thread_self) { opdi_thread_self->error = OPD_OK; }   /* the job tells its caller what failed */
+            pthread_mutex_lock(&pool->lock);
+            OPDI_PUBLISH(&pool->active, pool->active - 1);
+            if (pool->active == 0) { pthread_cond_signal(&pool->done); }
+        }
+        seen = pool->generation;
+        pthread_mutex_unlock(&pool->lock);
+        for (int spin = 0; spin < 400 && OPDI_LOAD(&pool->generation) == seen; spin++) { opdi_pause(); }
+        pthread_mutex_lock(&pool->lock);
+        if (pool->generation == seen) {
+            pool->sleeping++;
+            pthread_cond_wait(&pool->wake, &pool->lock);
+            pool->sleeping--;
+        }
+    }
+    return NULL;
+}
+OPDI_COLD_END
+
+/* Makes workers until there are `want`; called with the lock held.  Goes on with fewer where the system refuses. */
+static void opdi_pool_grow(opdi_pool *pool, int want) {
+    pthread_attr_t attr;
+    if (pool->threads >= want || pthread_attr_init(&attr)) { return; }
+    pthread_attr_setdetachstate(&attr, PTHREAD_CREATE_DETACHED);
+    while (pool->threads < want) {
+        pthread_t id;
+        if (pthread_create(&id, &attr, opdi_pool_worker, NULL)) { break; }
+        pool->threads++;
+    }
+    pthread_attr_destroy(&attr);
+}
+
+/* Runs a job that the caller, who holds `busy`, works on too: opens it for `workers` workers, takes ranges of `step`
+   until [0, count) is used up, closes it, and waits until the last worker has left. */
+static void opdi_pool_run(opdi_pool *pool, int workers, int64_t count, int64_t step, opdi_range_fn fn, void *ctx,
+                          char *room, size_t bytes) {
+    pthread_once(&opdi_pool_once, opdi_pool_start);
+    pthread_mutex_lock(&pool->lock);
+    opdi_pool_grow(pool, workers);
+    pool->fn = fn;
+    pool->ctx = ctx;
+    pool->count = count;
+    pool->step = step;
+    __atomic_store_n(&pool->next, 0, __ATOMIC_RELAXED);
+    pool->open = workers;
+    pool->joined = 0;
+    pool->room = room;
+    pool->bytes = bytes;
+    OPDI_STORE(&pool->generation, pool->generation + 1);
+    if (pool->sleeping > 0) { pthread_cond_broadcast(&pool->wake); }
+    pthread_mutex_unlock(&pool->lock);
+    opdi_in_parallel = 1;
+    opdi_pool_work(fn, ctx, count, step);
+    opdi_in_parallel = 0;
+    pthread_mutex_lock(&pool->lock);
+    pool->open = 0;                               /* too late to join */
+    if (pool->active > 0) {
+        pthread_mutex_unlock(&pool->lock);
+        for (int spin = 0; spin < 2000 && OPDI_LOAD(&pool->active) > 0; spin++) { opdi_pause(); }
+        pthread_mutex_lock(&pool->lock);
+        while (pool->active > 0) { pthread_cond_wait(&pool->done, &pool->lock); }
+    }
+    pthread_mutex_unlock(&pool->lock);
+}
+
+/* Does what opdi_parallel_for does, for an fn that asks opdi_lend for no more than so many bytes in all at a time (each
+   rounded up to 64): the room for all threads is the caller's, so that no thread needs memory of its own. */
+static void opdi_parallel_lend(int64_t count, int64_t grain, opdi_range_fn fn, void *ctx, size_t bytes) {
+    opdi_pool *pool = &opdi_the_pool;
+    const int threads = opd_threads();
+    if (count <= 0) { return; }
+    if (grain < 1) { grain = 1; }
+    const int64_t chunks = (count - 1) / grain + 1;
+    const int workers = (int)OPDI_MIN((int64_t)threads - 1, chunks - 1);
+    if (workers < 1 || opdi_in_parallel || count > INT64_MAX / 4) {
+        fn(ctx, 0, count);
+        return;
+    }
+#if defined(OPD_NO_CACHE)
+    bytes = 0;                                    /* every block is one of its own */
+#endif
+    const size_t parts = (size_t)workers + 1;
+    const size_t all = bytes <= OPDI_LENT_MOST && bytes <= SIZE_MAX / 4 / parts ? parts * bytes : 0;
+    const int mark = opd_error_mark();
+    char *const room = all ? opdi_data_alloc((int64_t)all) : NULL;
+    (void)opd_error_rewind(mark);
+    opdi_lent_set(room, bytes, 0);
+    if (__atomic_exchange_n(&pool->busy, 1, __ATOMIC_ACQUIRE)) {
+        opdi_in_parallel = 1;
+        fn(ctx, 0, count);
+        opdi_in_parallel = 0;
+    } else {
+        /* up to eight ranges a thread, so that an interrupted one does not hold up the rest */
+        const int64_t per = chunks / ((int64_t)threads * 8);
+        opdi_pool_run(pool, workers, count, (per < 1 ? 1 : per) * grain, fn, ctx, room, bytes);
+        OPDI_PUBLISH(&pool->busy, 0);
+    }
+    opdi_lent_set(NULL, 0, 0);
+    if (room) { opdi_data_free(room, (int64_t)all); }
+}
+
+#endif
+
+/* Runs fn over [0, count) in ranges that begin at multiples of `grain`; the caller takes part.  Runs everything in the
+   caller where a range is all there is, inside another parallel_for, and while another thread has the pool. */
+static void opdi_parallel_for(int64_t count, int64_t grain, opdi_range_fn fn, void *ctx) {
+    opdi_parallel_lend(count, grain, fn, ctx, 0);
+}
+

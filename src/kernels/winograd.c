@@ -1,0 +1,1153 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>winograd     convolutions of 3 x 3 taps with a quarter of the multiplications
+//
+//  Winograd's F(4 x 4, 3 x 3), of float, stride 1: 4 x 4 results of a channel come from 6 x 6 inputs, both transformed.
+//  B^T x B of all input channels times G w G^T are 36 products of matrices, tiles by channels; A^T . A of what they
+//  give is the result.  The gradient by the input is the same with the taps turned round, that by the weight
+//  G^T (sum over tiles of (A gy A^T) (B^T x B)) G.  Transforms work on 16 channels at a time, side by side.
+//
+//  Accuracy: the root of the mean square of errors is 1.8 to 3.8 times that of plain sums (of normal numbers, 16 to 512
+//  channels: 0.4 to 1.1e-6 of the results' own), the largest error 1.4 to 3.4 times.  It is relative to the largest
+//  inputs of a tile: results beside much larger ones would lose digits, so what has an input of more than 64 times the
+//  mean size is computed the plain way.  So is all where a result is not finite, as it is where an input or weight is
+//  not, or where numbers are so large that a transform has none.  OPD_WINOGRAD=0 in the environment turns it off.
+//----------------------------------------------------------------------------------------------------------------------
+
+#if defined(OPDI_OPERATORS) && !defined(OPD_NO_OP_CONV)
+OPDI_LOOPS_BEGIN
+#define OPDI_TILE_BLOCK 16                        /* channels that are transformed side by side */
+#define OPDI_TILE_OUT 32                          /* output channels whose products are worked on at a time */
+#define OPDI_TILE_DEPTH 128                       /* input channels that are multiplied at a time */
+
+/* Transforms `count` tiles of a strip of lines [.., 16 channels] to 36 planes, `tile` elements from tile to tile. */
+typedef void opdi_tiles_in_fn(const float *strip, int64_t line, int64_t count, float *to, int64_t tile, int64_t plane);
+/* Transforms products to a strip of four lines [.., 32 channels]; false where a result is not finite. */
+typedef bool opdi_tiles_out_fn(const float *from, int64_t plane, int64_t count, int64_t lanes, const float *bias,
+                               float *strip, int64_t line);
+/* Transforms weights of `count` input channels [count, 9, 16] to 36 planes, `step` apart. */
+typedef void opdi_tiles_weight_fn(const float *weights, int64_t count, float *to, int64_t width, int64_t panel,
+                                  int64_t step, int64_t plane);
+/* Transforms 16 weights' sums of 36 planes back to 9 taps [9, 16]; check is 0 where they are finite. */
+typedef void opdi_tiles_taps_fn(const float *from, int64_t plane, float *to, float *check);
+static opdi_tiles_in_fn opdi_tiles_in_plain_f32, opdi_tiles_grad_plain_f32;
+static opdi_tiles_out_fn opdi_tiles_out_plain_f32;
+static opdi_tiles_weight_fn opdi_tiles_weight_plain_f32;
+static opdi_tiles_taps_fn opdi_tiles_taps_plain_f32;
+#if defined(OPDI_X86)
+OPDI_AVX2 static opdi_tiles_in_fn opdi_tiles_in_avx2_f32, opdi_tiles_grad_avx2_f32;
+OPDI_AVX2 static opdi_tiles_out_fn opdi_tiles_out_avx2_f32;
+OPDI_AVX2 static opdi_tiles_weight_fn opdi_tiles_weight_avx2_f32;
+OPDI_AVX2 static opdi_tiles_taps_fn opdi_tiles_taps_avx2_f32;
+OPDI_AVX512 static opdi_tiles_in_fn opdi_tiles_in_avx512_f32, opdi_tiles_grad_avx512_f32;
+OPDI_AVX512 static opdi_tiles_out_fn opdi_tiles_out_avx512_f32;
+OPDI_AVX512 static opdi_tiles_weight_fn opdi_tiles_weight_avx512_f32;
+OPDI_AVX512 static opdi_tiles_taps_fn opdi_tiles_taps_avx512_f32;
+#endif
+#endif
+#if defined(OPDI_WIDE) && OPDI_BYTES == 4 && !defined(OPD_NO_OP_CONV)   /* once for each level, see >>typed */
+#define OPDI_AT(p) (*(const OPDI_V *)(const void *)(p))
+#define OPDI_TO(p) (*(OPDI_V *)(void *)(p))
+#define OPDI_TILE_NEAR 0.70710678f                /* the points are 0, these two, less than 0 too, and infinity */
+#define OPDI_TILE_FAR 1.41421356f
+/* Six inputs of a line, `step` apart, to B^T of them, `apart` apart. */
+OPDI_TARGET static inline void OPDI_WIDE(tile_in)(const OPDI_T *from, int64_t step, OPDI_T *to, int64_t apart) {
+    const OPDI_V d0 = OPDI_AT(from), d1 = OPDI_AT(from + step), d2 = OPDI_AT(from + 2 * step);
+    const OPDI_V d3 = OPDI_AT(from + 3 * step), d4 = OPDI_AT(from + 4 * step), d5 = OPDI_AT(from + 5 * step);
+    const OPDI_V even = d4 - 2.0f * d2, odd = (d3 - 2.0f * d1) * OPDI_TILE_NEAR;
+    const OPDI_V far_even = d4 - 0.5f * d2, far_odd = (d3 - 0.5f * d1) * OPDI_TILE_FAR;
+    OPDI_TO(to) = d0 + (d4 - 2.5f * d2);
+    OPDI_TO(to + apart) = even + odd;
+    OPDI_TO(to + 2 * apart) = even - odd;
+    OPDI_TO(to + 3 * apart) = far_even + far_odd;
+    OPDI_TO(to + 4 * apart) = far_even - far_odd;
+    OPDI_TO(to + 5 * apart) = d1 + (d5 - 2.5f * d3);
+}
+/* Four results' gradients to A of them. */
+OPDI_TARGET static inline void OPDI_WIDE(tile_grad)(const OPDI_T *from, int64_t step, OPDI_T *to, int64_t apart) {
+    const OPDI_V g0 = OPDI_AT(from), g1 = OPDI_AT(from + step), g2 = OPDI_AT(from + 2 * step);
+    const OPDI_V g3 = OPDI_AT(from + 3 * step);
+    const OPDI_V even = g0 + 0.5f * g2, odd = (g1 + 0.5f * g3) * OPDI_TILE_NEAR;
+    const OPDI_V far_even = g0 + 2.0f * g2, far_odd = (g1 + 2.0f * g3) * OPDI_TILE_FAR;
+    OPDI_TO(to) = g0;
+    OPDI_TO(to + apart) = even + odd;
+    OPDI_TO(to + 2 * apart) = even - odd;
+    OPDI_TO(to + 3 * apart) = far_even + far_odd;
+    OPDI_TO(to + 4 * apart) = far_even - far_odd;
+    OPDI_TO(to + 5 * apart) = g3;
+}
+/* Six products to A^T of them: four results. */
+OPDI_TARGET static inline void OPDI_WIDE(tile_out)(const OPDI_T *from, int64_t step, OPDI_T *to, int64_t apart) {
+    const OPDI_V m0 = OPDI_AT(from), m1 = OPDI_AT(from + step), m2 = OPDI_AT(from + 2 * step);
+    const OPDI_V m3 = OPDI_AT(from + 3 * step), m4 = OPDI_AT(from + 4 * step), m5 = OPDI_AT(from + 5 * step);
+    const OPDI_V even = m1 + m2, odd = (m1 - m2) * OPDI_TILE_NEAR;
+    const OPDI_V far_even = m3 + m4, far_odd = (m3 - m4) * OPDI_TILE_FAR;
+    OPDI_TO(to) = m0 + even + far_even;
+    OPDI_TO(to + apart) = odd + far_odd;
+    OPDI_TO(to + 2 * apart) = 0.5f * even + 2.0f * far_even;
+    OPDI_TO(to + 3 * apart) = 0.5f * odd + 2.0f * far_odd + m5;
+}
+/* Three taps to G of them. */
+OPDI_TARGET static inline void OPDI_WIDE(tile_weight)(const OPDI_T *from, int64_t step, OPDI_T *to, int64_t apart) {
+    const OPDI_V g0 = OPDI_AT(from), g1 = OPDI_AT(from + step), g2 = OPDI_AT(from + 2 * step);
+    const OPDI_V even = (g0 + 0.5f * g2) * (-2.0f / 3), odd = g1 * (-2.0f / 3 * OPDI_TILE_NEAR);
+    const OPDI_V far_even = (g0 + 2.0f * g2) * (1.0f / 6), far_odd = g1 * (1.0f / 6 * OPDI_TILE_FAR);
+    OPDI_TO(to) = g0;
+    OPDI_TO(to + apart) = even + odd;
+    OPDI_TO(to + 2 * apart) = even - odd;
+    OPDI_TO(to + 3 * apart) = far_even + far_odd;
+    OPDI_TO(to + 4 * apart) = far_even - far_odd;
+    OPDI_TO(to + 5 * apart) = g2;
+}
+/* Six sums to G^T of them: three taps. */
+OPDI_TARGET static inline void OPDI_WIDE(tile_taps)(const OPDI_T *from, int64_t step, OPDI_T *to, int64_t apart) {
+    const OPDI_V p0 = OPDI_AT(from), p1 = OPDI_AT(from + step), p2 = OPDI_AT(from + 2 * step);
+    const OPDI_V p3 = OPDI_AT(from + 3 * step), p4 = OPDI_AT(from + 4 * step), p5 = OPDI_AT(from + 5 * step);
+    const OPDI_V even = p1 + p2, far_even = p3 + p4;
+    OPDI_TO(to) = p0 - even * (2.0f / 3) + far_even * (1.0f / 6);
+    OPDI_TO(to + apart) = (p2 - p1) * (2.0f / 3 * OPDI_TILE_NEAR) + (p3 - p4) * (1.0f / 6 * OPDI_TILE_FAR);
+    OPDI_TO(to + 2 * apart) = (far_even - even) * (1.0f / 3) + p5;
+}
+OPDI_TARGET static void OPDI_WIDE(tiles_in)(const float *strip, int64_t line, int64_t count, float *to, int64_t tile,
+                                            int64_t plane) {
+    enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
+    float half[36 * WIDTH];
+    for (int64_t i = 0; i < count; i++, to += tile, strip += 4 * OPDI_TILE_BLOCK) {
+        for (int part = 0; part < OPDI_TILE_BLOCK; part += WIDTH) {
+            for (int j = 0; j < 6; j++) {
+                OPDI_WIDE(tile_in)(strip + j * OPDI_TILE_BLOCK + part, line, half + j * WIDTH, 6 * WIDTH);
+            }
+            for (int j = 0; j < 6; j++) {
+                OPDI_WIDE(tile_in)(half + j * 6 * WIDTH, WIDTH, to + j * 6 * plane + part, plane);
+            }
+        }
+    }
+}
+OPDI_TARGET static void OPDI_WIDE(tiles_grad)(const float *strip, int64_t line, int64_t count, float *to, int64_t tile,
+                                              int64_t plane) {
+    enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
+    float half[24 * WIDTH];
+    for (int64_t i = 0; i < count; i++, to += tile, strip += 4 * OPDI_TILE_BLOCK) {
+        for (int part = 0; part < OPDI_TILE_BLOCK; part += WIDTH) {
+            for (int j = 0; j < 4; j++) {
+                OPDI_WIDE(tile_grad)(strip + j * OPDI_TILE_BLOCK + part, line, half + j * WIDTH, 4 * WIDTH);
+            }
+            for (int j = 0; j < 6; j++) {
+                OPDI_WIDE(tile_grad)(half + j * 4 * WIDTH, WIDTH, to + j * 6 * plane + part, plane);
+            }
+        }
+    }
+}
+OPDI_TARGET static bool OPDI_WIDE(tiles_out)(const float *from, int64_t plane, int64_t count, int64_t lanes,
+                                             const float *bias, float *strip, int64_t line) {
+    enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
+    float half[24 * WIDTH], sums[WIDTH];
+    OPDI_V bad = OPDI_AT(bias) * 0.0f;
+    for (int64_t i = 0; i < count; i++, from += OPDI_TILE_OUT, strip += 4 * OPDI_TILE_OUT) {
+        for (int64_t part = 0; part < lanes; part += WIDTH) {
+            for (int j = 0; j < 6; j++) {
+                OPDI_WIDE(tile_out)(from + j * plane + part, 6 * plane, half + j * WIDTH, 6 * WIDTH);
+            }
+            for (int j = 0; j < 4; j++) {
+                float *const to = strip + j * line + part;
+                OPDI_WIDE(tile_out)(half + j * 6 * WIDTH, WIDTH, to, OPDI_TILE_OUT);
+                for (int k = 0; k < 4; k++) { 
+                    const OPDI_V sum = OPDI_AT(to + k * OPDI_TILE_OUT) + OPDI_AT(bias + part);
+                    OPDI_TO(to + k * OPDI_TILE_OUT) = sum;
+                    bad += sum * 0.0f;
+                }
+            }
+        }
+    }
+    OPDI_TO(sums) = bad;
+    for (int lane = 1; lane < WIDTH; lane++) { sums[0] += sums[lane]; }
+    return sums[0] == 0;
+}
+OPDI_TARGET static void OPDI_WIDE(tiles_weight)(const float *weights, int64_t count, float *to, int64_t width,
+                                                int64_t panel, int64_t step, int64_t plane) {
+    enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
+    float half[18 * WIDTH];
+    for (int64_t i = 0; i < count; i++, to += step, weights += 9 * OPDI_TILE_BLOCK) {
+        for (int64_t part = 0; part < OPDI_TILE_BLOCK; part += WIDTH) {
+            float *const there = to + part / width * panel + part % width;
+            for (int j = 0; j < 3; j++) {
+                OPDI_WIDE(tile_weight)(weights + j * OPDI_TILE_BLOCK + part, 3 * OPDI_TILE_BLOCK, half + j * WIDTH,
+                                       3 * WIDTH);
+            }
+            for (int j = 0; j < 6; j++) {
+                OPDI_WIDE(tile_weight)(half + j * 3 * WIDTH, WIDTH, there + j * 6 * plane, plane);
+            }
+        }
+    }
+}
+OPDI_TARGET static void OPDI_WIDE(tiles_taps)(const float *from, int64_t plane, float *to, float *check) {
+    enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
+    float half[18 * WIDTH];
+    for (int part = 0; part < OPDI_TILE_BLOCK; part += WIDTH) {
+        for (int j = 0; j < 6; j++) {
+            OPDI_WIDE(tile_taps)(from + j * plane + part, 6 * plane, half + j * WIDTH, 6 * WIDTH);
+        }
+        for (int j = 0; j < 3; j++) {
+            OPDI_WIDE(tile_taps)(half + j * 6 * WIDTH, WIDTH, to + 3 * j * OPDI_TILE_BLOCK + part, OPDI_TILE_BLOCK);
+        }
+        OPDI_V bad = OPDI_AT(to + part) * 0.0f;
+        for (int tap = 1; tap < 9; tap++) { bad += OPDI_AT(to + tap * OPDI_TILE_BLOCK + part) * 0.0f; }
+        OPDI_TO(check + part) = bad;
+    }
+}
+#undef OPDI_AT
+#undef OPDI_TO
+#undef OPDI_TILE_NEAR
+#undef OPDI_TILE_FAR
+#endif
+#if defined(OPDI_OPERATORS) && !defined(OPD_NO_OP_CONV)
+
+/* A convolution y = x w, or the gradient of its weight.  A row is a row of tiles of one image; rows are those of image
+   0, then of image 1 and so on. */
+typedef struct opdi_tiles {
+    opdi_conv conv;                               /* 3 x 3, stride 1; of the gradient by x that of gy */
+    opdi_micro mk;
+    opdi_tiles_in_fn *in, *grad;
+    opdi_tiles_out_fn *out;
+    opdi_tiles_weight_fn *weigh;
+    opdi_tiles_taps_fn *taps;
+    bool turned;                                  /* weight [cg, og, 3, 3] of each group, with the taps turned round */
+    int64_t across, down, rows;                   /* tiles of a row, rows of an image, rows of all images */
+    int64_t chunk, chunks;                        /* rows at a time */
+    int64_t cp, op, blocks;                       /* channels of a group up to a multiple of 16; its blocks */
+    int64_t channels;                             /* of u: all, or some at a time */
+    int64_t ld, vplane, uplane, mplane;
+    const float *x, *weight, *bias, *gy;
+    float *y, *gw;
+    float *u, *v, *g, *sums;
+    int64_t first, last;                          /* rows at work, where all threads work on the same */
+    int failed, bad;
+} opdi_tiles;
+
+static int opdi_winograd_known = -1;              /* what the environment says; -1: nobody has asked */
+static bool opdi_winograd_wanted(void) {
+    int wanted = OPDI_LOAD(&opdi_winograd_known);
+    if (wanted < 0) {
+        const char *wish = getenv("OPD_WINOGRAD");
+        wanted = !(wish && wish[0] == '0' && wish[1] == 0);
+        OPDI_STORE(&opdi_winograd_known, wanted);
+    }
+    return wanted != 0;
+}
+static void opdi_tiles_functions(opdi_tiles *tiles) {
+    const int level = opdi_cpu_level();
+    tiles->mk = opdi_micro_of(OPD_FLOAT32);
+    tiles->in = opdi_tiles_in_plain_f32;
+    tiles->grad = opdi_tiles_grad_plain_f32;
+    tiles->out = opdi_tiles_out_plain_f32;
+    tiles->weigh = opdi_tiles_weight_plain_f32;
+    tiles->taps = opdi_tiles_taps_plain_f32;
+#if defined(OPDI_X86)
+    if (level == 1) {
+        tiles->in = opdi_tiles_in_avx2_f32;
+        tiles->grad = opdi_tiles_grad_avx2_f32;
+        tiles->out = opdi_tiles_out_avx2_f32;
+        tiles->weigh = opdi_tiles_weight_avx2_f32;
+        tiles->taps = opdi_tiles_taps_avx2_f32;
+    } else if (level == 2) {
+        tiles->in = opdi_tiles_in_avx512_f32;
+        tiles->grad = opdi_tiles_grad_avx512_f32;
+        tiles->out = opdi_tiles_out_avx512_f32;
+        tiles->weigh = opdi_tiles_weight_avx512_f32;
+        tiles->taps = opdi_tiles_taps_avx512_f32;
+    }
+#endif
+    (void)level;
+}
+/* True where a convolution suits this way, and then *tiles filled in but for the data. */
+static bool opdi_tiles_fit(const opdi_conv *conv, opdi_tiles *tiles) {
+    if (conv->size != 4 || conv->kh != 3 || conv->kw != 3 || conv->sh != 1 || conv->sw != 1 || conv->dh != 1 ||
+        conv->dw != 1 || conv->cg < 16 || conv->og < 16 || conv->oh < 4 || conv->ow < 4 || conv->ow > 2048 ||
+        !opdi_winograd_wanted()) {
+        return false;
+    }
+    memset(tiles, 0, sizeof *tiles);
+    tiles->conv = *conv;
+    opdi_tiles_functions(tiles);
+    tiles->across = (conv->ow + 3) / 4;
+    tiles->down = (conv->oh + 3) / 4;
+    tiles->rows = conv->n * tiles->down;
+    tiles->cp = opdi_round_up(conv->cg, OPDI_TILE_BLOCK);
+    tiles->op = opdi_round_up(conv->og, OPDI_TILE_BLOCK);
+    tiles->blocks = (conv->og + OPDI_TILE_OUT - 1) / OPDI_TILE_OUT;
+    tiles->ld = tiles->cp % 256 == 0 ? tiles->cp + OPDI_TILE_BLOCK : tiles->cp;
+    return true;
+}
+
+/* Line y of `count` planes, at most 16 (there are pointers to a multiple of four), to a line [width, 16] that begins at
+   column -left; zeros around. */
+static void opdi_tiles_line(const float *const *planes, int64_t count, int64_t high, int64_t wide, int64_t y,
+                            int64_t left, int64_t width, float *to) {
+    const int64_t from = OPDI_MIN(left, width), cols = OPDI_MIN(wide, width - from);
+    if (y < 0 || y >= high || cols <= 0) {
+        memset(to, 0, (size_t)(width * OPDI_TILE_BLOCK) * sizeof(float));
+        return;
+    }
+    memset(to, 0, (size_t)(from * OPDI_TILE_BLOCK) * sizeof(float));
+    to += from * OPDI_TILE_BLOCK;
+    for (int64_t c = 0; c < count; c += 4) {
+        const float *const p0 = planes[c] + y * wide, *const p1 = planes[c + 1] + y * wide;
+        const float *const p2 = planes[c + 2] + y * wide, *const p3 = planes[c + 3] + y * wide;
+        int64_t x = 0;
+        for (; x < cols && cols >= 4; x += 4) {   /* the last four overlap */
+            x = OPDI_MIN(x, cols - 4);
+            opdi_transpose4(p0 + x, p1 + x, p2 + x, p3 + x, to + x * OPDI_TILE_BLOCK + c, OPDI_TILE_BLOCK);
+        }
+        for (; x < cols; x++) {
+            to[x * OPDI_TILE_BLOCK + c] = p0[x];
+            to[x * OPDI_TILE_BLOCK + c + 1] = p1[x];
+            to[x * OPDI_TILE_BLOCK + c + 2] = p2[x];
+            to[x * OPDI_TILE_BLOCK + c + 3] = p3[x];
+        }
+    }
+    memset(to + cols * OPDI_TILE_BLOCK, 0, (size_t)((width - from - cols) * OPDI_TILE_BLOCK) * sizeof(float));
+}
+/* The planes of `count` channels, the last one again for what is missing of 16. */
+static void opdi_tiles_of(const float *first, int64_t area, int64_t count, const float *planes[OPDI_TILE_BLOCK]) {
+    for (int64_t c = 0; c < OPDI_TILE_BLOCK; c++) { planes[c] = first + OPDI_MIN(c, count - 1) * area; }
+}
+/* Returns how many floats a strip of six lines takes up. */
+static int64_t opdi_tiles_strip(const opdi_tiles *tiles) { return 6 * (4 * tiles->across + 2) * OPDI_TILE_BLOCK; }
+/* Transforms 16 channels of x in rows [begin, end) to v, `tile` elements from tile to tile. */
+static void opdi_tiles_read(const opdi_tiles *tiles, int64_t group, int64_t channel, int64_t begin, int64_t end,
+                            float *strip, float *v, int64_t tile) {
+    const opdi_conv *conv = &tiles->conv;
+    const int64_t width = 4 * tiles->across + 2, line = width * OPDI_TILE_BLOCK, area = conv->h * conv->w;
+    const int64_t count = OPDI_MIN(OPDI_TILE_BLOCK, conv->cg - channel);
+    for (int64_t row = begin; row < end; row++) {
+        const float *planes[OPDI_TILE_BLOCK];
+        opdi_tiles_of(tiles->x + (row / tiles->down * conv->c + group * conv->cg + channel) * area, area, count,
+                      planes);
+        const int64_t y = row % tiles->down * 4;
+        const bool goes_on = row > begin && y > 0;
+        if (goes_on) { memcpy(strip, strip + 4 * line, (size_t)(2 * line) * sizeof(float)); }
+        for (int64_t i = goes_on ? 2 : 0; i < 6; i++) {
+            opdi_tiles_line(planes, count, conv->h, conv->w, y + i - conv->ph, conv->pw, width, strip + i * line);
+        }
+        tiles->in(strip, line, tiles->across, v + (row - begin) * tiles->across * tile, tile, tiles->vplane);
+    }
+}
+/* Transforms the weights of a block of output channels, for input channels [begin, end), to u [36, panel, ., nr]. */
+static void opdi_tiles_weights(const opdi_tiles *tiles, int64_t group, int64_t block, int64_t begin, int64_t end,
+                               int64_t nr, float *u) {
+    const opdi_conv *conv = &tiles->conv;
+    float work[8 * 9 * OPDI_TILE_BLOCK];
+    const int64_t stop = OPDI_MIN(conv->og, (block + 1) * OPDI_TILE_OUT), panel = tiles->channels * nr;
+    for (int64_t o = block * OPDI_TILE_OUT, lane = 0; o < stop; o += OPDI_TILE_BLOCK, lane += OPDI_TILE_BLOCK) {
+        const int64_t lanes = OPDI_MIN(OPDI_TILE_BLOCK, conv->og - o);
+        float *to = u + lane / nr * panel + lane % nr;
+        if (lanes < OPDI_TILE_BLOCK) { memset(work, 0, sizeof work); }
+        for (int64_t c = begin; c < end; c += 8, to += 8 * nr) {
+            const int64_t count = OPDI_MIN(8, end - c);
+            const float *from = tiles->weight + ((group * conv->og + o) * conv->cg + c) * 9;
+            if (!tiles->turned) {
+                opdi_pack_turned((const opdi_word32 *)(const void *)from, conv->cg * 9, count * 9, lanes,
+                                 OPDI_TILE_BLOCK, (opdi_word32 *)(void *)work);
+            }
+            for (int64_t i = 0; tiles->turned && i < count; i++) {    /* the last tap first */
+                from = tiles->weight + ((group * conv->cg + c + i) * conv->og + o) * 9;
+                opdi_pack_turned((const opdi_word32 *)(const void *)from, 9, 9, lanes, -OPDI_TILE_BLOCK,
+                                 (opdi_word32 *)(void *)(work + (i * 9 + 8) * OPDI_TILE_BLOCK));
+            }
+            tiles->weigh(work, count, to, nr, panel, nr, tiles->uplane);
+        }
+    }
+}
+/* Copies a line [width, step] of `count` channels to rows, `area` apart. */
+static void opdi_tiles_put(const float *line, int64_t step, int64_t count, int64_t width, float *to, int64_t area) {
+    for (int64_t o = 0; o < count; o += 4, line += 4, to += 4 * area) {
+        int64_t x = 0;
+        for (; o + 4 <= count && x < width && width >= 4; x += 4) {   /* the last four overlap */
+            x = OPDI_MIN(x, width - 4);
+            const float *const from = line + x * step;
+            opdi_transpose4(from, from + step, from + 2 * step, from + 3 * step, to + x, area);
+        }
+        for (; x < width; x++) {
+            for (int64_t k = 0; k < OPDI_MIN(4, count - o); k++) { to[k * area + x] = line[x * step + k]; }
+        }
+    }
+}
+/* Writes results, rows of tiles' strips of four lines [.., 32 channels], where they belong. */
+static void opdi_tiles_write(const opdi_tiles *tiles, int64_t group, int64_t block, int64_t row, const float *strip) {
+    const opdi_conv *conv = &tiles->conv;
+    const int64_t area = conv->oh * conv->ow, o = block * OPDI_TILE_OUT, y = row % tiles->down * 4;
+    const int64_t count = OPDI_MIN(OPDI_TILE_OUT, conv->og - o), line = 4 * tiles->across * OPDI_TILE_OUT;
+    float *const to = tiles->y + (row / tiles->down * conv->oc + group * conv->og + o) * area + y * conv->ow;
+    for (int64_t i = 0; i < OPDI_MIN(4, conv->oh - y); i++) {
+        opdi_tiles_put(strip + i * line, OPDI_TILE_OUT, count, conv->ow, to + i * conv->ow, area);
+    }
+}
+/* Multiplies the tiles of rows [begin, end) with a block's weights, for OPDI_TILE_DEPTH input channels from `channel`
+   on, and adds that to m where these are not the first. */
+static void opdi_tiles_multiply(const opdi_tiles *tiles, int64_t block, int64_t count, int64_t channel,
+                                const opdi_micro *mk, const float *v, const float *u, float *m) {
+    const int64_t lanes = OPDI_MIN(OPDI_TILE_OUT, tiles->op - block * OPDI_TILE_OUT);
+    const int64_t depth = OPDI_MIN(OPDI_TILE_DEPTH, tiles->conv.cg - channel);
+    for (int64_t plane = 0; plane < 36; plane++) {
+        const float *const first = v + plane * tiles->vplane + channel;
+        for (int64_t lane = 0; lane < lanes; lane += mk->nr) {
+            const float *const second = u + plane * tiles->uplane + lane * tiles->channels;
+            float *const to = m + plane * tiles->mplane + lane;
+            for (int64_t tile = 0; tile < count; tile += mk->mr) {
+                const void *rows[OPDI_MAX_MR];
+                for (int64_t row = 0; row < mk->mr; row++) {
+                    rows[row] = first + OPDI_MIN(tile + row, count - 1) * tiles->ld;
+                }
+                mk->run(depth, rows, 1, second, mk->nr, to + tile * OPDI_TILE_OUT, OPDI_TILE_OUT, channel > 0);
+            }
+        }
+    }
+}
+/* Makes results of the products m of a block of output channels, in rows [begin, end).  False where one is not
+   finite. */
+static bool opdi_tiles_results(const opdi_tiles *tiles, int64_t group, int64_t block, int64_t begin, int64_t end,
+                               const float *m, float *strip) {
+    const opdi_conv *conv = &tiles->conv;
+    const int64_t o = block * OPDI_TILE_OUT, lanes = OPDI_MIN(OPDI_TILE_OUT, tiles->op - o);
+    const size_t real = (size_t)OPDI_MIN(OPDI_TILE_OUT, conv->og - o);
+    float bias[OPDI_TILE_OUT] = {0};
+    bool fine = true;
+    if (tiles->bias) { memcpy(bias, tiles->bias + group * conv->og + o, real * sizeof *bias); }
+    for (int64_t row = begin; row < end; row++, m += tiles->across * OPDI_TILE_OUT) {
+        fine &= tiles->out(m, tiles->mplane, tiles->across, lanes, bias, strip, 4 * tiles->across * OPDI_TILE_OUT);
+        opdi_tiles_write(tiles, group, block, row, strip);
+    }
+    return fine;
+}
+/* The micro-kernel for a block: of half a panel where there are no more channels. */
+static opdi_micro opdi_tiles_micro(const opdi_tiles *tiles, int64_t block) {
+    opdi_gemm_job job;
+    job.mk = tiles->mk;
+    job.size = 4;
+    opdi_micro_narrow(&job, tiles->conv.og - block * OPDI_TILE_OUT);
+    return job.mk;
+}
+/* Transforms weights: items are groups by blocks. */
+static void opdi_tiles_weights_range(void *ctx, int64_t begin, int64_t end) {
+    const opdi_tiles *tiles = (const opdi_tiles *)ctx;
+    for (int64_t item = begin; item < end; item++) {
+        const opdi_micro mk = opdi_tiles_micro(tiles, item % tiles->blocks);
+        opdi_tiles_weights(tiles, item / tiles->blocks, item % tiles->blocks, 0, tiles->conv.cg, mk.nr,
+                           tiles->u + item * 36 * tiles->uplane);
+    }
+}
+/* Returns how many floats the products and strips of `rows` rows take up. */
+static int64_t opdi_tiles_room(const opdi_tiles *tiles) {
+    return 36 * tiles->mplane + 4 * 4 * tiles->across * OPDI_TILE_OUT;
+}
+/* Computes chunks of rows with all weights transformed before: items are chunks by groups. */
+static void opdi_tiles_chunk_range(void *ctx, int64_t begin, int64_t end) {
+    opdi_tiles *tiles = (opdi_tiles *)ctx;
+    const int64_t room = opdi_tiles_room(tiles), all = room + 36 * tiles->vplane + opdi_tiles_strip(tiles);
+    float *const m = (float *)(void *)opdi_lend((size_t)all * sizeof(float)), *const v = m + room;
+    if (!m) {
+        OPDI_STORE(&tiles->failed, 1);
+        return;
+    }
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t group = item % tiles->conv.groups, first = item / tiles->conv.groups * tiles->chunk;
+        const int64_t last = OPDI_MIN(first + tiles->chunk, tiles->rows);
+        for (int64_t c = 0; c < tiles->conv.cg; c += OPDI_TILE_BLOCK) {
+            opdi_tiles_read(tiles, group, c, first, last, v + 36 * tiles->vplane, v + c, tiles->ld);
+        }
+        for (int64_t block = 0; block < tiles->blocks; block++) {
+            const opdi_micro mk = opdi_tiles_micro(tiles, block);
+            const float *const u = tiles->u + (group * tiles->blocks + block) * 36 * tiles->uplane;
+            for (int64_t c = 0; c < tiles->conv.cg; c += OPDI_TILE_DEPTH) {
+                opdi_tiles_multiply(tiles, block, (last - first) * tiles->across, c, &mk, v, u + c * mk.nr, m);
+            }
+            if (!opdi_tiles_results(tiles, group, block, first, last, m, m + 36 * tiles->mplane)) {
+                OPDI_STORE(&tiles->bad, 1);
+            }
+        }
+    }
+    opdi_lend_end((char *)m, (size_t)all * sizeof(float));
+}
+/* Transforms x, all of it: items are groups by blocks of channels by images. */
+static void opdi_tiles_inputs_range(void *ctx, int64_t begin, int64_t end) {
+    opdi_tiles *tiles = (opdi_tiles *)ctx;
+    const int64_t blocks = tiles->cp / OPDI_TILE_BLOCK, groups = tiles->conv.groups;
+    const size_t bytes = (size_t)opdi_tiles_strip(tiles) * sizeof(float);
+    float *const strip = (float *)(void *)opdi_lend(bytes);
+    if (!strip) {
+        OPDI_STORE(&tiles->failed, 1);
+        return;
+    }
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t group = item % groups, block = item / groups % blocks, image = item / groups / blocks;
+        opdi_tiles_read(tiles, group, block * OPDI_TILE_BLOCK, image * tiles->down, (image + 1) * tiles->down, strip,
+                        tiles->v + group * 36 * tiles->vplane + image * tiles->down * tiles->across * tiles->ld +
+                        block * OPDI_TILE_BLOCK, tiles->ld);
+    }
+    opdi_lend_end((char *)strip, bytes);
+}
+/* Computes blocks of output channels of all rows: items are groups by blocks. */
+static void opdi_tiles_block_range(void *ctx, int64_t begin, int64_t end) {
+    opdi_tiles *tiles = (opdi_tiles *)ctx;
+    const int64_t room = opdi_tiles_room(tiles), all = room + 36 * tiles->uplane;
+    float *const m = (float *)(void *)opdi_lend((size_t)all * sizeof(float));
+    if (!m) {
+        OPDI_STORE(&tiles->failed, 1);
+        return;
+    }
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t group = item / tiles->blocks, block = item % tiles->blocks;
+        const opdi_micro mk = opdi_tiles_micro(tiles, block);
+        for (int64_t c = 0; c < tiles->conv.cg; c += OPDI_TILE_DEPTH) {
+            opdi_tiles_weights(tiles, group, block, c, OPDI_MIN(c + OPDI_TILE_DEPTH, tiles->conv.cg), mk.nr, m + room);
+            opdi_tiles_multiply(tiles, block, tiles->rows * tiles->across, c, &mk,
+                                tiles->v + group * 36 * tiles->vplane, m + room, m);
+        }
+        if (!opdi_tiles_results(tiles, group, block, 0, tiles->rows, m, m + 36 * tiles->mplane)) {
+            OPDI_STORE(&tiles->bad, 1);
+        }
+    }
+    opdi_lend_end((char *)m, (size_t)all * sizeof(float));
+}
+static void opdi_tiles_planes(opdi_tiles *tiles, int64_t rows) {
+    const int64_t count = rows * tiles->across;
+    tiles->vplane = count * tiles->ld + OPDI_TILE_BLOCK;
+    tiles->mplane = opdi_round_up(count, tiles->mk.mr) * OPDI_TILE_OUT + OPDI_TILE_BLOCK;
+}
+/* Runs a convolution whose data are there.  What is smaller is transformed first: the inputs of all tiles, or the
+   weights. */
+static int opdi_tiles_run(opdi_tiles *tiles) {
+    const opdi_conv *conv = &tiles->conv;
+    const bool few = tiles->rows * tiles->across <= conv->og;
+    const int64_t items = conv->groups * tiles->blocks;
+    int64_t size, room;
+    tiles->channels = few ? OPDI_MIN(conv->cg, OPDI_TILE_DEPTH) : conv->cg;
+    tiles->uplane = tiles->channels * OPDI_TILE_OUT + OPDI_TILE_BLOCK;
+    if (few) {
+        opdi_tiles_planes(tiles, tiles->rows);
+        size = conv->groups * 36 * tiles->vplane;
+        room = opdi_tiles_room(tiles) + 36 * tiles->uplane;
+    } else {
+        const int64_t want = OPDI_MAX(24, 2048 / conv->cg);
+        tiles->chunk = OPDI_MIN(tiles->rows, (want + tiles->across - 1) / tiles->across);
+        tiles->chunks = (tiles->rows - 1) / tiles->chunk + 1;
+        opdi_tiles_planes(tiles, tiles->chunk);
+        size = items * 36 * tiles->uplane;
+        room = opdi_tiles_room(tiles) + 36 * tiles->vplane + opdi_tiles_strip(tiles);
+    }
+    float *const data = (float *)(void *)opdi_lend((size_t)size * sizeof(float));
+    if (!data) { return -1; }
+    const size_t bytes = OPDI_LENT((size_t)room * sizeof(float));
+    if (few) {
+        tiles->v = data;
+        opdi_parallel_lend(conv->groups * tiles->cp / OPDI_TILE_BLOCK * conv->n, 1, opdi_tiles_inputs_range, tiles,
+                           OPDI_LENT((size_t)opdi_tiles_strip(tiles) * sizeof(float)));
+        opdi_parallel_lend(items, 1, opdi_tiles_block_range, tiles, bytes);
+    } else {
+        tiles->u = data;
+        opdi_parallel_for(items, 1, opdi_tiles_weights_range, tiles);
+        opdi_parallel_lend(tiles->chunks * conv->groups, 1, opdi_tiles_chunk_range, tiles, bytes);
+    }
+    opdi_lend_end((char *)data, (size_t)size * sizeof(float));
+    if (OPDI_LOAD(&tiles->failed)) { return opd_fail(OPD_ERROR_MEMORY, "convolution: out of memory"); }
+    return OPDI_LOAD(&tiles->bad) ? 1 : 0;
+}
+/* The largest sizes and the sums of sizes of inputs, in parts of OPDI_TILE_PART, so that threads change nothing. */
+#define OPDI_TILE_PART 65536
+typedef struct opdi_tiles_sizes { const float *x; int64_t count; double *largest, *sum; } opdi_tiles_sizes;
+static void opdi_tiles_sizes_range(void *ctx, int64_t begin, int64_t end) {
+    const opdi_tiles_sizes *const sizes = (const opdi_tiles_sizes *)ctx;
+    for (int64_t part = begin; part < end; part++) {
+        const float *const x = sizes->x + part * OPDI_TILE_PART;
+        const int64_t count = OPDI_MIN(OPDI_TILE_PART, sizes->count - part * OPDI_TILE_PART);
+        float largest[16] = {0}, sum[16] = {0};
+        int64_t i = 0;
+        for (; i + 16 <= count; i += 16) {
+            for (int lane = 0; lane < 16; lane++) {
+                const float size = fabsf(x[i + lane]);
+                largest[lane] = largest[lane] > size ? largest[lane] : size;
+                sum[lane] += size;
+            }
+        }
+        for (; i < count; i++) {
+            largest[0] = OPDI_MAX(largest[0], fabsf(x[i]));
+            sum[0] += fabsf(x[i]);
+        }
+        sizes->largest[part] = sizes->sum[part] = 0;
+        for (int lane = 0; lane < 16; lane++) {
+            sizes->largest[part] = OPDI_MAX(sizes->largest[part], largest[lane]);
+            sizes->sum[part] += sum[lane];
+        }
+    }
+}
+/* 0 if no input is more than 64 times as large as their mean; 1 if one is, or is not finite; -1 with an error. */
+static int opdi_tiles_uneven(const opdi_conv *conv, const float *x) {
+    opdi_tiles_sizes sizes;
+    sizes.x = x;
+    sizes.count = conv->n * conv->c * conv->h * conv->w;
+    const int64_t parts = (sizes.count - 1) / OPDI_TILE_PART + 1;
+    const size_t bytes = (size_t)parts * 2 * sizeof(double);
+    double largest = 0, sum = 0, *const data = (double *)(void *)opdi_lend(bytes);
+    if (!data) { return -1; }
+    sizes.largest = data;
+    sizes.sum = data + parts;
+    opdi_parallel_for(parts, 1, opdi_tiles_sizes_range, &sizes);
+    for (int64_t part = 0; part < parts; part++) {
+        largest = OPDI_MAX(largest, sizes.largest[part]);
+        sum += sizes.sum[part];
+    }
+    opdi_lend_end((char *)data, bytes);
+    return largest <= 64 * (sum / (double)sizes.count) ? 0 : 1;
+}
+/* Computes y.  0, 1 where the convolution does not suit this way or has numbers that do not, -1 with an error. */
+static int opdi_tiles_forward(const opdi_conv *conv, const void *x, const void *weights, const void *bias, void *y) {
+    opdi_tiles tiles;
+    if (!opdi_tiles_fit(conv, &tiles)) { return 1; }
+    const int rc = opdi_tiles_uneven(conv, (const float *)x);
+    if (rc) { return rc; }
+    tiles.x = (const float *)x;
+    tiles.weight = (const float *)weights;
+    tiles.bias = (const float *)bias;
+    tiles.y = (float *)y;
+    return opdi_tiles_run(&tiles);
+}
+/* Computes gx, the same of gy with the taps turned round. */
+static int opdi_tiles_grad_input(const opdi_conv *conv, const void *gy, const void *weights, void *gx) {
+    opdi_conv other = *conv;
+    opdi_tiles tiles;
+    other.ph = 2 - conv->ph;
+    other.pw = 2 - conv->pw;
+    other.c = conv->oc;
+    other.h = conv->oh;
+    other.w = conv->ow;
+    other.oc = conv->c;
+    if (conv->kh != 3 || conv->kw != 3 || other.ph < 0 || other.pw < 0 || conv->sh != 1 || conv->sw != 1 ||
+        conv->dh != 1 || conv->dw != 1 || opdi_conv_init(&other) != 0 || !opdi_tiles_fit(&other, &tiles)) { return 1; }
+    const int rc = opdi_tiles_uneven(&other, (const float *)gy);
+    if (rc) { return rc; }
+    tiles.turned = true;
+    tiles.x = (const float *)gy;
+    tiles.weight = (const float *)weights;
+    tiles.y = (float *)gx;
+    return opdi_tiles_run(&tiles);
+}
+
+//== the gradient by the weight ========================================================================================
+//
+//  Inputs are in panels [36, panel, tile, width], gradients of results in panels [36, panel, tile, 16]; blocks of 32
+//  output channels by a panel of input channels are summed [36, channel, width].
+
+static int64_t opdi_tiles_width(const opdi_tiles *tiles) { return OPDI_MAX(tiles->mk.nr, OPDI_TILE_BLOCK); }
+
+/* Transforms 16 channels of gy in rows [begin, end) to v. */
+static void opdi_tiles_read_grad(const opdi_tiles *tiles, int64_t group, int64_t channel, int64_t begin, int64_t end,
+                                 float *strip, float *v) {
+    const opdi_conv *conv = &tiles->conv;
+    const int64_t width = 4 * tiles->across, line = width * OPDI_TILE_BLOCK, area = conv->oh * conv->ow;
+    const int64_t count = OPDI_MIN(OPDI_TILE_BLOCK, conv->og - channel);
+    for (int64_t row = begin; row < end; row++) {
+        const float *planes[OPDI_TILE_BLOCK];
+        opdi_tiles_of(tiles->gy + (row / tiles->down * conv->oc + group * conv->og + channel) * area, area, count,
+                      planes);
+        for (int64_t i = 0; i < 4; i++) {
+            opdi_tiles_line(planes, count, conv->oh, conv->ow, row % tiles->down * 4 + i, 0, width, strip + i * line);
+        }
+        tiles->grad(strip, line, tiles->across, v + (row - begin) * tiles->across * OPDI_TILE_BLOCK, OPDI_TILE_BLOCK,
+                    tiles->mplane);
+    }
+}
+/* Transforms x and gy of the rows at work: items are blocks of 16 channels, of x and then of gy. */
+static void opdi_tiles_both_range(void *ctx, int64_t begin, int64_t end) {
+    opdi_tiles *tiles = (opdi_tiles *)ctx;
+    const int64_t xblocks = tiles->cp / OPDI_TILE_BLOCK, gblocks = tiles->op / OPDI_TILE_BLOCK;
+    const int64_t tile = opdi_tiles_width(tiles), count = (tiles->last - tiles->first) * tiles->across;
+    const size_t bytes = (size_t)opdi_tiles_strip(tiles) * sizeof(float);
+    float *const strip = (float *)(void *)opdi_lend(bytes);
+    if (!strip) {
+        OPDI_STORE(&tiles->failed, 1);
+        return;
+    }
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t group = item / (xblocks + gblocks), block = item % (xblocks + gblocks) - xblocks;
+        if (block >= 0) {
+            opdi_tiles_read_grad(tiles, group, block * OPDI_TILE_BLOCK, tiles->first, tiles->last, strip,
+                                 tiles->g + group * 36 * tiles->mplane + block * count * OPDI_TILE_BLOCK);
+        } else {
+            const int64_t channel = (block + xblocks) * OPDI_TILE_BLOCK;
+            opdi_tiles_read(tiles, group, channel, tiles->first, tiles->last, strip,
+                            tiles->v + group * 36 * tiles->vplane + channel / tile * tile * count + channel % tile,
+                            tile);
+        }
+    }
+    opdi_lend_end((char *)strip, bytes);
+}
+/* Returns how many floats a block of sums takes up. */
+static int64_t opdi_tiles_sums(const opdi_tiles *tiles) {
+    return 36 * opdi_round_up(OPDI_TILE_OUT, tiles->mk.mr) * opdi_tiles_width(tiles);
+}
+/* Sums products of the rows at work for output channels from o on and a panel of input channels. */
+static void opdi_tiles_sum(const opdi_tiles *tiles, int64_t group, int64_t o, int64_t panel, float *sums, bool add) {
+    const opdi_micro *mk = &tiles->mk;
+    const int64_t width = opdi_tiles_width(tiles), count = (tiles->last - tiles->first) * tiles->across;
+    const int64_t stop = OPDI_MIN(OPDI_TILE_OUT, tiles->op - o), each = opdi_tiles_sums(tiles) / 36;
+    for (int64_t plane = 0; plane < 36; plane++) {
+        const float *const grad = tiles->g + (group * 36 + plane) * tiles->mplane;
+        const float *const second = tiles->v + (group * 36 + plane) * tiles->vplane + panel * width * count;
+        for (int64_t lane = 0; lane < width; lane += mk->nr) {
+            for (int64_t row = 0; row < stop; row += mk->mr) {
+                const void *rows[OPDI_MAX_MR];
+                for (int64_t i = 0; i < mk->mr; i++) {
+                    const int64_t at = o + OPDI_MIN(row + i, stop - 1);
+                    rows[i] = grad + at / OPDI_TILE_BLOCK * OPDI_TILE_BLOCK * count + at % OPDI_TILE_BLOCK;
+                }
+                mk->run(count, rows, OPDI_TILE_BLOCK, second + lane, width, sums + plane * each + row * width + lane,
+                        width, add);
+            }
+        }
+    }
+}
+/* Makes gradients of weights of a block's sums.  False where one is not finite. */
+static bool opdi_tiles_unsum(const opdi_tiles *tiles, int64_t group, int64_t o, int64_t panel, const float *sums) {
+    const opdi_conv *conv = &tiles->conv;
+    const int64_t width = opdi_tiles_width(tiles), stop = OPDI_MIN(OPDI_TILE_OUT, conv->og - o);
+    const int64_t each = opdi_tiles_sums(tiles) / 36;
+    float taps[9 * OPDI_TILE_BLOCK], check[OPDI_TILE_BLOCK], bad = 0;
+    for (int64_t row = 0; row < stop; row++) {
+        for (int64_t lane = 0; lane < width && panel * width + lane < conv->cg; lane += OPDI_TILE_BLOCK) {
+            const int64_t c = panel * width + lane, lanes = OPDI_MIN(OPDI_TILE_BLOCK, conv->cg - c);
+            tiles->taps(sums + row * width + lane, each, taps, check);
+            opdi_pack_turned((const opdi_word32 *)(const void *)taps, OPDI_TILE_BLOCK, lanes, 9, 9,
+                             (opdi_word32 *)(void *)(tiles->gw + ((group * conv->og + o + row) * conv->cg + c) * 9));
+            for (int64_t i = 0; i < lanes; i++) { bad += check[i]; }
+        }
+    }
+    return bad == 0;
+}
+/* Sums blocks: items are groups by blocks of output channels by panels of input channels. */
+static void opdi_tiles_sums_range(void *ctx, int64_t begin, int64_t end) {
+    opdi_tiles *tiles = (opdi_tiles *)ctx;
+    const int64_t panels = (tiles->conv.cg - 1) / opdi_tiles_width(tiles) + 1;
+    const size_t bytes = (size_t)opdi_tiles_sums(tiles) * sizeof(float);
+    float *const local = tiles->sums ? NULL : (float *)(void *)opdi_lend(bytes);
+    if (!tiles->sums && !local) {
+        OPDI_STORE(&tiles->failed, 1);
+        return;
+    }
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t panel = item % panels, o = item / panels % tiles->blocks * OPDI_TILE_OUT;
+        const int64_t group = item / panels / tiles->blocks;
+        float *const sums = local ? local : tiles->sums + item * opdi_tiles_sums(tiles);
+        opdi_tiles_sum(tiles, group, o, panel, sums, tiles->first > 0);
+        if (tiles->last == tiles->rows && !opdi_tiles_unsum(tiles, group, o, panel, sums)) {
+            OPDI_STORE(&tiles->bad, 1);
+        }
+    }
+    if (local) { opdi_lend_end((char *)local, bytes); }
+}
+/* Computes gw from gy and x: 0, 1 where the convolution does not suit this way or has numbers that are not finite, -1
+   with an error.  Tiles are summed in an order that depends on sizes only. */
+static int opdi_tiles_grad_weight(const opdi_conv *conv, const void *gy, const void *x, void *gw) {
+    opdi_tiles tiles;
+    if (!opdi_tiles_fit(conv, &tiles)) { return 1; }
+    const int64_t width = opdi_tiles_width(&tiles), panels = (conv->cg - 1) / width + 1;
+    const int64_t items = conv->groups * tiles.blocks * panels, all = items * opdi_tiles_sums(&tiles);
+    const int64_t both = 36 * (panels * width + tiles.op) * conv->groups * tiles.across;      /* of a row */
+    tiles.chunk = OPDI_MAX(OPDI_MAX(64 / tiles.across, (int64_t)1), ((int64_t)1 << 18) / both);
+    if (tiles.chunk >= tiles.rows || tiles.rows * both <= all) { tiles.chunk = tiles.rows; }
+    tiles.vplane = tiles.chunk * tiles.across * panels * width + OPDI_TILE_BLOCK;
+    tiles.mplane = tiles.chunk * tiles.across * tiles.op + OPDI_TILE_BLOCK;
+    const int64_t data = 36 * conv->groups * (tiles.vplane + tiles.mplane), many = tiles.chunk < tiles.rows ? all : 0;
+    const size_t bytes = (size_t)(data + many) * sizeof(float);
+    tiles.v = (float *)(void *)opdi_lend(bytes);
+    if (!tiles.v) { return -1; }
+    tiles.g = tiles.v + 36 * conv->groups * tiles.vplane;
+    tiles.sums = many ? tiles.v + data : NULL;
+    tiles.x = (const float *)x;
+    tiles.gy = (const float *)gy;
+    tiles.gw = (float *)gw;
+    for (; tiles.first < tiles.rows; tiles.first = tiles.last) {
+        tiles.last = OPDI_MIN(tiles.first + tiles.chunk, tiles.rows);
+        opdi_parallel_lend((tiles.cp + tiles.op) / OPDI_TILE_BLOCK * conv->groups, 1, opdi_tiles_both_range, &tiles,
+                           OPDI_LENT((size_t)opdi_tiles_strip(&tiles) * sizeof(float)));
+        opdi_parallel_lend(items, 1, opdi_tiles_sums_range, &tiles,
+                           many ? 0 : OPDI_LENT((size_t)opdi_tiles_sums(&tiles) * sizeof(float)));
+    }
+    opdi_lend_end((char *)tiles.v, bytes);
+    if (OPDI_LOAD(&tiles.failed)) { return opd_fail(OPD_ERROR_MEMORY, "convolution: out of memory"); }
+    return OPDI_LOAD(&tiles.bad) ? 1 : 0;
+}
+//== few channels to a group ===========================================================================================
+//
+//  Sixteen channels of results side by side as well, of float: lines of the padded image are turned to [column, 16] as
+//  they are needed, one for each channel of a group, with what each of the 16 multiplies; the last rows stay.
+
+/* Computes a line [count, 16] of results, eight at least; lines: those that the rows of taps meet. */
+typedef void opdi_lone_line_fn(const opdi_conv *conv, const float *const *lines, const float *weights,
+                               const float *bias, int64_t count, float *out);
+/* Adds to sums [taps, 16] what a line of gradients gives. */
+typedef void opdi_lone_sum_fn(const opdi_conv *conv, const float *const *lines, const float *grad, int64_t count,
+                              float *sums);
+#if defined(OPDI_X86)
+OPDI_AVX2 static opdi_lone_line_fn opdi_lone_line_avx2_f32;
+OPDI_AVX2 static opdi_lone_sum_fn opdi_lone_sum_avx2_f32;
+OPDI_AVX512 static opdi_lone_line_fn opdi_lone_line_avx512_f32;
+OPDI_AVX512 static opdi_lone_sum_fn opdi_lone_sum_avx512_f32;
+#endif
+#endif
+#if defined(OPDI_WIDE) && OPDI_BYTES == 4 && OPDI_LEVEL > 0 && !defined(OPD_NO_OP_CONV)
+#define OPDI_AT(p) (*(const OPDI_V *)(const void *)(p))
+#define OPDI_TO(p) (*(OPDI_V *)(void *)(p))
+OPDI_TARGET static void OPDI_WIDE(lone_line)(const opdi_conv *conv, const float *const *lines, const float *weights,
+                                             const float *bias, int64_t count, float *out) {
+    enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)), ALONG = 8 };
+    const int64_t step = conv->sw * OPDI_TILE_BLOCK;
+    for (int part = 0; part < OPDI_TILE_BLOCK; part += WIDTH) {
+        for (int64_t x = 0; x < count; x += ALONG) {  /* the last eight overlap, or there is room behind */
+            x = OPDI_MIN(x, OPDI_MAX(count - ALONG, 0));
+            OPDI_V a0 = OPDI_AT(bias + part), a1 = a0, a2 = a0, a3 = a0, a4 = a0, a5 = a0, a6 = a0, a7 = a0;
+            for (int64_t ki = 0; ki < conv->kh; ki++) {
+                const float *at = lines[ki] + x * step + part, *w = weights + ki * conv->kw * OPDI_TILE_BLOCK + part;
+                for (int64_t kj = 0; kj < conv->kw; kj++, at += conv->dw * OPDI_TILE_BLOCK, w += OPDI_TILE_BLOCK) {
+                    const OPDI_V tap = OPDI_AT(w);
+                    OPDI_ASM_FMA("p" OPDI_ASM, a0, tap, OPDI_AT(at));
+                    OPDI_ASM_FMA("p" OPDI_ASM, a1, tap, OPDI_AT(at + step));
+                    OPDI_ASM_FMA("p" OPDI_ASM, a2, tap, OPDI_AT(at + 2 * step));
+                    OPDI_ASM_FMA("p" OPDI_ASM, a3, tap, OPDI_AT(at + 3 * step));
+                    OPDI_ASM_FMA("p" OPDI_ASM, a4, tap, OPDI_AT(at + 4 * step));
+                    OPDI_ASM_FMA("p" OPDI_ASM, a5, tap, OPDI_AT(at + 5 * step));
+                    OPDI_ASM_FMA("p" OPDI_ASM, a6, tap, OPDI_AT(at + 6 * step));
+                    OPDI_ASM_FMA("p" OPDI_ASM, a7, tap, OPDI_AT(at + 7 * step));
+                }
+            }
+            float *const to = out + x * OPDI_TILE_BLOCK + part;
+            OPDI_TO(to) = a0;
+            OPDI_TO(to + OPDI_TILE_BLOCK) = a1;
+            OPDI_TO(to + 2 * OPDI_TILE_BLOCK) = a2;
+            OPDI_TO(to + 3 * OPDI_TILE_BLOCK) = a3;
+            OPDI_TO(to + 4 * OPDI_TILE_BLOCK) = a4;
+            OPDI_TO(to + 5 * OPDI_TILE_BLOCK) = a5;
+            OPDI_TO(to + 6 * OPDI_TILE_BLOCK) = a6;
+            OPDI_TO(to + 7 * OPDI_TILE_BLOCK) = a7;
+        }
+    }
+}
+/* Four taps of a row at a time. */
+OPDI_TARGET static void OPDI_WIDE(lone_sum)(const opdi_conv *conv, const float *const *lines, const float *grad,
+                                            int64_t count, float *sums) {
+    enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
+    const int64_t step = conv->sw * OPDI_TILE_BLOCK, apart = conv->dw * OPDI_TILE_BLOCK;
+    for (int64_t tap = 0; tap < conv->kh * conv->kw; tap++) {
+        const int64_t kj = tap % conv->kw, left = OPDI_MIN(4, conv->kw - kj);
+        const int64_t s1 = left > 1 ? apart : 0, s2 = left > 2 ? 2 * apart : 0, s3 = left > 3 ? 3 * apart : 0;
+        for (int part = 0; part < OPDI_TILE_BLOCK; part += WIDTH) {
+            const float *at = lines[tap / conv->kw] + kj * apart + part, *g = grad + part;
+            float *const to = sums + tap * OPDI_TILE_BLOCK + part;
+            OPDI_V a0 = {0}, a1 = {0}, a2 = {0}, a3 = {0};
+            for (int64_t x = 0; x < count; x++, at += step, g += OPDI_TILE_BLOCK) {
+                const OPDI_V there = OPDI_AT(g);
+                OPDI_ASM_FMA("p" OPDI_ASM, a0, there, OPDI_AT(at));
+                OPDI_ASM_FMA("p" OPDI_ASM, a1, there, OPDI_AT(at + s1));
+                OPDI_ASM_FMA("p" OPDI_ASM, a2, there, OPDI_AT(at + s2));
+                OPDI_ASM_FMA("p" OPDI_ASM, a3, there, OPDI_AT(at + s3));
+            }
+            OPDI_TO(to) += a0;
+            if (left > 1) { OPDI_TO(to + OPDI_TILE_BLOCK) += a1; }
+            if (left > 2) { OPDI_TO(to + 2 * OPDI_TILE_BLOCK) += a2; }
+            if (left > 3) { OPDI_TO(to + 3 * OPDI_TILE_BLOCK) += a3; }
+        }
+        tap += left - 1;
+    }
+}
+#undef OPDI_AT
+#undef OPDI_TO
+#endif
+#if defined(OPDI_OPERATORS) && !defined(OPD_NO_OP_CONV)
+
+#define OPDI_LONE_MOST 4                          /* channels of a group */
+/* A convolution whose groups have few channels, or one of its gradients. */
+typedef struct opdi_lone {
+    opdi_conv conv, each;                         /* each: as the functions have it, with a row of taps for each line */
+    opdi_lone_line_fn *line;
+    opdi_lone_sum_fn *sum;
+    const float *x, *weight, *bias, *gy;
+    float *y, *gx, *gw;
+    int64_t kept, wide;                           /* rows that are there at a time; columns of a line */
+    int failed;
+} opdi_lone;
+/* True where a convolution suits this way, and then *lone filled in but for the data. */
+static bool opdi_lone_fits(const opdi_conv *conv, opdi_lone *lone) {
+    const int level = opdi_cpu_level();
+    if (level == 0 || conv->size != 4 || conv->cg > OPDI_LONE_MOST || conv->og > OPDI_LONE_MOST ||
+        conv->groups < 4 || conv->oc < 8 || conv->wp > 1 << 16 || conv->kh * conv->kw > 1 << 12 ||
+        (conv->kh - 1) * conv->dh >= 1 << 10 ||
+        conv->sw >= 1 << 10) { return false; }
+    memset(lone, 0, sizeof *lone);
+    lone->conv = lone->each = *conv;
+    lone->each.kh = conv->kh * conv->cg;
+    lone->kept = (conv->kh - 1) * conv->dh + 1;
+    lone->wide = conv->wp;
+#if defined(OPDI_X86)
+    lone->line = level == 1 ? opdi_lone_line_avx2_f32 : opdi_lone_line_avx512_f32;
+    lone->sum = level == 1 ? opdi_lone_sum_avx2_f32 : opdi_lone_sum_avx512_f32;
+#endif
+    return true;
+}
+/* The planes [step, 16] that 16 channels from `first` on see: those of their groups of `per` of these and `step` of
+   them. */
+static void opdi_lone_planes(const float *image, int64_t area, int64_t first, int64_t count, int64_t per, int64_t step,
+                             const float **planes) {
+    for (int64_t lane = 0; lane < OPDI_TILE_BLOCK; lane++) {
+        const float *const plane = image + (first + OPDI_MIN(lane, count - 1)) / per * step * area;
+        for (int64_t c = 0; c < step; c++) { planes[c * OPDI_TILE_BLOCK + lane] = plane + c * area; }
+    }
+}
+/* Returns how many floats the lines that are kept take up, with room for seven results too much. */
+static int64_t opdi_lone_kept(const opdi_lone *lone, int64_t channels) {
+    return (lone->kept * channels * lone->wide + 8 * lone->conv.sw) * OPDI_TILE_BLOCK;
+}
+/* Returns how many floats a thread works with: the lines that are kept, a line of results, taps, a bias. */
+static int64_t opdi_lone_room(const opdi_lone *lone) {
+    const opdi_conv *conv = &lone->conv;
+    return opdi_lone_kept(lone, conv->cg) + (conv->ow + 8 + lone->each.kh * conv->kw + 1) * OPDI_TILE_BLOCK;
+}
+/* Has the lines of the padded image that line y of the results meets, in lines [kh, cg]; *next: the first row that is
+   not there yet. */
+static void opdi_lone_lines(const opdi_lone *lone, const float *const *planes, int64_t count, int64_t y, int64_t *next,
+                            float *work, const float **lines) {
+    const opdi_conv *conv = &lone->conv;
+    const int64_t line = lone->wide * OPDI_TILE_BLOCK, cg = conv->cg;
+    *next = OPDI_MAX(*next, y * conv->sh);
+    for (; *next < y * conv->sh + lone->kept; ++*next) {
+        for (int64_t c = 0; c < cg; c++) {
+            opdi_tiles_line(planes + c * OPDI_TILE_BLOCK, count, conv->h, conv->w, *next - conv->ph, conv->pw,
+                            lone->wide, work + (*next % lone->kept * cg + c) * line);
+        }
+    }
+    for (int64_t ki = 0; ki < conv->kh; ki++, lines += cg) {
+        float *const row = work + (y * conv->sh + ki * conv->dh) % lone->kept * cg * line;
+        for (int64_t c = 0; c < cg; c++) { lines[c] = row + c * line; }
+    }
+}
+/* Copies the taps of `count` channels of results [count, cg, kh, kw] to those of lines [kh, cg, kw, 16], or back. */
+static void opdi_lone_taps(const opdi_conv *conv, int64_t count, float *weights, float *lines, bool back) {
+    for (int64_t lane = 0; lane < count; lane++) {
+        for (int64_t c = 0; c < conv->cg; c++) {
+            for (int64_t ki = 0; ki < conv->kh; ki++, weights += conv->kw) {
+                float *const there = lines + (ki * conv->cg + c) * conv->kw * OPDI_TILE_BLOCK + lane;
+                for (int64_t kj = 0; kj < conv->kw; kj++) {
+                    if (back) { weights[kj] = there[kj * OPDI_TILE_BLOCK]; }
+                    else { there[kj * OPDI_TILE_BLOCK] = weights[kj]; }
+                }
+            }
+        }
+    }
+}
+/* Computes results: items are images by blocks of channels. */
+static void opdi_lone_range(void *ctx, int64_t begin, int64_t end) {
+    opdi_lone *lone = (opdi_lone *)ctx;
+    const opdi_conv *conv = &lone->conv;
+    const int64_t blocks = (conv->oc - 1) / OPDI_TILE_BLOCK + 1, area = conv->oh * conv->ow;
+    const size_t floats = (size_t)opdi_lone_room(lone), pointers = (size_t)lone->each.kh * sizeof(float *);
+    const size_t bytes = floats * sizeof(float) + pointers;
+    float *const work = (float *)(void *)opdi_lend(bytes);
+    if (!work) {
+        OPDI_STORE(&lone->failed, 1);
+        return;
+    }
+    const float **const lines = (const float **)(void *)(work + floats);
+    float *const out = work + opdi_lone_kept(lone, conv->cg), *const weights = out + (conv->ow + 8) * OPDI_TILE_BLOCK;
+    float *const bias = weights + lone->each.kh * conv->kw * OPDI_TILE_BLOCK;
+    memset(work, 0, bytes);
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t o = item % blocks * OPDI_TILE_BLOCK, count = OPDI_MIN(OPDI_TILE_BLOCK, conv->oc - o);
+        float *const y = lone->y + (item / blocks * conv->oc + o) * area;
+        const float *planes[OPDI_LONE_MOST * OPDI_TILE_BLOCK];
+        int64_t next = 0;
+        opdi_lone_planes(lone->x + item / blocks * conv->c * conv->h * conv->w, conv->h * conv->w, o, count, conv->og,
+                         conv->cg, planes);
+        opdi_lone_taps(conv, count, (float *)(uintptr_t)(lone->weight + o * conv->cg * conv->kh * conv->kw), weights,
+                       false);
+        for (int64_t lane = 0; lone->bias && lane < count; lane++) { bias[lane] = lone->bias[o + lane]; }
+        for (int64_t i = 0; i < conv->oh; i++) {
+            opdi_lone_lines(lone, planes, count, i, &next, work, lines);
+            lone->line(&lone->each, lines, weights, bias, conv->ow, out);
+            opdi_tiles_put(out, OPDI_TILE_BLOCK, count, conv->ow, y + i * conv->ow, area);
+        }
+    }
+    opdi_lend_end((char *)work, bytes);
+}
+/* Computes gradients of weights: items are blocks of channels of results. */
+static void opdi_lone_gw_range(void *ctx, int64_t begin, int64_t end) {
+    opdi_lone *lone = (opdi_lone *)ctx;
+    const opdi_conv *conv = &lone->conv;
+    const int64_t taps = lone->each.kh * conv->kw, area = conv->oh * conv->ow;
+    const size_t floats = (size_t)opdi_lone_room(lone), pointers = (size_t)lone->each.kh * sizeof(float *);
+    const size_t bytes = floats * sizeof(float) + pointers;
+    const float *planes[(OPDI_LONE_MOST + 1) * OPDI_TILE_BLOCK], **const grads = planes + conv->cg * OPDI_TILE_BLOCK;
+    float *const work = (float *)(void *)opdi_lend(bytes);
+    if (!work) {
+        OPDI_STORE(&lone->failed, 1);
+        return;
+    }
+    const float **const lines = (const float **)(void *)(work + floats);
+    float *const grad = work + opdi_lone_kept(lone, conv->cg), *const sums = grad + (conv->ow + 8) * OPDI_TILE_BLOCK;
+    memset(work, 0, bytes);
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t o = item * OPDI_TILE_BLOCK, count = OPDI_MIN(OPDI_TILE_BLOCK, conv->oc - o);
+        memset(sums, 0, (size_t)(taps * OPDI_TILE_BLOCK) * sizeof(float));
+        for (int64_t batch = 0; batch < conv->n; batch++) {
+            int64_t next = 0;
+            opdi_lone_planes(lone->x + batch * conv->c * conv->h * conv->w, conv->h * conv->w, o, count, conv->og,
+                             conv->cg, planes);
+            opdi_lone_planes(lone->gy + batch * conv->oc * area, area, o, count, 1, 1, grads);
+            for (int64_t i = 0; i < conv->oh; i++) {
+                opdi_lone_lines(lone, planes, count, i, &next, work, lines);
+                opdi_tiles_line(grads, count, conv->oh, conv->ow, i, 0, conv->ow, grad);
+                lone->sum(&lone->each, lines, grad, conv->ow, sums);
+            }
+        }
+        opdi_lone_taps(conv, count, lone->gw + o * conv->cg * conv->kh * conv->kw, sums, true);
+    }
+    opdi_lend_end((char *)work, bytes);
+}
+
+//== few channels to a group: the gradient by the input where there are strides ========================================
+//
+//  Rows and columns that leave one remainder meet every sh-th and sw-th tap alone.  Lines are those of gy, [kept, og,
+//  wide, 16].
+
+/* Copies the taps that rows and columns with these remainders meet, the last first, to `to` [., og, ., 16]; returns the
+   end of them. */
+static float *opdi_lone_part(const opdi_lone *lone, int64_t channel, int64_t count, int64_t y, int64_t x,
+                             float *to) {
+    const opdi_conv *conv = &lone->conv;
+    const int64_t high = (conv->kh - 1 - y) / conv->sh + 1, wide = (conv->kw - 1 - x) / conv->sw + 1;
+    for (int64_t i = 0; i < high * conv->og * wide; i++, to += OPDI_TILE_BLOCK) {
+        const int64_t ki = y + (high - 1 - i / wide / conv->og) * conv->sh, kj = x + (wide - 1 - i % wide) * conv->sw;
+        for (int64_t lane = 0; lane < count; lane++) {
+            const int64_t c = channel + lane, o = c / conv->cg * conv->og + i / wide % conv->og;
+            to[lane] = lone->weight[((o * conv->cg + c % conv->cg) * conv->kh + ki) * conv->kw + kj];
+        }
+    }
+    return to;
+}
+/* Computes line y of gx, [w, 16]; weights: those of all remainders, work: a line of results. */
+static void opdi_lone_grad_line(opdi_lone *lone, int64_t y, const float *ring, const float *weights,
+                                const float **lines, float *out, float *to) {
+    const opdi_conv *conv = &lone->conv;
+    const int64_t og = conv->og, q = (y + conv->ph) / conv->sh, row = (y + conv->ph) % conv->sh;
+    const int64_t high = row < conv->kh ? (conv->kh - 1 - row) / conv->sh + 1 : 0, before = (conv->kw - 1) / conv->sw;
+    const float zeros[OPDI_TILE_BLOCK] = {0};
+    opdi_conv each = lone->each;
+    each.kh = high * og;
+    for (int64_t r = 0; r < OPDI_MIN(row, conv->kh); r++) {
+        weights += ((conv->kh - 1 - r) / conv->sh + 1) * og * conv->kw * OPDI_TILE_BLOCK;
+    }
+    memset(to, 0, (size_t)(conv->w * OPDI_TILE_BLOCK) * sizeof(float));
+    for (int64_t column = 0; high && column < OPDI_MIN(conv->sw, conv->kw); column++) {
+        const int64_t first = ((column - conv->pw) % conv->sw + conv->sw) % conv->sw;
+        const int64_t count = first < conv->w ? (conv->w - 1 - first) / conv->sw + 1 : 0;
+        each.kw = (conv->kw - 1 - column) / conv->sw + 1;
+        const int64_t from = (first + conv->pw) / conv->sw - (each.kw - 1) + before;
+        for (int64_t i = 0; i < each.kh; i++) {
+            const int64_t slot = (q - (high - 1) + i / og + lone->kept) % lone->kept * og + i % og;
+            lines[i] = ring + (slot * lone->wide + from) * OPDI_TILE_BLOCK;
+        }
+        if (count) { lone->line(&each, lines, weights, zeros, count, out); }
+        for (int64_t x = 0; x < count; x++) {
+            memcpy(to + (first + x * conv->sw) * OPDI_TILE_BLOCK, out + x * OPDI_TILE_BLOCK, sizeof zeros);
+        }
+        weights += each.kh * each.kw * OPDI_TILE_BLOCK;
+    }
+}
+/* Returns how many floats a thread works with for gx: lines that are kept, a line of results and one of gx, taps. */
+static int64_t opdi_lone_grad_room(const opdi_lone *lone) {
+    const opdi_conv *conv = &lone->conv;
+    return opdi_lone_kept(lone, conv->og) + (2 * conv->w + 8 + conv->kh * conv->kw * conv->og) * OPDI_TILE_BLOCK;
+}
+/* Computes gx: items are images by blocks of its channels. */
+static void opdi_lone_grad_range(void *ctx, int64_t begin, int64_t end) {
+    opdi_lone *lone = (opdi_lone *)ctx;
+    const opdi_conv *conv = &lone->conv;
+    const int64_t blocks = (conv->c - 1) / OPDI_TILE_BLOCK + 1, plane = conv->h * conv->w, og = conv->og;
+    const size_t floats = (size_t)opdi_lone_grad_room(lone), pointers = (size_t)(conv->kh * og) * sizeof(float *);
+    const size_t bytes = floats * sizeof(float) + pointers;
+    const int64_t before = (conv->kw - 1) / conv->sw;
+    const float *planes[OPDI_LONE_MOST * OPDI_TILE_BLOCK];
+    float *const work = (float *)(void *)opdi_lend(bytes);
+    if (!work) {
+        OPDI_STORE(&lone->failed, 1);
+        return;
+    }
+    const float **const lines = (const float **)(void *)(work + floats);
+    float *const out = work + opdi_lone_kept(lone, og), *const to = out + (conv->w + 8) * OPDI_TILE_BLOCK;
+    float *const weights = to + conv->w * OPDI_TILE_BLOCK;
+    memset(work, 0, bytes);
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t c = item % blocks * OPDI_TILE_BLOCK, count = OPDI_MIN(OPDI_TILE_BLOCK, conv->c - c);
+        opdi_lone_planes(lone->gy + item / blocks * conv->oc * conv->oh * conv->ow, conv->oh * conv->ow, c, count,
+                         conv->cg, og, planes);
+        int64_t next = conv->ph / conv->sh - lone->kept + 1;
+        float *part = weights;
+        for (int64_t i = 0; i < OPDI_MIN(conv->sh, conv->kh); i++) {
+            for (int64_t j = 0; j < OPDI_MIN(conv->sw, conv->kw); j++) {
+                part = opdi_lone_part(lone, c, count, i, j, part);
+            }
+        }
+        for (int64_t y = 0; y < conv->h; y++) {
+            for (; next <= (y + conv->ph) / conv->sh; next++) {
+                for (int64_t o = 0; o < og; o++) {
+                    opdi_tiles_line(planes + o * OPDI_TILE_BLOCK, count, conv->oh, conv->ow, next, before, lone->wide,
+                                    work + ((next + lone->kept) % lone->kept * og + o) * lone->wide * OPDI_TILE_BLOCK);
+                }
+            }
+            opdi_lone_grad_line(lone, y, work, weights, lines, out, to);
+            opdi_tiles_put(to, OPDI_TILE_BLOCK, count, conv->w,
+                           lone->gx + (item / blocks * conv->c + c) * plane + y * conv->w, plane);
+        }
+    }
+    opdi_lend_end((char *)work, bytes);
+}
+static int opdi_lone_done(const opdi_lone *lone) {
+    return OPDI_LOAD(&lone->failed) ? opd_fail(OPD_ERROR_MEMORY, "convolution: out of memory") : 0;
+}
+/* Computes y: 0, 1 where the convolution does not suit this way, -1 with an error. */
+static int opdi_lone_forward(const opdi_conv *conv, const void *x, const void *weights, const void *bias, void *y) {
+    opdi_lone lone;
+    if (!opdi_lone_fits(conv, &lone)) { return 1; }
+    lone.x = (const float *)x;
+    lone.weight = (const float *)weights;
+    lone.bias = (const float *)bias;
+    lone.y = (float *)y;
+    const size_t bytes = (size_t)opdi_lone_room(&lone) * sizeof(float) + (size_t)lone.each.kh * sizeof(float *);
+    opdi_parallel_lend(conv->n * ((conv->oc - 1) / OPDI_TILE_BLOCK + 1), 1, opdi_lone_range, &lone, OPDI_LENT(bytes));
+    return opdi_lone_done(&lone);
+}
+/* Computes gx of one with strides: 0, 1 where the convolution does not suit this way, -1 with an error. */
+static int opdi_lone_grad_input(const opdi_conv *conv, const void *gy, const void *weights, void *gx) {
+    opdi_lone lone;
+    if (conv->sh * conv->sw < 2 || conv->sh > 64 || conv->dh != 1 || conv->dw != 1 || conv->ph >= 1 << 10 ||
+        conv->pw >= 1 << 10 || !opdi_lone_fits(conv, &lone)) { return 1; }
+    lone.gy = (const float *)gy;
+    lone.weight = (const float *)weights;
+    lone.gx = (float *)gx;
+    lone.each.sw = 1;
+    lone.kept = (conv->kh - 1) / conv->sh + 1;
+    lone.wide = (conv->kw - 1) / conv->sw + (conv->w - 1 + conv->pw) / conv->sw + 1;
+    const size_t pointers = (size_t)(conv->kh * conv->og) * sizeof(float *);
+    opdi_parallel_lend(conv->n * ((conv->c - 1) / OPDI_TILE_BLOCK + 1), 1, opdi_lone_grad_range, &lone,
+                       OPDI_LENT((size_t)opdi_lone_grad_room(&lone) * sizeof(float) + pointers));
+    return opdi_lone_done(&lone);
+}
+/* Computes gw: 0, 1 where the convolution does not suit this way, -1 with an error. */
+static int opdi_lone_grad_weight(const opdi_conv *conv, const void *gy, const void *x, void *gw) {
+    opdi_lone lone;
+    if (!opdi_lone_fits(conv, &lone)) { return 1; }
+    lone.x = (const float *)x;
+    lone.gy = (const float *)gy;
+    lone.gw = (float *)gw;
+    const size_t bytes = (size_t)opdi_lone_room(&lone) * sizeof(float) + (size_t)lone.each.kh * sizeof(float *);
+    opdi_parallel_lend((conv->oc - 1) / OPDI_TILE_BLOCK + 1, 1, opdi_lone_gw_range, &lone, OPDI_LENT(bytes));
+    return opdi_lone_done(&lone);
+}
+OPDI_LOOPS_END
+#endif

@@ -1,0 +1,453 @@
+//== folds that happen on a desk =======================================================================================
+//
+//  Sums and products in halves are made in float32 and rounded once, as PyTorch's scatter_add; means need counts.  The
+//  desk holds all of out, or, when few places are written, only their rows, so that the cost is that of the index.
+
+typedef struct opdi_few { opd_tensor *self, *desk, *part, *rows, *index, *src; int dim; } opdi_few;
+static bool opdi_is_few(int64_t places, const opd_tensor *out) { return places <= out->numel / 16; }
+/* A list of n indices along dim, for every place of a tensor of these sizes (but n along dim). */
+static opd_tensor *opdi_rows_spread(opd_tensor *list, int dim, const int64_t *like, int ndim) {
+    int64_t sizes[OPD_MAX_DIMS], strides[OPD_MAX_DIMS];
+    for (int axis = 0; axis < ndim; axis++) {
+        sizes[axis] = axis == dim ? list->numel : like[axis];
+        strides[axis] = axis != dim ? 0 : list->ndim == 1 ? opdi_strides(list)[0] : 1;
+    }
+    return opdi_view(list, sizes, strides, ndim, 0);
+}
+/* tensor's memory as one dim: its elements lie at offsets from the first. */
+static opd_tensor *opdi_span_view(opd_tensor *tensor) {
+    const int64_t one = 1;
+    int64_t span = tensor->numel ? 1 : 0;
+    for (int dim = 0; dim < tensor->ndim && span; dim++) {
+        span += (opdi_sizes(tensor)[dim] - 1) * opdi_strides(tensor)[dim];
+    }
+    return opdi_view(tensor, &span, &one, 1, 0);
+}
+/* Makes few's index, one for every element, a list of offsets into a's memory, and src a row. */
+static int opdi_few_flatten(opdi_few *few) {
+    int64_t strides[OPD_MAX_DIMS], numel = few->index->numel;
+    const int64_t one = 1, *places = (const int64_t *)(const void *)few->index->data;
+    opd_tensor *list = opdi_own(opdi_tensor_make(&numel, NULL, 1, OPD_INT64, OPD_CPU));
+    if (!list) { return -1; }
+    int64_t *to = (int64_t *)(void *)list->data;
+    for (int64_t i = 0; i < numel; i++) {
+        int64_t rest = i, at = 0, from = 0;
+        for (int dim = few->index->ndim - 1; dim >= 0; dim--) {
+            const int64_t depth = rest % opdi_sizes(few->index)[dim];
+            rest /= opdi_sizes(few->index)[dim];
+            at += dim == few->dim ? 0 : depth * opdi_strides(few->self)[dim];
+            from += depth * opdi_strides(few->index)[dim];
+        }
+        to[i] = at + places[from] * opdi_strides(few->self)[few->dim];
+    }
+    for (int dim = 0; dim < few->index->ndim; dim++) {
+        strides[dim] = few->src->ndim ? opdi_strides(few->src)[dim] : 0;
+    }
+    few->src = opdi_view(few->src, opdi_sizes(few->index), strides, few->index->ndim, 0);
+    few->src = few->src ? opdi_packed(few->src) : NULL;
+    few->src = few->src ? opdi_view(few->src, &numel, &one, 1, 0) : NULL;
+    few->self = opdi_span_view(few->self);
+    few->index = list;
+    few->dim = 0;
+    return few->src && few->self ? 0 : -1;
+}
+/* Sets few->rows to the different numbers of few->index, in order; returns where among them each is, or NULL. */
+static opd_tensor *opdi_few_rows(opdi_few *few) {
+    const int64_t count = opdi_sizes(few->index)[few->dim], step = opdi_strides(few->index)[few->dim], one = 1;
+    const int64_t *places = (const int64_t *)(const void *)few->index->data;
+    opdi_key *key = (opdi_key *)opdi_scope_alloc((size_t)count * 2 * sizeof *key);
+    opd_tensor *slot = opdi_own(opdi_tensor_make(&count, NULL, 1, OPD_INT64, OPD_CPU));
+    opd_tensor *rows = opdi_own(opdi_tensor_make(&count, NULL, 1, OPD_INT64, OPD_CPU));
+    int64_t part = 0;
+    if (!key || !slot || !rows) { return NULL; }
+    for (int64_t i = 0; i < count; i++) {
+        key[i].key = (uint64_t)places[i * step];
+        key[i].index = i;
+    }
+    key = opdi_keys_sort(key, key + count, count);
+    for (int64_t i = 0; i < count; i++) {
+        if (i == 0 || key[i].key != key[i - 1].key) { ((int64_t *)(void *)rows->data)[part++] = (int64_t)key[i].key; }
+        ((int64_t *)(void *)slot->data)[key[i].index] = part - 1;
+    }
+    few->rows = opdi_view(rows, &part, &one, 1, 0);
+    return few->rows ? slot : NULL;
+}
+/* Prepares f->desk, numbers of dtype `work` of the rows of `a` that index names, and f->index and f->src for it. */
+static int opdi_few_open(opdi_few *few, opd_scalar_type work) {
+    int64_t sizes[OPD_MAX_DIMS];
+    opd_tensor *slot;
+    for (int dim = 0; dim < few->index->ndim; dim++) {
+        if (dim == few->dim || opdi_sizes(few->index)[dim] == 1 || opdi_strides(few->index)[dim] == 0) { continue; }
+        if (opdi_few_flatten(few)) { return -1; }
+        break;
+    }
+    if (!(slot = opdi_few_rows(few))) { return -1; }
+    for (int dim = 0; dim < few->self->ndim; dim++) {
+        sizes[dim] = dim == few->dim ? few->rows->numel : opdi_sizes(few->index)[dim];
+    }
+    few->rows = opdi_rows_spread(few->rows, few->dim, sizes, few->self->ndim);
+    few->index = opdi_rows_spread(slot, few->dim, sizes, few->self->ndim);
+    few->part = opdi_own(opdi_tensor_make(sizes, NULL, few->self->ndim, (opd_scalar_type)few->self->dtype, OPD_CPU));
+    if (!few->rows || !few->index || !few->part) { return -1; }
+    if (opdi_indexed_go(OPDI_WALK_GATHER, few->self, few->dim, few->rows, few->part, 1)) { return -1; }
+    few->desk = opdi_dense_as(few->part, work);
+    return few->desk ? 0 : -1;
+}
+static int opdi_few_close(opdi_few *few) {
+    if (few->desk != few->part && opdi_copy(few->part, few->desk)) { return -1; }
+    return opdi_indexed_go(OPDI_WALK_SCATTER, few->self, few->dim, few->rows, few->part, 1);
+}
+/* Folds of this kind into tensor are made in float32, to be rounded once. */
+static bool opdi_fold_rounds(int kind, const opd_tensor *tensor) {
+    return (tensor->dtype == OPD_BFLOAT16 || tensor->dtype == OPD_FLOAT16) &&
+        (kind == OPDI_WALK_ADD || kind == OPDI_WALK_MUL);
+}
+
+/* The shape checks of gather (src NULL) and scatter (ScatterGatherChecks.h). */
+static int opdi_indexed_check(const opd_tensor *self, int dim, const opd_tensor *index, const opd_tensor *src,
+                              const char *name) {
+    char first[256], second[256], at[256];
+    bool wrong = false, wrong_src = false;
+    if (index->numel == 0) { return 0; }
+    if (index->dtype != OPD_INT64 && index->dtype != OPD_INT32) {
+        return opd_fail(OPD_ERROR_DTYPE, "%s(): Expected dtype int32/int64 for index", name);
+    }
+    if (OPDI_MAX((int)self->ndim, 1) != OPDI_MAX((int)index->ndim, 1)) {
+        return opd_fail(OPD_ERROR_SHAPE, "Index tensor must have the same number of dimensions as %s tensor",
+                        strcmp(name, "gather") == 0 ? "input" : "self");
+    }
+    if (src && OPDI_MAX((int)src->ndim, 1) != OPDI_MAX((int)index->ndim, 1)) {
+        return opd_fail(OPD_ERROR_SHAPE, "Index tensor must have the same number of dimensions as src tensor");
+    }
+    for (int axis = 0; axis < index->ndim; axis++) {
+        const int64_t count = opdi_sizes(index)[axis];
+        if (axis != dim && count > (self->ndim ? opdi_sizes(self)[axis] : 1)) { wrong = true; }
+        if (src && count > (src->ndim ? opdi_sizes(src)[axis] : 1)) { wrong_src = true; }
+    }
+    if (!wrong && !wrong_src) { return 0; }
+    opdi_sizes_text(opdi_sizes(index), index->ndim, first, sizeof first);
+    opdi_sizes_text(opdi_sizes(self), self->ndim, second, sizeof second);
+    if (!src) {
+        return opd_fail(OPD_ERROR_SHAPE, "Size does not match: expected index %s to be smaller than self %s apart "
+                        "from dimension %d", first, second, dim);
+    }
+    return opd_fail(OPD_ERROR_SHAPE, "Expected index %s to be smaller than self %s apart from dimension %d and to be "
+                    "smaller size than src %s", first, second, dim,
+                    opdi_sizes_text(opdi_sizes(src), src->ndim, at, sizeof at));
+}
+
+static int opdi_gather_kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 2);
+    int dim = opdi_dim_of(opd_arg_int(call, 1), self->ndim);
+    if (dim < 0 || opdi_indexed_check(self, dim, index, NULL, "gather")) { return -1; }
+    if (opdi_exact_out(call, (opd_scalar_type)self->dtype)) { return -1; }
+    opd_tensor *out = opd_result(call, 0, opdi_sizes(index), index->ndim, (opd_scalar_type)self->dtype);
+    return !out ? -1 : !out->data ? 0 : opdi_indexed_run(OPDI_WALK_GATHER, self, dim, index, out);
+}
+static int opdi_gather_backward(opd_backward_call *bw) {
+    opd_tensor *grad = opd_bw_grad(bw, 0);
+    return opd_bw_return(bw, 0, opd_scatter_add(opdi_o_zeros(grad, opd_bw_sizes(bw, 0)), opd_bw_value(bw, 1).u.i,
+                                                opd_bw_tensor(bw, 2), grad));
+}
+OPDI_OP(gather) {
+    op->schema = "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor";
+    op->cpu = op->fake = opdi_gather_kernel; op->backward = opdi_gather_backward; op->save = "index";
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE | OPDI_OPTAG_OUT_APART;
+    op->out = "gather.out";
+    op->cases = "[3,4], 1, [3,2]i4; [3,4], 0, [2,4]i3";
+}
+
+/* A Scalar as a 0-dim tensor of the dtype. */
+static opd_tensor *opdi_filler(opd_value value, opd_scalar_type dtype) {
+    opdi_number number;
+    opd_tensor *tensor = opdi_own(opdi_tensor_make(NULL, NULL, 0, dtype, OPD_CPU));
+    if (!tensor || opdi_number_check(value, dtype) || opdi_copy(tensor, opdi_number_make(&number, value))) {
+        return NULL;
+    }
+    return tensor;
+}
+/* Folds src, times alpha, into out at the checked index along dim. */
+static int opdi_fold_into(int kind, opd_tensor *out, int dim, opd_tensor *index, opd_tensor *src, double alpha) {
+    opdi_few few;
+    if (!opdi_fold_rounds(kind, out) || index->numel == 0) {
+        return opdi_indexed_go(kind, out, dim, index, src, alpha);
+    }
+    if (opdi_is_few(index->numel, out)) {
+        few.self = out;
+        few.dim = dim;
+        few.index = index;
+        few.src = src;
+        return opdi_few_open(&few, OPD_FLOAT32) || opdi_indexed_go(kind, few.desk, few.dim, few.index, few.src, alpha)
+            ? -1 : opdi_few_close(&few);
+    }
+    opd_tensor *desk = opdi_desk_filled(out, OPD_FLOAT32);
+    return desk && opdi_indexed_go(kind, desk, dim, index, src, alpha) == 0 ? opdi_done_with(out, desk) : -1;
+}
+/* scatter in all its forms: kind SCATTER moves, the others fold. */
+static int opdi_scatter_kind(opd_call *call, int kind, const char *name) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 2);
+    const opd_value value = opd_arg_value(call, 3);
+    const opd_scalar_type dtype = (opd_scalar_type)self->dtype;
+    int dim = opdi_dim_of(opd_arg_int(call, 1), self->ndim);
+    opd_tensor *src = value.tag == OPD_TAG_TENSOR ? value.u.t : NULL;
+    if (dim < 0) { return -1; }
+    if (src && src->dtype != self->dtype) {
+        return opd_fail(OPD_ERROR_DTYPE, "%s(): Expected self.dtype to be equal to src.dtype", name);
+    }
+    if (opdi_indexed_check(self, dim, index, src, name)) { return -1; }
+    if (kind == OPDI_WALK_ADD && src && opd_dtype_is_complex(dtype)) { return opdi_by_parts(call); }
+    opd_tensor *out = opdi_update(call, false);
+    if (!out || !out->data) { return out ? 0 : -1; }
+    if (!src && !(src = opdi_filler(value, dtype))) { return -1; }
+    index = opdi_index_checked(index, dim, out->ndim ? opdi_sizes(out)[dim] : 1, false, NULL);
+    return !index ? -1 : kind == OPDI_WALK_SCATTER ? opdi_indexed_go(kind, out, dim, index, src, 1)
+           : opdi_fold_into(kind, out, dim, index, src, 1);
+}
+static int opdi_scatter_src_kernel(opd_call *call) { return opdi_scatter_kind(call, OPDI_WALK_SCATTER, "scatter"); }
+static int opdi_scatter_add_kernel(opd_call *call) { return opdi_scatter_kind(call, OPDI_WALK_ADD, "scatter_add"); }
+static int opdi_scatter_reduce_kernel(opd_call *call) {
+    const char *how = opd_arg_str(call, 4);
+    if (strcmp(how, "add") == 0) { return opdi_scatter_kind(call, OPDI_WALK_ADD, "scatter"); }
+    if (strcmp(how, "multiply") == 0) { return opdi_scatter_kind(call, OPDI_WALK_MUL, "scatter"); }
+    return opd_fail(OPD_ERROR_ARGUMENT, "reduce argument must be either add or multiply.");
+}
+static int opdi_scatter_src_backward(opd_backward_call *bw) {
+    opd_tensor *grad = opd_bw_grad(bw, 0), *index = opd_bw_tensor(bw, 2);
+    const int64_t dim = opd_bw_value(bw, 1).u.i;
+    OPDI_GIVE(0, opd_scatter_value(grad, dim, index, opd_value_int(0)));
+    OPDI_GIVE(3, opd_gather(grad, dim, index));
+    return 0;
+}
+static int opdi_scatter_add_backward(opd_backward_call *bw) {
+    opd_tensor *grad = opd_bw_grad(bw, 0);
+    OPDI_GIVE(0, grad);
+    OPDI_GIVE(3, opd_gather(grad, opd_bw_value(bw, 1).u.i, opd_bw_tensor(bw, 2)));
+    return 0;
+}
+OPDI_OP(scatter_src) {
+    op->schema = "scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor";
+    op->cpu = op->fake = opdi_scatter_src_kernel; op->backward = opdi_scatter_src_backward; op->save = "index";
+    op->jvp = OPD_JVP_LINEAR;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE | OPDI_OPTAG_OUT_PART;
+    op->inplace = "scatter_.src"; op->out = "scatter.src_out";
+    op->cases = "[3,4], 1, [3,1]i4, [3,1]";
+}
+OPDI_OP(scatter_value) {
+    op->schema = "scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor";
+    op->cpu = op->fake = opdi_scatter_src_kernel; op->backward = opdi_scatter_src_backward; op->save = "index";
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE | OPDI_OPTAG_OUT_PART;
+    op->inplace = "scatter_.value"; op->out = "scatter.value_out";
+    op->cases = "[3,4], 1, [3,1]i4, 1.5";
+}
+OPDI_OP(scatter_reduce) {
+    op->schema = "scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor";
+    op->cpu = op->fake = opdi_scatter_reduce_kernel; op->backward = opdi_refused_backward;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP;
+    op->inplace = "scatter_.reduce"; op->out = "scatter.reduce_out";
+    op->cases = "";
+}
+OPDI_OP(scatter_value_reduce) {
+    op->schema = "scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor";
+    op->cpu = op->fake = opdi_scatter_reduce_kernel; op->backward = opdi_refused_backward;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP;
+    op->inplace = "scatter_.value_reduce"; op->out = "scatter.value_reduce_out";
+    op->cases = "";
+}
+OPDI_OP(scatter_add) {
+    op->schema = "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor";
+    op->cpu = op->fake = opdi_scatter_add_kernel; op->backward = opdi_scatter_add_backward; op->save = "index(src)";
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_PROMOTE_NOT_CPU;
+    op->tags = OPD_OPTAG_CORE | OPDI_OPTAG_OUT_PART;
+    op->flops = opdi_flops_elements;
+    op->inplace = "scatter_add_"; op->out = "scatter_add.out";
+    op->cases = "[3,4], 1, [3,2]i4, [3,2]";
+}
+
+/* scatter_reduce.two: sum, prod, mean, amax, amin; without include_self the places written begin anew. */
+static const char *const opdi_reduce_names[] = {"sum", "prod", "amax", "amin", "mean"};
+static int opdi_reduce_of(const char *name) {
+    for (int i = 0; i < 5; i++) { if (strcmp(name, opdi_reduce_names[i]) == 0) { return i; } }
+    return opd_fail(OPD_ERROR_ARGUMENT, "reduce argument must be either sum, prod, mean, amax or amin, got %s", name);
+}
+/* Returns what the fold `how` of numbers of this dtype begins with. */
+static opd_value opdi_reduce_start(int how, opd_scalar_type dtype) {
+    const int bits = 8 * (int)opd_dtype_size(dtype) - 1;
+    const bool most = how == 3;                   /* of minima the largest, of maxima the smallest */
+    if (how == 1) { return opd_value_int(1); }
+    if (how != 2 && how != 3) { return opd_value_int(0); }
+    if (!opd_dtype_is_integral(dtype, true)) { return opd_value_float(most ? INFINITY : -INFINITY); }
+    if (dtype == OPD_BOOL || dtype == OPD_UINT8) { return opd_value_int(!most ? 0 : dtype == OPD_BOOL ? 1 : 255); }
+    return opd_value_int(most ? INT64_MAX >> (63 - bits) : -(INT64_MAX >> (63 - bits)) - 1);
+}
+OPDI_COLD_END
+/* desk /= max(count, 1), rounding down for integers. */
+static void opdi_reduce_divide(opd_tensor *desk, const opd_tensor *count) {
+    const int64_t *counts = (const int64_t *)(const void *)count->data;
+    for (int64_t i = 0; i < desk->numel; i++) {
+        const int64_t depth = OPDI_MAX(counts[i], (int64_t)1);
+        if (desk->dtype == OPD_FLOAT32) { ((float *)(void *)desk->data)[i] /= (float)depth; }
+        else if (desk->dtype == OPD_FLOAT64) { ((double *)(void *)desk->data)[i] /= (double)depth; }
+        else {
+            int64_t *at = (int64_t *)(void *)desk->data + i, q = *at / depth;
+            *at = *at % depth < 0 ? q - 1 : q;
+        }
+    }
+}
+OPDI_COLD_BEGIN
+/* The fold itself, on a desk (of means: contiguous, of a compute type). */
+static int opdi_reduce_on(opd_tensor *desk, int dim, opd_tensor *index, opd_tensor *src, int how, bool include_self) {
+    static const int kinds[] = {OPDI_WALK_ADD, OPDI_WALK_MUL, OPDI_WALK_MAX, OPDI_WALK_MIN, OPDI_WALK_ADD};
+    const opd_scalar_type dtype = (opd_scalar_type)desk->dtype;
+    if (!include_self) {
+        opd_tensor *start = opdi_filler(opdi_reduce_start(how, dtype), dtype);
+        if (!start || opdi_indexed_go(OPDI_WALK_SCATTER, desk, dim, index, start, 1)) { return -1; }
+    }
+    if (opdi_indexed_go(kinds[how], desk, dim, index, src, 1)) { return -1; }
+    if (how != 4) { return 0; }
+    opd_tensor *one = opdi_filler(opd_value_int(1), OPD_INT64);
+    opd_tensor *start = opdi_filler(opd_value_int(include_self), OPD_INT64);
+    opd_tensor *count = opdi_own(opdi_tensor_make(opdi_sizes(desk), NULL, desk->ndim, OPD_INT64, OPD_CPU));
+    if (!one || !start || !count || opdi_copy(count, start) ||
+        opdi_indexed_go(OPDI_WALK_ADD, count, dim, index, one, 1)) {
+        return -1;
+    }
+    opdi_reduce_divide(desk, count);
+    return 0;
+}
+/* Folds src into out at index along dim (index and src of one shape or src larger). */
+static int opdi_reduce_into(opd_tensor *out, int dim, opd_tensor *index, opd_tensor *src, int how, bool include_self) {
+    const opd_scalar_type dtype = (opd_scalar_type)opdi_compute_dtype[opdi_compute_type((opd_scalar_type)out->dtype)];
+    opdi_few few;
+    index = opdi_index_checked(index, dim, out->ndim ? opdi_sizes(out)[dim] : 1, false, NULL);
+    if (!index || index->numel == 0) { return index ? 0 : -1; }
+    if (how != 4 && !(how < 2 && opdi_fold_rounds(OPDI_WALK_ADD, out))) {
+        return opdi_reduce_on(out, dim, index, src, how, include_self);
+    }
+    if (opdi_is_few(index->numel, out)) {
+        few.self = out;
+        few.dim = dim;
+        few.index = index;
+        few.src = src;
+        return opdi_few_open(&few, dtype) || opdi_reduce_on(few.desk, few.dim, few.index, few.src, how, include_self)
+            ? -1 : opdi_few_close(&few);
+    }
+    opd_tensor *desk = opdi_desk_filled(out, dtype);
+    return desk && opdi_reduce_on(desk, dim, index, src, how, include_self) == 0 ? opdi_done_with(out, desk) : -1;
+}
+static int opdi_scatter_reduce_two_kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 2), *src = opd_arg_tensor(call, 3);
+    int dim = opdi_dim_of(opd_arg_int(call, 1), self->ndim), how = opdi_reduce_of(opd_arg_str(call, 4));
+    if (dim < 0 || how < 0) { return -1; }
+    if (src->dtype != self->dtype) {
+        return opd_fail(OPD_ERROR_DTYPE, "scatter(): Expected self.dtype to be equal to src.dtype");
+    }
+    if (opdi_is_complex(self) && (how == 0 || how == 4)) { return opdi_by_parts(call); }
+    if (opd_dtype_is_complex((opd_scalar_type)self->dtype) && how != 1) {
+        return opd_fail(OPD_ERROR_DTYPE, "\"scatter_reduce\" not implemented for '%s'",
+                        opd_dtype_cname((opd_scalar_type)self->dtype));
+    }
+    if (opdi_indexed_check(self, dim, index, src, "scatter")) { return -1; }
+    opd_tensor *out = opdi_update(call, false);
+    return !out ? -1 : !out->data ? 0 : opdi_reduce_into(out, dim, index, src, how, opd_arg_bool(call, 5));
+}
+/* The gradients of scatter_reduce and index_reduce share these; "pick" is gather or index_select along dim. */
+typedef struct opdi_picker { int64_t dim; opd_tensor *index; bool rows, include_self; } opdi_picker;
+static opd_tensor *opdi_picked(const opdi_picker *picker, opd_tensor *tensor) {
+    return picker->rows ? opd_index_select(tensor, picker->dim, picker->index) : opd_gather(tensor, picker->dim,
+        picker->index);
+}
+static opd_tensor *opdi_drop_into(const opdi_picker *picker, opd_tensor *tensor, opd_tensor *src) {
+    return picker->rows ? opd_index_add(tensor, picker->dim, picker->index, src) : opd_scatter_add(tensor, picker->dim,
+        picker->index, src);
+}
+static opd_tensor *opdi_blank(const opdi_picker *picker, opd_tensor *tensor, double v) {
+    return picker->rows ? opd_index_fill_int_Scalar(tensor, picker->dim, picker->index, opd_value_float(v))
+        : opd_scatter_value(tensor, picker->dim, picker->index, opd_value_float(v));
+}
+static opd_tensor *opdi_full_like(opd_tensor *tensor, double v) { return opdi_adds(opd_zeros_like(tensor), v); }
+/* src as far as index reaches: what a gather gave. */
+static opd_tensor *opdi_reach(const opdi_picker *picker, opd_tensor *src) {
+    for (int dim = 0; !picker->rows && dim < picker->index->ndim; dim++) {
+        if (opdi_sizes(src)[dim] != opdi_sizes(picker->index)[dim]) {
+            src = opdi_o_narrow(src, dim, 0, opdi_sizes(picker->index)[dim]);
+        }
+        if (!src) { return NULL; }
+    }
+    return src;
+}
+/* Derivative of the product: each factor's share is result / factor; one zero among them is looked at by itself. */
+static int opdi_reduce_prod_backward(opd_backward_call *bw, const opdi_picker *picker, opd_tensor *grad,
+                                     opd_tensor *self, opd_tensor *src, int at) {
+    opd_tensor *part = opdi_reach(picker, src), *zero = opd_eq_Scalar(part, opd_value_int(0));
+    opd_tensor *base = picker->include_self ? self : opdi_blank(picker, self, 1),
+        *base_zero = opd_eq_Scalar(base, opd_value_int(0));
+    opd_tensor *zeros = opdi_drop_into(picker, opd_mul_Scalar(base_zero, opd_value_float(1)),
+                                       opd_mul_Scalar(zero, opd_value_float(1)));
+    if (!opdi_is_complex(grad)) { zeros = opd_mul(zeros, opdi_full_like(grad, 1)); }
+    opd_tensor *log1 = opd_masked_fill_Scalar(part, zero, opd_value_int(1));
+    opd_tensor *rest = opd_masked_fill_Scalar(base, base_zero, opd_value_int(1));
+    rest = picker->rows ? opd_index_reduce(rest, picker->dim, picker->index, log1, "prod")
+        : opd_scatter_reduce_two(rest, picker->dim, picker->index, log1, "prod");
+    if (!rest) { return -1; }                     /* the product of all factors that are not zero */
+    if (opd_bw_needs(bw, 0)) {
+        opd_tensor *delta = opd_div(rest, opd_masked_fill_Scalar(base, base_zero, opd_value_int(1)));
+        opd_tensor *others = opd_sub(zeros, opd_mul_Scalar(base_zero, opd_value_float(1)));
+        delta = opd_mul(opdi_conj(opdi_unless(delta, opd_gt_Scalar(others, opd_value_float(0.5)))), grad);
+        if (!picker->include_self) { delta = opdi_blank(picker, delta, 0); }
+        if (opd_bw_return(bw, 0, delta)) { return -1; }
+    }
+    if (opd_bw_needs(bw, at)) {
+        opd_tensor *delta = opd_div(opdi_picked(picker, rest), log1);
+        opd_tensor *others = opd_sub(opdi_picked(picker, zeros), opd_mul_Scalar(zero, opd_value_float(1)));
+        delta = opd_mul(opdi_conj(opdi_unless(delta, opd_gt_Scalar(others, opd_value_float(0.5)))),
+                        opdi_picked(picker, grad));
+        if (opd_bw_return(bw, at, delta)) { return -1; }
+    }
+    return 0;
+}
+/* sum: grad; mean: grad / count; amax, amin: grad shared among the places that hold the result. */
+static int opdi_reduce_backward(opd_backward_call *bw, bool rows) {
+    opd_tensor *self = opd_bw_tensor(bw, 0), *src = opd_bw_tensor(bw, 3), *result = opd_bw_result(bw, 0);
+    opd_tensor *grad = opd_bw_grad(bw, 0);
+    const int how = opdi_reduce_of(opd_bw_value(bw, 4).u.s), at = 3;
+    opdi_picker picker, *other = &picker;
+    other->dim = opd_bw_value(bw, 1).u.i;
+    other->index = opd_bw_tensor(bw, 2);
+    other->rows = rows;
+    other->include_self = opd_bw_value(bw, 5).u.i != 0;
+    if (how == 0 || how == 4) {
+        if (how == 4) {
+            opd_tensor *ones = opdi_full_like(opdi_part_of(grad, 0), 1);
+            opd_tensor *count = other->include_self ? ones : opdi_blank(other, ones, 0);
+            count = opdi_drop_into(other, count, opdi_picked(other, ones));
+            grad = opd_div(grad, opd_clamp_min(count, opd_value_int(1)));
+        }
+        OPDI_GIVE(0, other->include_self ? grad : opdi_blank(other, grad, 0));
+        OPDI_GIVE(at, opdi_picked(other, grad));
+        return 0;
+    }
+    if (how == 1) { return opdi_reduce_prod_backward(bw, other, grad, self, src, at); }
+    opd_tensor *part = opdi_reach(other, src);
+    opd_tensor *mine = opd_mul_Scalar(opd_eq(self, result), opd_value_float(1));
+    opd_tensor *hit = opd_mul_Scalar(opd_eq(part, opdi_picked(other, result)), opd_value_float(1));
+    if (!other->include_self) { mine = opdi_blank(other, mine, 1); }
+    opd_tensor *count = opdi_drop_into(other, other->include_self ? mine : opdi_blank(other, mine, 0), hit);
+    count = opd_clamp_min(count, opd_value_int(1));
+    grad = opd_div(grad, count);
+    OPDI_GIVE(0, other->include_self ? opd_mul(grad, mine) : opdi_blank(other, grad, 0));
+    OPDI_GIVE(at, opd_mul(opdi_picked(other, grad), hit));
+    return 0;
+}
+static int opdi_scatter_reduce_two_backward(opd_backward_call *bw) { return opdi_reduce_backward(bw, false); }
+OPDI_OP(scatter_reduce_two) {
+    op->schema = "scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool "
+        "include_self=True) -> Tensor";
+    op->cpu = op->fake = opdi_scatter_reduce_two_kernel; op->backward = opdi_scatter_reduce_two_backward;
+    op->save = "self, index, src, result";
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE | OPDI_OPTAG_OUT_PART;
+    op->flops = opdi_flops_elements;
+    op->inplace = "scatter_reduce_.two"; op->out = "scatter_reduce.two_out";
+    op->cases = "[3,4], 1, [3,2]i4, [3,2], 'sum'; [3,4], 1, [3,2]i4, [3,2], 'mean'";
+}
+OPDI_COLD_END
+

@@ -1,0 +1,441 @@
+#if !defined(OPD_NO_OP_INDEX)
+#if defined(OPDI_OPERATORS)
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>op:index     by indices: gather, scatter, rows, masks
+//----------------------------------------------------------------------------------------------------------------------
+
+OPDI_LOOPS_BEGIN
+
+//== results that begin as a copy of self ==============================================================================
+
+OPDI_COLD_BEGIN
+/* Result 0 filled with self, which in an in-place form may be self.  With `keep_strides` a fresh result has self's
+   strides.  NULL with an error; its data is NULL on fakes. */
+static opd_tensor *opdi_update(opd_call *call, bool keep_strides) {
+    opd_tensor *self = opd_arg_tensor(call, 0);
+    if (opdi_updates_self(call)) { return self; }
+    keep_strides = keep_strides && opdi_is_dense(self);
+    opd_tensor *out = opd_result_strided(call, 0, opdi_sizes(self), keep_strides ? opdi_strides(self) : NULL,
+                                         self->ndim, (opd_scalar_type)self->dtype, opd_tensor_device(self));
+    if (out && out->data && opdi_copy(out, self)) { return NULL; }
+    return out;
+}
+/* A desk that holds what `out` holds. */
+static opd_tensor *opdi_desk_filled(opd_tensor *out, opd_scalar_type dtype) {
+    opd_tensor *delta = opdi_work_for(out, dtype);
+    return delta && delta != out && opdi_copy(delta, out) ? NULL : delta;
+}
+static int opdi_index_dtype(const opd_tensor *index, const char *text) {
+    return index->dtype == OPD_INT64 || index->dtype == OPD_INT32 ? 0 : opd_fail(OPD_ERROR_DTYPE, "%s", text);
+}
+static int opdi_out_of_bounds(int64_t i, int dim, int64_t size) {
+    return opd_fail(OPD_ERROR_INDEX, "index %lld is out of bounds for dimension %d with size %lld", (long long)i, dim,
+                    (long long)size);
+}
+OPDI_COLD_END
+/* Returns indices as contiguous int64, each in [0, size) after adding size to negative ones where `wrap` says so.
+   *bad is -1 when all are, else the position of the first that is not.  NULL with an error. */
+static opd_tensor *opdi_index_load(opd_tensor *index, int64_t size, bool wrap, int64_t *bad) {
+    opd_tensor *tensor = opdi_dense_as(index, OPD_INT64);
+    int64_t i, count, negative = 0;
+    *bad = -1;
+    if (!tensor) { return NULL; }
+    const int64_t *at = (const int64_t *)(const void *)tensor->data;
+    for (count = tensor->numel, i = 0; i < count; i++) {
+        const int64_t depth = at[i] < 0 && wrap ? at[i] + size : at[i];
+        if ((uint64_t)depth >= (uint64_t)size) {
+            *bad = i;
+            return tensor;
+        }
+        negative |= at[i];
+    }
+    if (negative < 0) {                           /* wrapped ones: in a copy */
+        opd_tensor *third = opdi_own(opdi_tensor_make(tensor->dims, NULL, tensor->ndim, OPD_INT64, OPD_CPU));
+        if (!third) { return NULL; }
+        int64_t *to = (int64_t *)(void *)third->data;
+        for (i = 0; i < count; i++) { to[i] = at[i] < 0 ? at[i] + size : at[i]; }
+        return third;
+    }
+    return tensor;
+}
+
+//== gather, scatter: one walk =========================================================================================
+//
+//  For every position p of `index`: a's element lies at p with dim `dim` replaced by index[p], b's at p.  Folds are
+//  made in the compute type, a block of b at a time, and stored in a's dtype at once; sums in halves have a desk of
+//  float32 (opdi_fold_into).  Parts of one walk never share an element of a, so that results do not depend on the
+//  threads.
+
+enum { OPDI_WALK_GATHER = 0, OPDI_WALK_SCATTER, OPDI_WALK_ADD, OPDI_WALK_MUL, OPDI_WALK_MAX, OPDI_WALK_MIN };
+typedef struct opdi_indexed {
+    int ndim, row, split;                         /* row: the dim of inner loops; split: the one of parts, or -1 */
+    int kind, compute, size, bsize;               /* bytes of an element of a, of b */
+    opd_scalar_type dtype;                        /* of a */
+    int64_t sizes[OPD_MAX_DIMS];                  /* of index */
+    int64_t as[OPD_MAX_DIMS], bs[OPD_MAX_DIMS], xs[OPD_MAX_DIMS];     /* strides in elements; a's is 0 along dim */
+    int64_t at;                                   /* a's stride along dim */
+    const int64_t *index;                         /* checked */
+    char *a, *b;
+    opdi_convert load_a, store_a, load_b;         /* of folds; NULL: it is of the compute type */
+    double alpha;                                 /* b times this is what is added */
+} opdi_indexed;
+
+/* m rows of n: where they begin, and the bytes from one to the next. */
+typedef struct opdi_indexed_rows { char *self, *source; const int64_t *index; int64_t n, m, as, bs, xs;
+                                  } opdi_indexed_rows;
+
+#define OPDI_INDEXED_MOVE(type)                                                                            \
+    for (; other.m > 0; other.m--, other.self += other.as, other.source += other.bs, places += other.xs) { \
+        type *pa = (type *)(void *)other.self; type *pb = (type *)(void *)other.source; const int64_t *px = places; \
+        if (gather) { for (int64_t k = other.n; k > 0; k--, pa += as, pb += bs, px += xs) { *pb = pa[*px * at]; } } \
+        else { for (int64_t k = other.n; k > 0; k--, pa += as, pb += bs, px += xs) { pa[*px * at] = *pb; } } \
+    } break;
+/* Gathers or scatters *rows; a row with one index for all of it is moved at once. */
+static void opdi_indexed_move(const opdi_indexed *indexed, const opdi_indexed_rows *rows) {
+    opdi_indexed_rows other = *rows;
+    const int64_t as = indexed->as[indexed->row], bs = indexed->bs[indexed->row], xs = indexed->xs[indexed->row],
+        at = indexed->at, size = indexed->size;
+    const int64_t *places = other.index;
+    const bool gather = indexed->kind == OPDI_WALK_GATHER;
+    /* one index for a row */
+    for (; xs == 0 && other.m > 0; other.m--, other.self += other.as, other.source += other.bs, places += other.xs) {
+        char *pa = other.self + *places * at * size;
+        if (gather) { opdi_move_run(other.source, bs * size, pa, as * size, other.n, indexed->size); }
+        else { opdi_move_run(pa, as * size, other.source, bs * size, other.n, indexed->size); }
+    }
+    switch (indexed->size) {
+        case 1: OPDI_INDEXED_MOVE(uint8_t)
+        case 2: OPDI_INDEXED_MOVE(uint16_t)
+        case 4: OPDI_INDEXED_MOVE(uint32_t)
+        case 8: OPDI_INDEXED_MOVE(uint64_t)
+        default:
+            for (; other.m > 0; other.m--, other.self += other.as, other.source += other.bs, places += other.xs) {
+                for (int64_t k = 0; k < other.n; k++) {
+                    char *pa = other.self + (k * as + places[k * xs] * at) * size, *pb = other.source + k * bs * size;
+                    memcpy(gather ? pb : pa, gather ? pa : pb, (size_t)size);
+                }
+            }
+    }
+}
+/* Folds *rows into a; b is of the compute type, its elements bs apart. */
+static void opdi_indexed_fold_f32(const opdi_indexed *indexed, const opdi_indexed_rows *rows, int64_t bs);
+static void opdi_indexed_fold_f64(const opdi_indexed *indexed, const opdi_indexed_rows *rows, int64_t bs);
+static void opdi_indexed_fold_i64(const opdi_indexed *indexed, const opdi_indexed_rows *rows, int64_t bs);
+static void opdi_indexed_fold(const opdi_indexed *indexed, const opdi_indexed_rows *rows, int64_t bs) {
+    if (indexed->dtype == OPD_FLOAT64) { opdi_indexed_fold_f64(indexed, rows, bs); }
+    else if (opd_dtype_is_floating(indexed->dtype)) { opdi_indexed_fold_f32(indexed, rows, bs); }
+    else { opdi_indexed_fold_i64(indexed, rows, bs); }
+}
+#endif
+#if defined(OPDI_TYPED)   /* once for each type, see >>typed */
+/* Reading and writing elements of a dtype that are computed in OPDI_T. */
+#if defined(OPDI_TYPED_WHOLE)
+OPDI_ALWAYS OPDI_T OPDI_TYPED(indexed_get)(const void *data, int dtype) {
+    switch (dtype) {
+        case OPD_INT64: return *(const int64_t *)data;
+        case OPD_INT32: return *(const int32_t *)data;
+        case OPD_INT16: return *(const int16_t *)data;
+        case OPD_INT8: return *(const int8_t *)data;
+        default: return *(const uint8_t *)data;
+    }
+}
+OPDI_ALWAYS void OPDI_TYPED(indexed_set)(void *data, OPDI_T v, int dtype) {
+    switch (dtype) {
+        case OPD_INT64: *(int64_t *)data = v; break;
+        case OPD_INT32: *(int32_t *)data = (int32_t)v; break;
+        case OPD_INT16: *(int16_t *)data = (int16_t)v; break;
+        case OPD_INT8: *(int8_t *)data = (int8_t)v; break;
+        case OPD_BOOL: *(uint8_t *)data = v != 0; break;
+        default: *(uint8_t *)data = (uint8_t)v; break;
+    }
+}
+#else
+OPDI_ALWAYS OPDI_T OPDI_TYPED(indexed_get)(const void *data, int dtype) {
+    switch (dtype) {
+        case OPD_BFLOAT16: return (OPDI_T)opdi_bf16_to_f32(*(const uint16_t *)data);
+        case OPD_FLOAT16: return (OPDI_T)opdi_f16_to_f32(*(const uint16_t *)data);
+        default: return *(const OPDI_T *)data;
+    }
+}
+OPDI_ALWAYS void OPDI_TYPED(indexed_set)(void *data, OPDI_T v, int dtype) {
+    switch (dtype) {
+        case OPD_BFLOAT16: *(uint16_t *)data = opdi_f32_to_bf16((float)v); break;
+        case OPD_FLOAT16: *(uint16_t *)data = opdi_f32_to_f16((float)v); break;
+        default: *(OPDI_T *)data = v; break;
+    }
+}
+#endif
+/* dtype and size, its bytes, are constants where this is called. */
+OPDI_ALWAYS void OPDI_TYPED(indexed_fold_as)(const opdi_indexed *indexed, const opdi_indexed_rows *rows, int64_t bs,
+                                             int dtype, int64_t size) {
+    opdi_indexed_rows other = *rows;
+    const int64_t as = indexed->as[indexed->row] * size, xs = indexed->xs[indexed->row], at = indexed->at * size;
+    const int kind = indexed->kind;
+    int64_t k;
+    for (; other.m > 0; other.m--, other.self += other.as, other.source += other.bs, other.index += other.xs) {
+        const OPDI_T *pb = (const OPDI_T *)(const void *)other.source;
+        const int64_t *places = other.index;
+        char *here = other.self;
+        if (kind == OPDI_WALK_ADD && xs == 0) {
+            for (here += *places * at, k = other.n; k > 0; k--, here += as, pb += bs) {
+                OPDI_TYPED(indexed_set)(here, OPDI_PLUS(OPDI_TYPED(indexed_get)(here, dtype), *pb), dtype);
+            }
+            continue;
+        }
+        if (kind == OPDI_WALK_ADD) {
+            for (k = other.n; k > 0; k--, places += xs, here += as, pb += bs) {
+                char *to = here + *places * at;
+                OPDI_TYPED(indexed_set)(to, OPDI_PLUS(OPDI_TYPED(indexed_get)(to, dtype), *pb), dtype);
+            }
+            continue;
+        }
+        for (k = other.n; k > 0; k--, places += xs, here += as, pb += bs) {
+            char *to = here + *places * at;
+            const OPDI_T u = OPDI_TYPED(indexed_get)(to, dtype), v = *pb;
+            switch (kind) {
+                case OPDI_WALK_MUL: OPDI_TYPED(indexed_set)(to, OPDI_TIMES(u, v), dtype); break;
+                case OPDI_WALK_MAX: OPDI_TYPED(indexed_set)(to, u > v || OPDI_IS_NAN(u) ? u : v, dtype); break;
+                default: OPDI_TYPED(indexed_set)(to, u < v || OPDI_IS_NAN(u) ? u : v, dtype); break;
+            }
+        }
+    }
+}
+static void OPDI_TYPED(indexed_fold)(const opdi_indexed *indexed, const opdi_indexed_rows *rows, int64_t bs) {
+    switch (indexed->dtype) {
+#if defined(OPDI_TYPED_WHOLE)
+        case OPD_INT64: OPDI_TYPED(indexed_fold_as)(indexed, rows, bs, OPD_INT64, 8); break;
+        case OPD_INT32: OPDI_TYPED(indexed_fold_as)(indexed, rows, bs, OPD_INT32, 4); break;
+        case OPD_INT16: OPDI_TYPED(indexed_fold_as)(indexed, rows, bs, OPD_INT16, 2); break;
+        case OPD_INT8: OPDI_TYPED(indexed_fold_as)(indexed, rows, bs, OPD_INT8, 1); break;
+        case OPD_BOOL: OPDI_TYPED(indexed_fold_as)(indexed, rows, bs, OPD_BOOL, 1); break;
+        default: OPDI_TYPED(indexed_fold_as)(indexed, rows, bs, OPD_UINT8, 1); break;
+#else
+#if OPDI_BYTES == 4
+        case OPD_BFLOAT16: OPDI_TYPED(indexed_fold_as)(indexed, rows, bs, OPD_BFLOAT16, 2); break;
+        case OPD_FLOAT16: OPDI_TYPED(indexed_fold_as)(indexed, rows, bs, OPD_FLOAT16, 2); break;
+#endif
+        default: OPDI_TYPED(indexed_fold_as)(indexed, rows, bs, OPD_DTYPE_NONE, OPDI_BYTES); break;
+#endif
+    }
+}
+#endif
+#if defined(OPDI_OPERATORS)
+/* Adds count elements of second to first, both of compute type `type`. */
+static void opdi_indexed_sum(int type, void *first, const void *second, int64_t count) {
+    void *data[3];
+    data[0] = data[1] = first;
+    data[2] = (void *)(uintptr_t)second;
+    (type == OPDI_F32 ? opdi_f32_add : type == OPDI_F64 ? opdi_f64_add : opdi_i64_add)(data, count, &opdi_no_params);
+}
+/* count elements of second, `bs` apart, as numbers of the compute type times alpha. */
+static void opdi_indexed_load(const opdi_indexed *indexed, void *to, const char *second, int64_t bs, int64_t count) {
+    uint64_t raw[OPDI_BLOCK];
+    opdi_gather(indexed->load_b ? raw : to, second, bs * indexed->bsize, count, indexed->bsize);
+    if (indexed->load_b) { indexed->load_b(to, raw, count); }
+    for (int64_t k = 0; indexed->alpha != 1 && k < count; k++) {
+        if (indexed->compute == OPDI_F32) { ((float *)to)[k] *= (float)indexed->alpha; }
+        else if (indexed->compute == OPDI_F64) { ((double *)to)[k] *= indexed->alpha; }
+        else { ((int64_t *)to)[k] = opdi_wrap_mul(((int64_t *)to)[k], (int64_t)indexed->alpha); }
+    }
+}
+/* A row by blocks: b in the compute type, sums side by side with a too. */
+static void opdi_indexed_fold_blocks(const opdi_indexed *indexed, const opdi_indexed_rows *rows, bool loads,
+                                     bool sums) {
+    const int64_t as = indexed->as[indexed->row], bs = indexed->bs[indexed->row], xs = indexed->xs[indexed->row];
+    const int64_t count = rows->n;
+    uint64_t from[OPDI_BLOCK], to[OPDI_BLOCK];
+    int64_t many;
+    for (int64_t i = 0; i < count; i += many) {
+        char *pb = rows->source + i * bs * indexed->bsize,
+            *pa = rows->self + (i * as + (sums ? *rows->index * indexed->at : 0)) * indexed->size;
+        opdi_indexed_rows part = {pa, pb, rows->index + i * xs, /* count, many */ 0, 1, /* as, bs, xs */ 0, 0, 0};
+        part.n = many = OPDI_MIN(count - i, (int64_t)OPDI_BLOCK);
+        if (loads) {
+            opdi_indexed_load(indexed, from, pb, bs, many);
+            part.source = pb = (char *)from;
+        }
+        if (!sums) { opdi_indexed_fold(indexed, &part, loads ? 1 : bs); }
+        else if (!indexed->load_a) { opdi_indexed_sum(indexed->compute, pa, pb, many); }
+        else {
+            indexed->load_a(to, pa, many);
+            opdi_indexed_sum(indexed->compute, to, pb, many);
+            indexed->store_a(pa, to, many);
+        }
+    }
+}
+/* Part [begin, end) of the split dim, or all of it: the rows of two dims at once, or row by row. */
+static void opdi_indexed_part(void *ctx, int64_t begin, int64_t end) {
+    const opdi_indexed *indexed = (const opdi_indexed *)ctx;
+    const int row = indexed->row;
+    const bool loads = indexed->kind >= OPDI_WALK_ADD && (indexed->load_b || indexed->alpha != 1);
+    int64_t idx[OPD_MAX_DIMS], sizes[OPD_MAX_DIMS], first = 0, second = 0, x = 0;
+    opdi_indexed_rows rows = {/* first, second, x */ NULL, NULL, NULL, /* n, m */ 0, 1, /* as, bs, xs */ 0, 0, 0};
+    int dim, outer = row;
+    if (indexed->split >= 0) {
+        first = begin * indexed->as[indexed->split];
+        second = begin * indexed->bs[indexed->split];
+        x = begin * indexed->xs[indexed->split];
+    }
+    rows.n = row == indexed->split ? end - begin : indexed->sizes[row];
+    bool sums = rows.n > 16 && indexed->xs[row] == 0 && indexed->as[row] == 1 && indexed->kind == OPDI_WALK_ADD &&
+        (loads || indexed->bs[row] == 1);
+    if (row > 0 && !loads && !sums) {
+        outer = row - 1;
+        rows.m = outer == indexed->split ? end - begin : indexed->sizes[outer];
+        rows.as = indexed->as[outer] * indexed->size;
+        rows.bs = indexed->bs[outer] * indexed->bsize;
+        rows.xs = indexed->xs[outer];
+    }
+    for (dim = 0; dim < outer; dim++) {
+        idx[dim] = 0;
+        sizes[dim] = dim == indexed->split ? end - begin : indexed->sizes[dim];
+    }
+    do {
+        rows.self = indexed->a + first * indexed->size;
+        rows.source = indexed->b + second * indexed->bsize;
+        rows.index = indexed->index + x;
+        if (indexed->kind < OPDI_WALK_ADD) { opdi_indexed_move(indexed, &rows); }
+        else if (loads || sums) { opdi_indexed_fold_blocks(indexed, &rows, loads, sums); }
+        else { opdi_indexed_fold(indexed, &rows, indexed->bs[row]); }
+        for (dim = outer - 1; dim >= 0; dim--) {  /* dims after the row's are of size 1 */
+            if (++idx[dim] < sizes[dim]) {
+                first += indexed->as[dim];
+                second += indexed->bs[dim];
+                x += indexed->xs[dim];
+                break;
+            }
+            first -= --idx[dim] * indexed->as[dim];
+            second -= idx[dim] * indexed->bs[dim];
+            x -= idx[dim] * indexed->xs[dim];
+            idx[dim] = 0;
+        }
+    } while (dim >= 0);
+}
+/* Adds element `from` of second to element `at` of first, or multiplies by it; both of one complex dtype. */
+static void opdi_complex_fold(bool product, opd_tensor *first, int64_t at, const opd_tensor *second, int64_t from) {
+    const bool wide = first->dtype == OPD_COMPLEX128;
+    double to[2], by[2];
+    for (int i = 0; i < 2; i++) {
+        to[i] = wide ? ((double *)(void *)first->data)[2 * at + i] : ((float *)(void *)first->data)[2 * at + i];
+        by[i] = wide ? ((double *)(void *)second->data)[2 * from + i] : ((float *)(void *)second->data)[2 * from + i];
+    }
+    const double re = product ? to[0] * by[0] - to[1] * by[1] : to[0] + by[0];
+    const double im = product ? to[0] * by[1] + to[1] * by[0] : to[1] + by[1];
+    for (int i = 0; i < 2; i++) {
+        if (wide) { ((double *)(void *)first->data)[2 * at + i] = i ? im : re; }
+        else { ((float *)(void *)first->data)[2 * at + i] = (float)(i ? im : re); }
+    }
+}
+/* Returns the dim that threads share, or -1: along it a's elements differ, or they are only read. */
+static int opdi_indexed_split(const opdi_indexed *indexed) {
+    int best = -1;
+    for (int dim = 0; dim < indexed->ndim; dim++) {
+        if (indexed->kind != OPDI_WALK_GATHER && indexed->as[dim] == 0) { continue; }
+        if (best < 0 || (indexed->sizes[best] < 64 && indexed->sizes[dim] > indexed->sizes[best])) { best = dim; }
+    }
+    return best;
+}
+/* opdi_indexed_go for sums and products of complex numbers, one after the other. */
+static int opdi_indexed_complex(int kind, opd_tensor *first, int dim, const opd_tensor *index, opd_tensor *second) {
+    const opd_tensor *like = index->ndim < second->ndim ? second : index;
+    const int64_t *places = (const int64_t *)(const void *)index->data;
+    for (int64_t i = 0; i < like->numel && index->numel; i++) {
+        int64_t rest = i, at = 0, from = 0, place = 0;
+        for (int axis = like->ndim - 1; axis >= 0; axis--) {
+            const int64_t k = rest % opdi_sizes(like)[axis];
+            rest /= opdi_sizes(like)[axis];
+            at += axis == dim || !first->ndim ? 0 : k * opdi_strides(first)[axis];
+            from += second->ndim ? k * opdi_strides(second)[axis] : 0;
+            if (like == index) { place += k * opdi_strides(index)[axis]; }
+            else if (axis == dim && index->ndim) { place += k * opdi_strides(index)[0]; }
+        }
+        at += first->ndim ? places[place] * opdi_strides(first)[dim] : 0;
+        opdi_complex_fold(kind == OPDI_WALK_MUL, first, at, second, from);
+    }
+    return 0;
+}
+/* a: the tensor that is indexed along dim; index: checked, int64; second: the one walked with it, with sizes at least
+   those of index (stride 0 for one number), of first's dtype, or in folds of any.  An index of fewer dims than second
+   is a list for dim, the same for every place of the others. */
+static int opdi_indexed_go(int kind, opd_tensor *first, int dim, const opd_tensor *index, opd_tensor *second,
+                           double alpha) {
+    opdi_indexed indexed;
+    const opd_tensor *like = index->ndim < second->ndim ? second : index;
+    const int64_t *as = opdi_strides(first), *bs = opdi_strides(second), *xs = opdi_strides(index),
+        *sizes = opdi_sizes(like);
+    const int ndim = like->ndim, type = opdi_compute_type((opd_scalar_type)first->dtype);
+    int axis;
+    if (like->numel == 0 || index->numel == 0) { return 0; }
+    if (kind >= OPDI_WALK_ADD && opdi_is_complex(first)) {
+        return opdi_indexed_complex(kind, first, dim, index, second);
+    }
+    indexed.kind = kind;
+    indexed.compute = type;
+    indexed.alpha = alpha;
+    indexed.dtype = (opd_scalar_type)first->dtype;
+    indexed.size = (int)opd_dtype_size(indexed.dtype);
+    indexed.bsize = first->dtype == second->dtype ? indexed.size : (int)opd_dtype_size((opd_scalar_type)second->dtype);
+    if (kind >= OPDI_WALK_ADD) {
+        indexed.load_a = first->dtype == opdi_compute_dtype[type] ? NULL : opdi_load_of(type, first->dtype);
+        indexed.store_a = opdi_store_of(type, first->dtype);
+        indexed.load_b = second->dtype == opdi_compute_dtype[type] ? NULL : opdi_load_of(type, second->dtype);
+    }
+    indexed.ndim = OPDI_MAX(ndim, 1);
+    indexed.index = (const int64_t *)(const void *)index->data;
+    indexed.a = first->data;
+    indexed.b = second->data;
+    indexed.sizes[0] = 1;
+    indexed.as[0] = indexed.bs[0] = indexed.xs[0] = 0;
+    indexed.at = first->ndim ? as[dim] : 0;
+    for (axis = 0; axis < ndim; axis++) {
+        indexed.sizes[axis] = sizes[axis];
+        indexed.as[axis] = first->ndim ? as[axis] : 0;
+        indexed.bs[axis] = second->ndim ? bs[axis] : 0;
+        indexed.xs[axis] = like == index ? xs[axis] : 0;
+    }
+    if (dim < ndim) {
+        indexed.as[dim] = 0;
+        if (like != index && index->ndim) { indexed.xs[dim] = xs[0]; }
+    }
+    for (axis = indexed.ndim - 1; axis > 0 && indexed.sizes[axis] == 1; axis--) { }
+    indexed.row = axis;
+    indexed.split = like->numel <= OPDI_GRAIN ? -1 : opdi_indexed_split(&indexed);
+    if (indexed.split < 0) {
+        opdi_indexed_part(&indexed, 0, 0);
+        return 0;
+    }
+    opdi_parallel_for(indexed.sizes[indexed.split], OPDI_MAX((int64_t)(indexed.split == indexed.row ? 1024 : 1),
+                                                             OPDI_GRAIN / (like->numel / indexed.sizes[indexed.split])),
+                      opdi_indexed_part, &indexed);
+    return 0;
+}
+OPDI_COLD_BEGIN
+/* index with int64 numbers that are in [0, size): its own where they are that, with the strides of 0 that it has.  NULL
+   with an error: `text`, or which is out of bounds. */
+static opd_tensor *opdi_index_checked(opd_tensor *index, int dim, int64_t size, bool wrap, const char *text) {
+    int64_t sizes[OPD_MAX_DIMS], strides[OPD_MAX_DIMS], bad;
+    opd_tensor *once = index;
+    bool spread = false;
+    if (index->numel == 0) { return index; }
+    for (int axis = 0; axis < index->ndim && !(index->flags & OPDI_CONTIGUOUS); axis++) {
+        sizes[axis] = opdi_strides(index)[axis] == 0 ? 1 : opdi_sizes(index)[axis];
+        spread = spread || sizes[axis] != opdi_sizes(index)[axis];
+    }
+    if (spread) { once = opdi_view(index, sizes, opdi_strides(index), index->ndim, 0); }
+    opd_tensor *input = once ? opdi_index_load(once, size, wrap, &bad) : NULL;
+    if (!input) { return NULL; }
+    if (bad >= 0) {
+        (void)(text ? opd_fail(OPD_ERROR_INDEX, "%s", text)
+               : opdi_out_of_bounds(((const int64_t *)(const void *)input->data)[bad], dim, size));
+        return NULL;
+    }
+    if (!spread) { return input; }
+    for (int axis = 0; axis < index->ndim; axis++) { strides[axis] = sizes[axis] == 1 ? 0 : opdi_strides(input)[axis]; }
+    return opdi_view(input, opdi_sizes(index), strides, index->ndim, 0);
+}
+static int opdi_indexed_run(int kind, opd_tensor *first, int dim, opd_tensor *index, opd_tensor *second) {
+    index = opdi_index_checked(index, dim, first->ndim ? opdi_sizes(first)[dim] : 1, false, NULL);
+    return index ? opdi_indexed_go(kind, first, dim, index, second, 1) : -1;
+}
+

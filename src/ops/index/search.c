@@ -1,0 +1,602 @@
+//== repeat_interleave, searchsorted, bucketize ========================================================================
+
+/* repeat_interleave.Tensor: number i repeats[i] times, in order.  output_size, where given, must be how many there
+   are. */
+static int opdi_repeat_interleave_Tensor_kernel(opd_call *call) {
+    opd_tensor *result = opd_arg_tensor(call, 0);
+    int64_t count = 0;
+    if (result->ndim != 1) { return opd_fail(OPD_ERROR_SHAPE, "repeat_interleave only accept 1D vector as repeat"); }
+    if (result->dtype != OPD_INT64 && result->dtype != OPD_INT32) {
+        return opd_fail(OPD_ERROR_DTYPE, "repeats has to be Long or Int tensor");
+    }
+    if (result->backend == OPD_META) {
+        count = opd_arg_is_none(call, 1) ? opd_fake_new_size(call, 0, -1) : opd_arg_int(call, 1);
+        return opd_ok() && opd_result(call, 0, &count, 1, (opd_scalar_type)result->dtype) ? 0 : -1;
+    }
+    opd_tensor *input = opdi_dense_as(result, OPD_INT64);
+    if (!input) { return -1; }
+    const int64_t *values = (const int64_t *)(const void *)input->data;
+    for (int64_t i = 0; i < input->numel; i++) {
+        if (values[i] < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "repeats can not be negative"); }
+        if (values[i] > INT64_MAX / 16 - count) {
+            return opd_fail(OPD_ERROR_SHAPE, "repeat_interleave: the result does not fit into memory");
+        }
+        count += values[i];
+    }
+    if (!opd_arg_is_none(call, 1) && opd_arg_int(call, 1) != count) {
+        return opd_fail(OPD_ERROR_SHAPE, "allocated size does not match required size");
+    }
+    opd_tensor *out = opd_result(call, 0, &count, 1, (opd_scalar_type)result->dtype);
+    opd_tensor *desk = out ? opdi_work_for(out, OPD_INT64) : NULL;
+    if (!desk) { return -1; }
+    int64_t *at = (int64_t *)(void *)desk->data;
+    for (int64_t i = 0; i < input->numel; i++) { for (int64_t k = 0; k < values[i]; k++) { *at++ = i; } }
+    return opdi_done_with(out, desk);
+}
+OPDI_COLD_BEGIN
+OPDI_OP(repeat_interleave_Tensor) {
+    op->schema = "repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> Tensor";
+    op->cpu = op->fake = opdi_repeat_interleave_Tensor_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE;
+    op->out = "repeat_interleave.Tensor_out";
+    op->cases = "[3]i4";
+}
+
+/* self's slices along dim (flat without one), each as often as repeats says (one number: all of them). */
+static int opdi_repeat_interleave_self_Tensor_kernel(opd_call *call) {
+    static opd_op *op;
+    opd_tensor *self = opd_arg_tensor(call, 0), *repeats = opd_arg_tensor(call, 1);
+    const int64_t minus = -1;
+    int dim = 0;
+    if (opd_arg_is_none(call, 2)) { self = opdi_o_reshape(self, &minus, 1); }
+    else { dim = opdi_dim_of(opd_arg_int(call, 2), self->ndim); }
+    if (!self || !repeats || dim < 0) { return -1; }
+    int64_t count = self->ndim ? opdi_sizes(self)[dim] : 1;
+    if (repeats->ndim == 0 || (repeats->ndim == 1 && repeats->numel == 1)) {
+        repeats = opdi_o_expand(opdi_o_reshape(repeats, &minus, 1), &count, 1);
+    }
+    else if (repeats->ndim != 1) { return opd_fail(OPD_ERROR_SHAPE, "repeats must be 0-dim or 1-dim tensor"); }
+    else if (repeats->numel != count) {
+        return opd_fail(OPD_ERROR_SHAPE, "repeats must have the same size as input along dim");
+    }
+    opd_tensor *index = opdi_aten(&op, "aten::repeat_interleave.Tensor", opd_value_tensor(repeats),
+                                  opd_arg_value(call, 3), OPD_DEFAULT, OPD_DEFAULT);
+    return opd_return_tensor(call, opd_index_select(self, dim, index));
+}
+/* repeat_interleave.self_int: each slice count times.  Copies stand in a dim behind dim, which is joined with it. */
+static int opdi_repeat_interleave_self_int_kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0);
+    const int64_t count = opd_arg_int(call, 1), flat = -1;
+    const bool whole = opd_arg_is_none(call, 2);
+    int64_t sizes[OPD_MAX_DIMS + 1];
+    if ((whole || self->ndim == 0) && !(self = opdi_o_reshape(self, &flat, 1))) { return -1; }
+    int dim = whole ? 0 : opdi_dim_of(opd_arg_int(call, 2), self->ndim);
+    if (dim < 0) { return -1; }
+    if (count < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "Repeats must be non-negative"); }
+    for (int i = 0; i <= self->ndim; i++) { sizes[i] = i == dim + 1 ? count : -1; }
+    self = opdi_o_expand(opdi_o_unsqueeze(self, dim + 1), sizes, self->ndim + 1);
+    self = opd_flatten_full(opd_clone(self), dim, dim + 1);
+    if (self && !opd_arg_is_none(call, 3) && opd_arg_int(call, 3) != opdi_sizes(self)[dim]) {
+        return opd_fail(OPD_ERROR_SHAPE, "repeat_interleave: Invalid output_size, expected %lld but got %lld",
+                        (long long)opdi_sizes(self)[dim], (long long)opd_arg_int(call, 3));
+    }
+    return opd_return_tensor(call, self);
+}
+OPDI_OP(repeat_interleave_self_Tensor) {
+    op->schema = "repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, int? output_size=None) "
+        "-> Tensor";
+    op->composite = opdi_repeat_interleave_self_Tensor_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3], [3]i4, 1";
+}
+OPDI_OP(repeat_interleave_self_int) {
+    op->schema = "repeat_interleave.self_int(Tensor self, int repeats, int? dim=None, *, int? output_size=None) -> "
+        "Tensor";
+    op->composite = opdi_repeat_interleave_self_int_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3], 2, 1";
+}
+OPDI_COLD_END
+
+/* Position of v among n sorted numbers: the first that is not below it, or (right) the first above it. */
+#define OPDI_SEARCH(type) {                                                                                 \
+        const type *sums = (const type *)(const void *)seq; const type x = v;                               \
+        while (low < high) {                                                                                \
+            const int64_t mid = low + (high - low) / 2; const type y = sums[order ? order[mid] : mid];      \
+            if (right ? !(y > x) : !(y >= x)) { low = mid + 1; } else { high = mid; }                       \
+        } return low; }
+static int64_t opdi_search_f64(const char *seq, const int64_t *order, int64_t count, double v, bool right) {
+    int64_t low = 0, high = count;
+    OPDI_SEARCH(double)
+}
+static int64_t opdi_search_i64(const char *seq, const int64_t *order, int64_t count, int64_t v, bool right) {
+    int64_t low = 0, high = count;
+    OPDI_SEARCH(int64_t)
+}
+/* Searches seq [.., n] for values [.., m], rows for rows, or seq [n] for values of any shape.  narrow: the result is
+   int32.  0, or -1 with an error. */
+static int opdi_search(opd_call *call, opd_tensor *seq, opd_tensor *values, opd_tensor *sorter, bool narrow,
+                       bool right) {
+    const bool whole = opd_dtype_is_integral((opd_scalar_type)seq->dtype, true);
+    const opd_scalar_type dtype = whole ? OPD_INT64 : OPD_FLOAT64;
+    const int64_t count = seq->ndim ? opdi_sizes(seq)[seq->ndim - 1] : 1;
+    const int64_t rows = seq->ndim > 1 ? opdi_sizes(values)[values->ndim - 1] : OPDI_MAX(values->numel, (int64_t)1);
+    if (narrow && count > INT32_MAX) {
+        return opd_fail(OPD_ERROR_SHAPE, "torch.searchsorted(): the size of boundaries' last dimension should be less "
+                        "than 2147483647");
+    }
+    opd_tensor *out = opd_result(call, 0, opdi_sizes(values), values->ndim, narrow ? OPD_INT32 : OPD_INT64);
+    if (!out || !out->data) { return out ? 0 : -1; }
+    opd_tensor *desk = opdi_work_for(out, OPD_INT64);
+    seq = desk ? opdi_dense_as(seq, dtype) : NULL;
+    values = seq ? opdi_dense_as(values, dtype) : NULL;
+    if (!values || (sorter && !(sorter = opdi_packed(sorter)))) { return -1; }
+    for (int64_t i = 0; i < values->numel; i++) {
+        const int64_t row = seq->ndim > 1 ? i / rows : 0;
+        const int64_t *order = sorter ? (const int64_t *)(const void *)sorter->data + row * count : NULL;
+        const char *text = seq->data + row * count * 8;
+        ((int64_t *)(void *)desk->data)[i] = whole
+            ? opdi_search_i64(text, order, count, ((const int64_t *)(const void *)values->data)[i], right)
+                                                   : opdi_search_f64(text, order, count,
+                                                                     ((const double *)(const void *)values->data)[i],
+                                                                     right);
+    }
+    return opdi_done_with(out, desk);
+}
+OPDI_COLD_BEGIN
+/* Checks searchsorted: seq [.., n], in whose leading dims values must agree unless there are none, and sorter, which
+   is NULL or has indices of seq's last dim.  0, or -1 with an error. */
+static int opdi_search_check(opd_tensor *seq, opd_tensor *values, opd_tensor *sorter) {
+    int64_t count = seq->ndim ? opdi_sizes(seq)[seq->ndim - 1] : 1;
+    if (seq->ndim == 0) {
+        return opd_fail(OPD_ERROR_SHAPE, "torch.searchsorted(): input value can be a scalar only when boundaries "
+                        "tensor dimension is 1, and boundaries tensor should have positive dimension");
+    }
+    if (opd_dtype_is_complex((opd_scalar_type)seq->dtype)) {
+        return opd_fail(OPD_ERROR_DTYPE, "torch.searchsorted(): not implemented for complex tensors");
+    }
+    for (int dim = 0; seq->ndim > 1 && dim < seq->ndim - 1; dim++) {
+        if (seq->ndim != values->ndim || opdi_sizes(seq)[dim] != opdi_sizes(values)[dim]) {
+            return opd_fail(OPD_ERROR_SHAPE, "torch.searchsorted(): boundaries tensor should be 1 dimension or the "
+                            "first N-1 dimensions of boundaries tensor and input value tensor must match");
+        }
+    }
+    if (!sorter) { return 0; }
+    if (!opdi_same_sizes(sorter, seq)) {
+        return opd_fail(OPD_ERROR_SHAPE, "torch.searchsorted(): boundary and sorter must have the same size");
+    }
+    if (sorter->dtype != OPD_INT64) {
+        return opd_fail(OPD_ERROR_DTYPE, "torch.searchsorted(): sorter must be a tensor of long dtype but got dtype "
+                        "%s", opd_dtype_cname((opd_scalar_type)sorter->dtype));
+    }
+    if (!sorter->data) { return 0; }
+    sorter = opdi_packed(sorter);
+    for (int64_t i = 0; sorter && i < sorter->numel; i++) {
+        const int64_t depth = ((const int64_t *)(const void *)sorter->data)[i];
+        if (depth < 0 || depth >= count) {
+            return opd_fail(OPD_ERROR_INDEX, "torch.searchsorted(): sorter index out of range");
+        }
+    }
+    return sorter ? 0 : -1;
+}
+/* Sequence and values of two dtypes meet in the one that holds both. */
+static int opdi_search_promote(opd_tensor **seq, opd_tensor **values) {
+    opd_tensor *both[2];
+    both[0] = *seq;
+    both[1] = *values;
+    if (both[0]->dtype == both[1]->dtype || (both[1]->flags & OPDI_WRAPPED)) { return 0; }
+    opd_scalar_type dtype = opdi_result_type(both, 2);
+    *seq = opd_to_dtype(both[0], dtype);
+    *values = opd_to_dtype(both[1], dtype);
+    return *seq && *values ? 0 : -1;
+}
+/* Argument i, a Tensor or a Scalar; a Scalar in the dtype of the sequence or, like PyTorch, a wrapped float. */
+static opd_tensor *opdi_search_value(opd_call *call, int i) {
+    const opd_value value = opd_arg_value(call, i);
+    return value.tag == OPD_TAG_TENSOR ? value.u.t : opd_tensor_wrapped_number(value);
+}
+static int opdi_searchsorted_kernel(opd_call *call) {
+    opd_tensor *seq = opd_arg_tensor(call, 0), *values = opdi_search_value(call, 1), *sorter = opd_arg_tensor(call, 5);
+    bool right = opd_arg_bool(call, 3);
+    if (!values) { return -1; }
+    if (!opd_arg_is_none(call, 4)) {
+        const char *side = opd_arg_str(call, 4);
+        if (strcmp(side, "left") && strcmp(side, "right")) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "torch.searchsorted(): side can only be 'left' or 'right' but got %s",
+                            side);
+        }
+        if (right && *side == 'l') {
+            return opd_fail(OPD_ERROR_ARGUMENT, "torch.searchsorted(): side and right can't be set to opposites, got "
+                            "side of left while right was True");
+        }
+        right = *side == 'r';
+    }
+    if (opdi_search_promote(&seq, &values) || opdi_search_check(seq, values, sorter)) { return -1; }
+    return opdi_search(call, seq, values, sorter, opd_arg_bool(call, 2), right);
+}
+static int opdi_bucketize_kernel(opd_call *call) {
+    opd_tensor *values = opdi_search_value(call, 0), *seq = opd_arg_tensor(call, 1);
+    if (!values) { return -1; }
+    if (seq->ndim != 1) {
+        return opd_fail(OPD_ERROR_SHAPE, "bucketize(): boundaries tensor must be 1 dimension, but got dim(%d)",
+                        seq->ndim);
+    }
+    if (opdi_search_promote(&seq, &values) || opdi_search_check(seq, values, NULL)) { return -1; }
+    return opdi_search(call, seq, values, NULL, opd_arg_bool(call, 2), opd_arg_bool(call, 3));
+}
+/* vmap: one sequence searches the values of all examples; else each example is a row, or rows. */
+static int opdi_searchsorted_batch(opd_call *call) {
+    opd_tensor *seq = call->args[0].u.t, *values = call->args[1].u.t, *front[3], *result;
+    opd_value args[OPD_MAX_ARGS];
+    const bool sorted = call->args[5].tag == OPD_TAG_TENSOR;
+    int64_t sizes[OPD_MAX_DIMS + 1];
+    int at[3] = {-1, -1, -1}, ndim = values->ndim;
+    memcpy(args, call->args, (size_t)call->op->nargs * sizeof *args);
+    front[0] = opd_batch_arg(call, 0, &at[0]);
+    front[1] = opd_batch_arg(call, 1, &at[1]);
+    front[2] = opd_batch_arg(call, 5, &at[2]);
+    if (seq->ndim == 0 || (seq->ndim > 1 && seq->ndim != ndim)) { return opdi_batch_unfit(call); }
+    if (seq->ndim > 1 || at[0] >= 0 || at[2] >= 0) {
+        front[0] = opd_batch_front(front[0], at[0]);
+        front[1] = opd_batch_front(front[1], at[1]);
+        at[1] = 0;
+        sizes[0] = call->th->innermost.rule->size;
+        sizes[1] = values->numel;
+        if (seq->ndim == 1) { front[1] = opdi_o_reshape(front[1], sizes, 2); }
+        if (sorted) { front[2] = opd_batch_front(front[2], at[2]); }
+    }
+    args[0].u.t = front[0];
+    args[1].u.t = front[1];
+    if (sorted) { args[5].u.t = front[2]; }
+    if (!front[0] || !front[1] || (sorted && !front[2])) { return -1; }
+    if (!(result = opd_call_op(call->op, args, call->op->nargs))) { return -1; }
+    if (result->ndim == ndim + 1) { return opd_batch_return(call, result, at[1]); }
+    memcpy(sizes + 1, opdi_sizes(values), sizeof *sizes * (size_t)ndim);
+    return opd_batch_return(call, opdi_o_reshape(result, sizes, ndim + 1), 0);
+}
+static int opdi_bucketize_searched(opd_call *call) {
+    opd_tensor *seq = opd_arg_tensor(call, 1);
+    if (seq->ndim != 1) {
+        return opd_fail(OPD_ERROR_SHAPE, "bucketize(): boundaries tensor must be 1 dimension, but got dim(%d)",
+                        seq->ndim);
+    }
+    return opd_return_tensor(call, opd_searchsorted_full(seq, opd_arg_tensor(call, 0), opd_arg_bool(call, 2),
+                                                         opd_arg_bool(call, 3), OPD_NONE, OPD_NONE));
+}
+static int opdi_bucketize_batch(opd_call *call) {
+    opd_value args[OPD_MAX_ARGS], ret;
+    int dim;
+    (void)opd_batch_arg(call, 1, &dim);
+    if (dim >= 0) { return opdi_batch_as(call, opdi_bucketize_searched); }
+    memcpy(args, call->args, (size_t)call->op->nargs * sizeof *args);
+    args[0].u.t = opd_batch_arg(call, 0, &dim);
+    return opd_call_all(call->op, &ret, args, call->op->nargs) ? -1 : opd_batch_return(call, ret.u.t, dim);
+}
+OPDI_OP(searchsorted_Tensor) {
+    op->schema = "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, "
+        "str? side=None, Tensor? sorter=None) -> Tensor";
+    op->cpu = op->fake = opdi_searchsorted_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = opdi_searchsorted_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "searchsorted.Tensor_out";
+    op->cases = "[4], [2,3]";
+}
+OPDI_OP(searchsorted_Scalar) {
+    op->schema = "searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, "
+        "str? side=None, Tensor? sorter=None) -> Tensor";
+    op->cpu = op->fake = opdi_searchsorted_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "searchsorted.Scalar_out";
+    op->cases = "[4], 0.5";
+}
+OPDI_OP(bucketize_Tensor) {
+    op->schema = "bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> "
+        "Tensor";
+    op->cpu = op->fake = opdi_bucketize_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = opdi_bucketize_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "bucketize.Tensor_out";
+    op->cases = "[2,3], [4]";
+}
+OPDI_OP(bucketize_Scalar) {
+    op->schema = "bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> "
+        "Tensor";
+    op->cpu = op->fake = opdi_bucketize_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "bucketize.Scalar_out";
+    op->cases = "0.5, [4]";
+}
+OPDI_COLD_END
+
+OPDI_COLD_BEGIN
+//== segment_reduce ====================================================================================================
+//
+//  data [.., size, ..] is cut along axis into segments, each of which becomes one number.  lengths [.., segments], or
+//  offsets [.., segments + 1], where each begins and the last ends, have the dims before axis, too.
+
+typedef struct opdi_segments {
+    int axis, how;                                /* how: as opdi_reduce_of has it */
+    int64_t segments;
+    opd_tensor *index;                            /* for each of data its segment, from 1; 0 and segments + 1: none */
+    opd_tensor *counts;                           /* [.., segments, 1, ..]: how many are in each */
+} opdi_segments;
+
+/* opdi_reduce_of, with max and min for amax and amin. */
+static int opdi_segments_how(const char *name) {
+    return opdi_reduce_of(strcmp(name, "max") == 0 ? "amax" : strcmp(name, "min") == 0 ? "amin" : name);
+}
+/* Checks the offsets that can be read: from 0 to size, none below the one before.  0, or -1 with an error. */
+static int opdi_segments_check(const opd_call *call, opd_tensor *offsets, int64_t size, bool whole) {
+    while (offsets->flags & OPDI_BATCHED) { offsets = opdi_batched_of(offsets)->value; }
+    if (offsets->backend == OPD_META) { return 0; }
+    if (offsets->backend != OPD_CPU) { offsets = opd_to_device(offsets, opd_device_of(OPD_CPU, -1), OPD_INT64); }
+    offsets = offsets && offsets->data ? opdi_dense_as(offsets, OPD_INT64) : offsets;
+    if (!offsets || !offsets->data) { return opd_ok() ? 0 : -1; }
+    const int64_t count = opdi_sizes(offsets)[offsets->ndim - 1];
+    const int64_t *at = (const int64_t *)(const void *)offsets->data;
+    for (int64_t i = 0; i < offsets->numel; i++) {
+        if (at[i] < 0 || at[i] > size || (i % count && at[i] < at[i - 1])) {
+            return opd_fail(OPD_ERROR_INDEX, "%s(): segments must lie in the %lld elements of data along axis, and "
+                            "none may be of negative length", call->op->schema->name, (long long)size);
+        }
+        if (whole && i % count == count - 1 && at[i] != size) {
+            return opd_fail(OPD_ERROR_SHAPE, "%s(): Expected all rows of lengths along axis to sum to "
+                            "data.size(lengths.dim()-1) when !unsafe.", call->op->schema->name);
+        }
+    }
+    return 0;
+}
+/* Where the segments of data begin, and where the last ends: [.., segments + 1] in int64, from lengths or offsets,
+   arguments `at` and `at_offsets`.  NULL with an error. */
+static opd_tensor *opdi_segments_offsets(opd_call *call, opd_tensor *data, int axis, int at, int at_offsets) {
+    const bool given = !opd_arg_is_none(call, at_offsets);
+    opd_tensor *offsets = given || !opd_arg_is_none(call, at) ? opd_arg_tensor(call, given ? at_offsets : at) : NULL;
+    const char *const name = call->op->schema->name, *const which = given ? "offsets" : "lengths";
+    if (!offsets) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "%s(): Either lengths or offsets must be defined.", name);
+        return NULL;
+    }
+    if (offsets->dtype != OPD_INT64 && offsets->dtype != OPD_INT32) {
+        (void)opd_fail(OPD_ERROR_DTYPE, "%s(): expected %s of int32 or int64, but got %s", name, which,
+                       opd_dtype_cname(OPDI_DTYPE(offsets)));
+        return NULL;
+    }
+    if (axis != offsets->ndim - 1) {
+        (void)opd_fail(OPD_ERROR_SHAPE, "%s(): Expected axis to be the last dimension of %s but got %d.", name, which,
+                       axis);
+        return NULL;
+    }
+    for (int i = 0; i < axis; i++) {
+        if (opdi_sizes(offsets)[i] != opdi_sizes(data)[i]) {
+            (void)opd_fail(OPD_ERROR_SHAPE, "%s(): Expected %s to have data's size %lld in dimension %d, but got %lld",
+                           name, which, (long long)opdi_sizes(data)[i], i, (long long)opdi_sizes(offsets)[i]);
+            return NULL;
+        }
+    }
+    if (given && opdi_sizes(offsets)[axis] == 0) {
+        (void)opd_fail(OPD_ERROR_SHAPE, "%s(): Expected offsets to have an end", name);
+        return NULL;
+    }
+    offsets = opd_to_dtype(offsets, OPD_INT64);
+    if (given || !offsets) { return offsets; }
+    const int64_t front[] = {1, 0};
+    return opd_constant_pad_nd(opd_cumsum(offsets, -1), opd_ints_of(front, 2));
+}
+/* tensor [.., axis, ..] with a number before and one behind along axis. */
+static opd_tensor *opdi_segments_frame(opd_tensor *tensor, int axis) {
+    int64_t pad[2 * OPD_MAX_DIMS];
+    const int count = tensor ? tensor->ndim - axis : 0;
+    for (int i = 0; i < count; i++) { pad[2 * i] = pad[2 * i + 1] = i == count - 1; }
+    return tensor ? opd_constant_pad_nd(tensor, opd_ints_of(pad, 2 * count)) : NULL;
+}
+/* Reads a segment reduction of data into *to: how is argument `at`, lengths, offsets and axis are arguments[3].  0, or
+   -1 with an error. */
+static int opdi_segments_read(opd_call *call, opd_tensor *data, int at, const int *arguments, bool whole,
+                              opdi_segments *to) {
+    int64_t sizes[OPD_MAX_DIMS];
+    to->axis = opdi_dim_of(opd_arg_int(call, arguments[2]), data->ndim);
+    if (to->axis < 0 || (to->how = opdi_segments_how(opd_arg_str(call, at))) < 0) { return -1; }
+    if (data->ndim == 0) { return opd_fail(OPD_ERROR_SHAPE, "segment_reduce(): data must have dimensions"); }
+    if (opdi_kernel_dtype(OPDI_DTYPE(data), false, "segment_reduce") < 0) { return -1; }
+    opd_tensor *offsets = opdi_segments_offsets(call, data, to->axis, arguments[0], arguments[1]);
+    const int64_t size = opdi_sizes(data)[to->axis];
+    whole = whole && opd_arg_is_none(call, arguments[1]);
+    if (!offsets || opdi_segments_check(call, offsets, size, whole)) { return -1; }
+    to->segments = opdi_sizes(offsets)[to->axis] - 1;
+    opd_tensor *places = opd_arange_full(opd_value_int(size), opd_value_int(OPD_INT64), OPD_NONE,
+                                         opd_value_device(opd_tensor_device(data)), OPD_NONE);
+    opd_tensor *counts = opd_diff(offsets);
+    memcpy(sizes, opdi_sizes(data), (size_t)data->ndim * sizeof *sizes);
+    places = opdi_o_expand(places, sizes, to->axis + 1);
+    to->index = opd_searchsorted_full(offsets, places, false, true, OPD_NONE, OPD_NONE);
+    for (int i = to->axis + 1; i < data->ndim; i++) {
+        to->index = opdi_o_unsqueeze(to->index, -1);
+        counts = opdi_o_unsqueeze(counts, -1);
+    }
+    to->index = opdi_o_expand(to->index, sizes, data->ndim);
+    to->counts = opd_to_dtype(counts, OPDI_DTYPE(data));
+    return opd_ok() ? 0 : -1;
+}
+/* src [.., size, ..] reduced into segments that begin as `fill`, where nothing is in them or with_fill. */
+static opd_tensor *opdi_segments_fold(const opdi_segments *segments, opd_tensor *src, const char *how, opd_value fill,
+                                      bool with_fill) {
+    int64_t sizes[OPD_MAX_DIMS];
+    if (!src) { return NULL; }
+    memcpy(sizes, opdi_sizes(src), (size_t)src->ndim * sizeof *sizes);
+    sizes[segments->axis] = segments->segments + 2;
+    opd_tensor *all = opd_scatter_reduce_two_full(opd_new_full(src, opd_ints_of(sizes, src->ndim), fill),
+                                                  segments->axis, segments->index, src, how, with_fill);
+    return opdi_o_narrow(all, segments->axis, 1, segments->segments);
+}
+/* What each element's segment has in tensor [.., segments, ..]; 0 where it is in none. */
+static opd_tensor *opdi_segments_pick(const opdi_segments *segments, opd_tensor *tensor) {
+    int64_t sizes[OPD_MAX_DIMS];
+    if (!tensor || !segments->index) { return NULL; }
+    memcpy(sizes, opdi_sizes(segments->index), (size_t)segments->index->ndim * sizeof *sizes);
+    sizes[segments->axis] = segments->segments;
+    tensor = opdi_o_expand(tensor, sizes, segments->index->ndim);
+    return opd_gather(opdi_segments_frame(tensor, segments->axis), segments->axis, segments->index);
+}
+static int opdi_segment_reduce_kernel(opd_call *call) {
+    static const int arguments[] = {2, 4, 5};
+    opd_tensor *data = opd_arg_tensor(call, 0);
+    const bool given = !opd_arg_is_none(call, 7);
+    opdi_segments segments;
+    if (!opd_arg_is_none(call, 3)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "segment_reduce(): indices based reduction is not supported yet.");
+    }
+    if (opdi_segments_read(call, data, 1, arguments, !opd_arg_bool(call, 6), &segments)) { return -1; }
+    const opd_value fill = given ? opd_arg_value(call, 7) : opdi_reduce_start(segments.how, OPDI_DTYPE(data));
+    const char *how = opdi_reduce_names[segments.how == 4 ? 0 : segments.how];
+    opd_tensor *result = opdi_segments_fold(&segments, data, how, fill, given);
+    if (segments.how == 4) {                      /* the mean of nothing is NaN, or initial */
+        opd_tensor *counts = given ? opd_clamp_min(segments.counts, opd_value_int(1)) : segments.counts;
+        return opd_return_tensor(call, opd_div(result, counts));
+    }
+    return opd_return_tensor(call, opd_clone_full(result, opd_value_int(0)));
+}
+/* True for elements in whose segment another element is marked. */
+static opd_tensor *opdi_segments_others(const opdi_segments *segments, opd_tensor *marked, opd_scalar_type dtype) {
+    opd_tensor *own = opd_to_dtype(marked, dtype);
+    opd_tensor *count = opdi_segments_fold(segments, own, "sum", opd_value_int(0), true);
+    return opd_gt_Scalar(opd_sub(opdi_segments_pick(segments, count), own), opd_value_float(0.5));
+}
+/* prod: the gradient times the product of the others: of what is not 0 or NaN, but for others that are. */
+static opd_tensor *opdi_segments_prod(const opdi_segments *segments, opd_tensor *grad, opd_tensor *data,
+                                      opd_value initial) {
+    opd_tensor *zero = opd_eq_Scalar(data, opd_value_int(0)), *lost = opd_isnan(data);
+    opd_tensor *ones = opd_masked_fill_Scalar(data, opd_logical_or(zero, lost), opd_value_int(1));
+    opd_tensor *rest = opdi_segments_fold(segments, ones, "prod", initial, true);
+    opd_tensor *share = opd_div(opdi_segments_pick(segments, opd_mul(grad, rest)), ones);
+    share = opdi_unless(share, opdi_segments_others(segments, zero, OPDI_DTYPE(data)));
+    return opd_masked_fill_Scalar(share, opdi_segments_others(segments, lost, OPDI_DTYPE(data)),
+                                  opd_value_float(NAN));
+}
+/* sum: grad of the segment; mean: by how many are in it; max and min: shared among those that are the result or NaN. */
+static int opdi__segment_reduce_backward_kernel(opd_call *call) {
+    static const int arguments[] = {4, 5, 6};
+    opd_tensor *grad = opd_arg_tensor(call, 0), *output = opd_arg_tensor(call, 1), *data = opd_arg_tensor(call, 2);
+    const opd_value initial = opd_arg_is_none(call, 7) ? opd_value_int(1) : opd_arg_value(call, 7);
+    int64_t sizes[OPD_MAX_DIMS];
+    opdi_segments segments;
+    if (opdi_segments_read(call, data, 3, arguments, false, &segments)) { return -1; }
+    memcpy(sizes, opdi_sizes(data), (size_t)data->ndim * sizeof *sizes);
+    sizes[segments.axis] = segments.segments;
+    if (!opdi_has_sizes(grad, sizes, data->ndim) || !opdi_has_sizes(output, sizes, data->ndim)) {
+        return opd_fail(OPD_ERROR_SHAPE, "_segment_reduce_backward: grad and output have not the sizes of a reduction "
+                        "of data");
+    }
+    if (opdi_same_dtype(data, grad)) { return -1; }
+    if (segments.how == 0) { return opd_return_tensor(call, opdi_segments_pick(&segments, grad)); }
+    if (segments.how == 1) { return opd_return_tensor(call, opdi_segments_prod(&segments, grad, data, initial)); }
+    if (segments.how == 4) {
+        grad = opd_div(grad, opd_clamp_min(segments.counts, opd_value_int(1)));
+        return opd_return_tensor(call, opdi_segments_pick(&segments, grad));
+    }
+    opd_tensor *hits = opd_logical_or(opd_eq(data, opdi_segments_pick(&segments, output)), opd_isnan(data));
+    opd_tensor *counts = opdi_segments_fold(&segments, opd_to_dtype(hits, OPDI_DTYPE(data)), "sum", opd_value_int(0),
+                                            true);
+    grad = opd_div(grad, opd_clamp_min(counts, opd_value_int(1)));
+    return opd_return_tensor(call, opdi_where(hits, opdi_segments_pick(&segments, grad)));
+}
+static int opdi_segment_reduce_backward(opd_backward_call *bw) {
+    opd_value args[8];
+    opd_op *op = NULL;
+    args[0] = opd_value_tensor(opd_bw_grad(bw, 0));
+    args[1] = opd_value_tensor(opd_bw_result(bw, 0));
+    args[2] = opd_value_tensor(opd_bw_tensor(bw, 0));
+    args[3] = opd_bw_value(bw, 1);
+    args[4] = opd_value_tensor(opd_bw_tensor(bw, 2));
+    args[5] = opd_value_tensor(opd_bw_tensor(bw, 4));
+    args[6] = opd_bw_value(bw, 5);
+    args[7] = opd_bw_value(bw, 7);
+    for (int i = 4; i < 6; i++) { if (!args[i].u.t) { args[i] = opd_value_none(); } }
+    return opd_bw_return(bw, 0, opd_call_op(OPD_OP(&op, "aten::_segment_reduce_backward"), args, 8));
+}
+OPDI_OP(segment_reduce) {
+    op->schema = "segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? "
+        "offsets=None, int axis=0, bool unsafe=False, Scalar? initial=None) -> Tensor";
+    op->any = opdi_segment_reduce_kernel; op->backward = opdi_segment_reduce_backward;
+    op->save = "data, lengths, offsets, result";
+    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->out = "segment_reduce.out";
+    op->cases = "[5,2], 'sum', lengths=[3]i2, unsafe=True; [4,3], 'mean', lengths=[4,2]i2, axis=1, unsafe=True, "
+        "initial=0.5; [6], 'max', lengths=[3]i3, unsafe=True, initial=-9; [5,2], 'prod', lengths=[2]i3, unsafe=True";
+}
+OPDI_OP(_segment_reduce_backward) {
+    op->schema = "_segment_reduce_backward(Tensor grad, Tensor output, Tensor data, str reduce, *, Tensor? "
+        "lengths=None, Tensor? offsets=None, int axis=0, Scalar? initial=None) -> Tensor";
+    op->composite = opdi__segment_reduce_backward_kernel;
+    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "_segment_reduce_backward.out";
+    op->cases = "[3,2], [3,2], [5,2], 'sum', lengths=[3]i2; [2,2], [2,2], [5,2], 'mean', lengths=[2]i3";
+}
+
+//== isin ==============================================================================================================
+
+/* A tensor as dtype; a number goes to where `beside` is. */
+static opd_tensor *opdi_isin_as(opd_tensor *tensor, const opd_tensor *beside, opd_scalar_type dtype) {
+    return tensor->flags & OPDI_WRAPPED ? opd_to_device(tensor, opd_tensor_device(beside), dtype)
+        : opd_to_dtype(tensor, dtype);
+}
+/* Looks each element up in the sorted others; a few are all compared. */
+static int opdi_isin(opd_call *call, opd_tensor *elements, opd_tensor *others, bool invert) {
+    opd_tensor *both[2], *pair[2], *found;
+    const int64_t flat = -1;
+    both[0] = elements;
+    both[1] = others;
+    if (!elements || !others) { return -1; }
+    for (int i = 0; i < 2; i++) {
+        if (both[i]->dtype == OPD_BOOL || opd_dtype_is_complex(OPDI_DTYPE(both[i]))) {
+            return opd_fail(OPD_ERROR_DTYPE, "Unsupported input type encountered for isin(): %s",
+                            opd_dtype_cname(OPDI_DTYPE(both[i])));
+        }
+    }
+    const opd_scalar_type dtype = opdi_result_type(both, 2);
+    elements = opdi_isin_as(elements, both[1], dtype);
+    others = opdi_o_reshape(opdi_isin_as(others, both[0], dtype), &flat, 1);
+    if (!elements || !others) { return -1; }
+    if (others->numel < 8) {
+        found = opd_any_dim(opd_eq(opd_unsqueeze(elements, -1), others), -1, false);
+    } else {
+        if (opd_sort_stable(pair, others, OPD_NONE, -1, false)) { return -1; }
+        opd_tensor *at = opd_clamp_full(opd_searchsorted(pair[0], elements), OPD_NONE,
+                                        opd_value_int(others->numel - 1));
+        found = opd_eq(opd_take(pair[0], at), elements);
+    }
+    return opd_return_tensor(call, invert ? opd_logical_not(found) : found);
+}
+static int opdi_isin_Tensor_Tensor_kernel(opd_call *call) {
+    return opdi_isin(call, opd_arg_tensor(call, 0), opd_arg_tensor(call, 1), opd_arg_bool(call, 3));
+}
+static int opdi_isin_Tensor_Scalar_kernel(opd_call *call) {
+    opd_tensor *other = opd_tensor_wrapped_number(opd_arg_value(call, 1));
+    return opdi_isin(call, opd_arg_tensor(call, 0), other, opd_arg_bool(call, 3));
+}
+static int opdi_isin_Scalar_Tensor_kernel(opd_call *call) {
+    opd_tensor *element = opd_tensor_wrapped_number(opd_arg_value(call, 0));
+    return opdi_isin(call, element, opd_arg_tensor(call, 1), opd_arg_bool(call, 3));
+}
+OPDI_OP(isin_Tensor_Tensor) {
+    op->schema = "isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool "
+        "invert=False) -> Tensor";
+    op->any = opdi_isin_Tensor_Tensor_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "isin.Tensor_Tensor_out";
+    op->cases = "[2,3]i5, [2]i5; [2,3]i5, [2,5]i3, invert=True; [3], []i3";
+}
+OPDI_OP(isin_Tensor_Scalar) {
+    op->schema = "isin.Tensor_Scalar(Tensor elements, Scalar test_element, *, bool assume_unique=False, bool "
+        "invert=False) -> Tensor";
+    op->any = opdi_isin_Tensor_Scalar_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "isin.Tensor_Scalar_out";
+    op->cases = "[2,3]i3, 1; [2,3]i3, 1.5, invert=True";
+}
+OPDI_OP(isin_Scalar_Tensor) {
+    op->schema = "isin.Scalar_Tensor(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool "
+        "invert=False) -> Tensor";
+    op->any = opdi_isin_Scalar_Tensor_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "isin.Scalar_Tensor_out";
+    op->cases = "1, [2,3]i3; 2, [9]i3";
+}
+

@@ -1,0 +1,1004 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>op:create    making tensors: of a value, of numbers in a row, at random
+//----------------------------------------------------------------------------------------------------------------------
+
+OPDI_COLD_BEGIN
+
+//== filling ===========================================================================================================
+
+/* A number as an element of dtype, in out[2]: c10::checked_convert.  0, or -1 with an error when it does not fit. */
+static int opdi_element_of(opd_value value, opd_scalar_type dtype, double *out /*[2]*/) {
+    const double re = value.tag == OPD_TAG_FLOAT ? value.u.d : value.tag == OPD_TAG_COMPLEX ? value.u.c[0]
+        : (double)value.u.i;
+    const double im = value.tag == OPD_TAG_COMPLEX ? value.u.c[1] : 0;
+    const bool whole = value.tag == OPD_TAG_INT || value.tag == OPD_TAG_BOOL;
+    const int size = (int)opd_dtype_size(dtype);
+    const double high = dtype == OPD_UINT8 ? 256 : ldexp(1, 8 * size - 1);
+    const double low = dtype == OPD_UINT8 ? whole ? -255 : 0 : -high;
+    int64_t i = whole ? value.u.i : opdi_f64_to_i64(re);
+    float f = (float)re, pair[2];
+    uint16_t half;
+    if (opdi_is_stored_dtype((int)dtype)) { return opdi_stored_element_of(value, dtype, out); }
+    out[0] = out[1] = 0;
+    if ((!opd_dtype_is_complex(dtype) && (im < 0 || im > 0)) ||
+        (opd_dtype_is_floating(dtype) && isfinite(re) && fabs(re) > opdi_float_top(dtype))) {
+        return opd_fail(OPD_ERROR_DTYPE, "value cannot be converted to type %s without overflow",
+                        opd_dtype_cname(dtype));
+    }
+    if (opd_dtype_is_integral(dtype, false) && (!(re > low - 1) || !(re < high)) && !(whole && size == 8)) {
+        return opd_fail(OPD_ERROR_DTYPE, "value cannot be converted to type %s without overflow",
+                        opd_dtype_cname(dtype));
+    }
+    switch (dtype) {
+        case OPD_FLOAT32: memcpy(out, &f, 4); break;
+        case OPD_FLOAT64: out[0] = re; break;
+        case OPD_FLOAT16: half = opdi_f32_to_f16(f); memcpy(out, &half, 2); break;
+        case OPD_BFLOAT16: half = opdi_f32_to_bf16(f); memcpy(out, &half, 2); break;
+        case OPD_COMPLEX64: pair[0] = f; pair[1] = (float)im; memcpy(out, pair, 8); break;
+        case OPD_COMPLEX128: out[0] = re; out[1] = im; break;
+        case OPD_BOOL: *(char *)out = whole ? value.u.i != 0 : (re < 0 || re > 0 || re != re || im < 0 || im > 0);
+        break;
+        case OPD_INT16: case OPD_INT32: case OPD_INT64: case OPD_INT8: case OPD_UINT8: {
+            int32_t w = (int32_t)(uint32_t)(uint64_t)i;
+            int16_t s = (int16_t)(uint16_t)(uint64_t)i;
+            uint8_t second = (uint8_t)(uint64_t)i;
+            memcpy(out, size == 8 ? (void *)&i : size == 4 ? (void *)&w : size == 2 ? (void *)&s : (void *)&second,
+                   (size_t)size);
+            break;
+        }
+        default: break;
+    }
+    return 0;
+}
+
+typedef struct opdi_fill { char *data; const char *element; int64_t size; } opdi_fill;
+/* Fills elements [begin, end) of ctx, an opdi_fill, by copying a run of up to 1024 bytes. */
+static void opdi_fill_part(void *ctx, int64_t begin, int64_t end) {
+    const opdi_fill *fill = (const opdi_fill *)ctx;
+    char run[1024];
+    int64_t at = begin * fill->size, stop = end * fill->size, count = OPDI_MIN(stop - at, (int64_t)sizeof run);
+    for (int64_t i = 0; i < count; i += fill->size) { memcpy(run + i, fill->element, (size_t)fill->size); }
+    for (; at < stop; at += count) {
+        count = OPDI_MIN(count, stop - at);
+        memcpy(fill->data + at, run, (size_t)count);
+    }
+}
+/* Every element of tensor becomes value.  Nothing on meta.  0, or -1 with an error. */
+static int opdi_fill_with(opd_tensor *tensor, opd_value value) {
+    double element[2];
+    opdi_fill fill;
+    opd_tensor one;
+    int rc = 0;
+    if (opdi_element_of(value, (opd_scalar_type)tensor->dtype, element)) { return -1; }
+    if (!tensor->data || tensor->numel == 0) { return 0; }
+    memset(&one, 0, sizeof one);
+    one.refs = 1;
+    one.numel = 1;
+    one.dtype = tensor->dtype;
+    one.flags = (uint8_t)(OPDI_CONTIGUOUS | (tensor->flags & OPDI_STORED));
+    one.data = (char *)element;
+    if (opdi_on_device(tensor) && tensor->flags & OPDI_STORED) { return opdi_copy(tensor, &one); }
+    if (opdi_on_device(tensor)) { return opdi_device_fill(tensor, value, &rc) ? rc : opdi_copy(tensor, &one); }
+    fill.data = tensor->data;
+    fill.element = (const char *)element;
+    fill.size = (int64_t)opd_dtype_size((opd_scalar_type)tensor->dtype);
+    if (opdi_is_dense(tensor) && !opdi_overlaps_itself(tensor)) {
+        opdi_parallel_for(tensor->numel, OPDI_GRAIN, opdi_fill_part, &fill);
+        return 0;
+    }
+    return opdi_copy(tensor, &one);
+}
+
+//== factories =========================================================================================================
+
+/* What the options of a factory say: (dtype, layout, device, pin_memory[, memory_format]). */
+typedef struct opdi_options { opd_scalar_type dtype; opd_device device; int64_t format; } opdi_options;
+enum { OPDI_FORMAT_CONTIGUOUS = 0, OPDI_FORMAT_PRESERVE, OPDI_FORMAT_LAST, OPDI_FORMAT_LAST_3D };
+
+/* Reads *options from argument `at` on; has_format: a memory format follows.  dtype and device hold where they are
+   None.  0, or -1 with an error that names what cannot be had. */
+static int opdi_options_read(const opd_call *call, int at, bool has_format, opd_scalar_type dtype, opd_device device,
+                             opdi_options *options) {
+    opd_value value = opd_arg_value(call, at), layout = opd_arg_value(call, at + 1), pin = opd_arg_value(call, at + 3);
+    options->dtype = value.tag == OPD_TAG_INT && value.u.i == OPD_DTYPE_NONE ? dtype : opd_arg_dtype(call, at, dtype);
+    options->device = opd_arg_device(call, at + 2, device);
+    options->format = -1;
+    if (has_format) {
+        opd_value format = opd_arg_value(call, at + 4);
+        options->format = format.tag == OPD_TAG_INT ? format.u.i : -1;
+    }
+    if (layout.tag == OPD_TAG_INT && layout.u.i != 0) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: only strided tensors exist here, not layout %lld", call->op->name,
+                        (long long)layout.u.i);
+    }
+    if (pin.tag == OPD_TAG_BOOL && pin.u.i) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: pinned memory is not available", call->op->name);
+    }
+    return opd_ok() ? 0 : -1;
+}
+/* Strides of a memory format: channels last for 4 and 5 dimensions (c10/core/MemoryFormat.h). */
+static int opdi_strides_format(const int64_t *sizes, int ndim, int64_t format, int64_t *strides) {
+    const int want = format == OPDI_FORMAT_LAST ? 4 : 5;
+    int64_t count = 1;
+    if (format <= OPDI_FORMAT_CONTIGUOUS) {
+        opdi_strides_fill(sizes, strides, ndim);
+        return 0;
+    }
+    if (format != OPDI_FORMAT_LAST && format != OPDI_FORMAT_LAST_3D) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "unsupported memory format %lld", (long long)format);
+    }
+    if (ndim != want) {
+        return opd_fail(OPD_ERROR_SHAPE, "required rank %d tensor to use channels_last%s format", want,
+                        want == 5 ? "_3d" : "");
+    }
+    strides[1] = 1;
+    count = sizes[1];
+    for (int i = ndim - 1; i >= 2; i--) {
+        strides[i] = count;
+        count = opdi_size_times(count, OPDI_MAX(sizes[i], 1));
+    }
+    strides[0] = count;
+    return 0;
+}
+/* Strides of a fresh tensor like tensor (at::empty_like with the preserve format, at::infer_dense_strides). */
+static void opdi_strides_like(opd_tensor *tensor, int64_t *strides) {
+    int perm[OPD_MAX_DIMS];
+    int64_t count = 1;
+    if (tensor->flags & OPDI_CONTIGUOUS) {
+        memcpy(strides, opdi_strides(tensor), (size_t)tensor->ndim * sizeof *strides);
+        return;
+    }
+    if (opdi_is_dense(tensor) && !opdi_overlaps_itself(tensor)) {
+        memcpy(strides, opdi_strides(tensor), (size_t)tensor->ndim * sizeof *strides);
+        return;
+    }
+    opdi_dims_order(&tensor, 1, opdi_sizes(tensor), tensor->ndim, perm);
+    for (int i = 0; i < tensor->ndim; i++) {
+        strides[perm[i]] = count;
+        count = opdi_size_times(count, OPDI_MAX(opdi_sizes(tensor)[perm[i]], 1));
+    }
+}
+/* The first result in a memory format; `like` gives sizes and, when the format says preserve, strides. */
+static opd_tensor *opdi_result_like(opd_call *call, opd_tensor *like, opd_scalar_type dtype, opd_device device,
+                                    int64_t format) {
+    int64_t strides[OPD_MAX_DIMS];
+    if (format < 0 || format == OPDI_FORMAT_PRESERVE) { opdi_strides_like(like, strides); }
+    else if (opdi_strides_format(opdi_sizes(like), like->ndim, format, strides)) { return NULL; }
+    return opd_result_strided(call, 0, opdi_sizes(like), strides, like->ndim, dtype, device);
+}
+static opd_tensor *opdi_result_sized(opd_call *call, opd_ints sizes, const opdi_options *options) {
+    int64_t strides[OPD_MAX_DIMS];
+    if (sizes.n > OPD_MAX_DIMS || options->format <= OPDI_FORMAT_CONTIGUOUS) {
+        return opd_result_strided(call, 0, sizes.data, NULL, (int)OPDI_MIN(sizes.n, OPD_MAX_DIMS + 1),
+                                  options->dtype, options->device);
+    }
+    if (opdi_strides_format(sizes.data, (int)sizes.n, options->format, strides)) { return NULL; }
+    return opd_result_strided(call, 0, sizes.data, strides, (int)sizes.n, options->dtype, options->device);
+}
+static int opdi_made(opd_tensor *tensor, opd_value value) { return tensor ? opdi_fill_with(tensor, value) : -1; }
+/* torch.full's dtype of a number. */
+static opd_scalar_type opdi_dtype_of_number(opd_value value) {
+    return value.tag == OPD_TAG_BOOL ? OPD_BOOL : value.tag == OPD_TAG_INT ? OPD_INT64
+        : value.tag == OPD_TAG_COMPLEX ? OPD_COMPLEX64 : OPD_FLOAT32;
+}
+
+/* empty: a tensor of the sizes in argument 0, whose elements may be anything. */
+static int opdi_empty_kernel(opd_call *call) {
+    opdi_options options;
+    if (opdi_options_read(call, 1, true, OPD_FLOAT32, opdi_usual_device(), &options)) { return -1; }
+    return opdi_result_sized(call, opd_arg_ints(call, 0), &options) ? 0 : -1;
+}
+static int opdi_sized_kernel(opd_call *call, opd_value value) {
+    opdi_options options;
+    if (opdi_options_read(call, 1, false, OPD_FLOAT32, opdi_usual_device(), &options)) { return -1; }
+    return opdi_made(opdi_result_sized(call, opd_arg_ints(call, 0), &options), value);
+}
+static int opdi_zeros_kernel(opd_call *call) { return opdi_sized_kernel(call, opd_value_int(0)); }
+static int opdi_ones_kernel(opd_call *call) { return opdi_sized_kernel(call, opd_value_int(1)); }
+static int opdi_full_kernel(opd_call *call) {
+    const opd_value value = opd_arg_value(call, 1);
+    opdi_options options;
+    if (opdi_options_read(call, 2, false, opdi_dtype_of_number(value), opdi_usual_device(), &options)) { return -1; }
+    return opdi_made(opdi_result_sized(call, opd_arg_ints(call, 0), &options), value);
+}
+static int opdi_scalar_tensor_kernel(opd_call *call) {
+    opdi_options options;
+    if (opdi_options_read(call, 1, false, OPD_FLOAT32, opdi_usual_device(), &options)) { return -1; }
+    return opdi_made(opdi_result_sized(call, opd_ints_of(NULL, 0), &options), opd_arg_value(call, 0));
+}
+static int opdi_empty_strided_at(opd_call *call, int at, const opdi_options *options) {
+    opd_ints sizes = opd_arg_ints(call, at), strides = opd_arg_ints(call, at + 1);
+    if (sizes.n != strides.n) {
+        return opd_fail(OPD_ERROR_SHAPE, "dimensionality of sizes (%lld) must match dimensionality of strides (%lld)",
+                        (long long)sizes.n, (long long)strides.n);
+    }
+    for (int64_t i = 0; i < strides.n; i++) {
+        if (strides.data[i] < 0) {
+            return opd_fail(OPD_ERROR_SHAPE, "strides must be non-negative, not %lld", (long long)strides.data[i]);
+        }
+    }
+    return opd_result_strided(call, 0, sizes.data, strides.data, (int)OPDI_MIN(sizes.n, OPD_MAX_DIMS + 1),
+                              options->dtype, options->device) ? 0 : -1;
+}
+static int opdi_empty_strided_kernel(opd_call *call) {
+    opdi_options options;
+    return opdi_options_read(call, 2, false, OPD_FLOAT32, opdi_usual_device(), &options) ? -1
+        : opdi_empty_strided_at(call, 0, &options);
+}
+#define OPDI_OPTIONS_TEXT "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
+#define OPDI_OUT_TEXT ", *, Tensor(a!) out) -> Tensor(a!)"
+OPDI_OP(empty_memory_format) {
+    op->schema = "empty.memory_format(SymInt[] size, *, " OPDI_OPTIONS_TEXT ", MemoryFormat? memory_format=None) -> "
+        "Tensor";
+    op->any = opdi_empty_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->out = "empty.out(SymInt[] size, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)";
+    op->cases = "(2,3); (1,2,3,4), memory_format=2";
+}
+OPDI_OP(empty_strided) {
+    op->schema = "empty_strided(SymInt[] size, SymInt[] stride, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
+    op->any = opdi_empty_strided_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->out = "empty_strided.out(SymInt[] size, SymInt[] stride" OPDI_OUT_TEXT;
+    op->cases = "(2,3), (1,2)";
+}
+/* empty, whose dim physical_layout[0] changes most slowly in memory, and so on. */
+static int opdi_empty_permuted_kernel(opd_call *call) {
+    const opd_ints sizes = opd_arg_ints(call, 0), order = opd_arg_ints(call, 1);
+    int64_t strides[OPD_MAX_DIMS], count = 1;
+    uint64_t seen = 0;
+    opdi_options options;
+    if (opdi_options_read(call, 2, false, OPD_FLOAT32, opdi_usual_device(), &options)) { return -1; }
+    if (sizes.n != order.n) {
+        return opd_fail(OPD_ERROR_SHAPE, "Number of dimensions in size does not match the length of the "
+                        "physical_layout; i.e. len(size) = %lld is not equal to len(physical_layout) = %lld",
+                        (long long)sizes.n, (long long)order.n);
+    }
+    if (sizes.n > OPD_MAX_DIMS) { return (int)opdi_count(sizes.data, OPD_MAX_DIMS + 1, 1); }
+    for (int64_t i = sizes.n - 1; i >= 0; i--) {
+        const int64_t dim = order.data[i];
+        if (dim < 0 || dim >= sizes.n) {
+            return opd_fail(OPD_ERROR_INDEX, "Dimension out of range (expected to be between 0 and %lld, but got %lld "
+                            "at index %lld).  NB: negative dims not currently supported; file an issue if you want it.",
+                            (long long)sizes.n - 1, (long long)dim, (long long)i);
+        }
+        if (seen >> dim & 1) { return opd_fail(OPD_ERROR_ARGUMENT, "Duplicate dim not allowed"); }
+        seen |= (uint64_t)1 << dim;
+        strides[dim] = count;
+        count = opdi_size_times(count, OPDI_MAX(sizes.data[dim], (int64_t)1));
+    }
+    return opd_result_strided(call, 0, sizes.data, strides, (int)sizes.n, options.dtype, options.device) ? 0 : -1;
+}
+OPDI_OP(empty_permuted) {
+    op->schema = "empty_permuted(SymInt[] size, int[] physical_layout, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
+    op->any = opdi_empty_permuted_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "empty_permuted.out(SymInt[] size, int[] physical_layout" OPDI_OUT_TEXT;
+    op->cases = "(2,3,4), (1,2,0)";
+}
+OPDI_OP(zeros) {
+    op->schema = "zeros(SymInt[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
+    op->any = opdi_zeros_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "zeros.out(SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)";
+    op->cases = "(2,3); (); (2,0), dtype=4";
+}
+OPDI_OP(ones) {
+    op->schema = "ones(SymInt[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
+    op->any = opdi_ones_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "ones.out(SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)";
+    op->cases = "(2,3); (); (2,0), dtype=4";
+}
+OPDI_OP(full) {
+    op->schema = "full(SymInt[] size, Scalar fill_value, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
+    op->any = opdi_full_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->out = "full.out(SymInt[] size, Scalar fill_value, *, Tensor(a!) out) -> Tensor(a!)";
+    op->cases = "(2,3), 1.5; (2), 2; (2), True; (2), 1, dtype=7";
+}
+OPDI_OP(scalar_tensor) {
+    op->schema = "scalar_tensor(Scalar s, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
+    op->any = opdi_scalar_tensor_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->out = "scalar_tensor.out(Scalar s" OPDI_OUT_TEXT;
+    op->cases = "1.5; 2, dtype=4";
+}
+
+/* Reads *options from argument `at` on, with dtype and device of argument 0 where they are None.  0, or -1 with an
+   error. */
+static int opdi_like_options(const opd_call *call, int at, bool has_format, opdi_options *options) {
+    const opd_tensor *self = opd_arg_tensor(call, 0);
+    return opdi_options_read(call, at, has_format, (opd_scalar_type)self->dtype, opd_tensor_device(self), options);
+}
+static opd_tensor *opdi_like_result(opd_call *call, int at) {
+    opdi_options options;
+    if (opdi_like_options(call, at, true, &options)) { return NULL; }
+    return opdi_result_like(call, opd_arg_tensor(call, 0), options.dtype, options.device, options.format);
+}
+static int opdi_empty_like_kernel(opd_call *call) { return opdi_like_result(call, 1) ? 0 : -1; }
+static int opdi_zeros_like_kernel(opd_call *call) { return opdi_made(opdi_like_result(call, 1), opd_value_int(0)); }
+static int opdi_ones_like_kernel(opd_call *call) { return opdi_made(opdi_like_result(call, 1), opd_value_int(1)); }
+static int opdi_full_like_kernel(opd_call *call) {
+    return opdi_made(opdi_like_result(call, 2), opd_arg_value(call, 1));
+}
+#define OPDI_FORMAT_TEXT OPDI_OPTIONS_TEXT ", MemoryFormat? memory_format=None"
+#define OPDI_OUT_LIKE "MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)"
+OPDI_OP(empty_like) {
+    op->schema = "empty_like(Tensor self, *, " OPDI_FORMAT_TEXT ") -> Tensor";
+    op->any = opdi_empty_like_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "empty_like.out(Tensor self, *, " OPDI_OUT_LIKE;
+    op->cases = "[2,3]";
+}
+OPDI_OP(zeros_like) {
+    op->schema = "zeros_like(Tensor self, *, " OPDI_FORMAT_TEXT ") -> Tensor";
+    op->any = opdi_zeros_like_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "zeros_like.out(Tensor self, *, " OPDI_OUT_LIKE;
+    op->cases = "[2,3]; [2,3], dtype=4";
+}
+OPDI_OP(ones_like) {
+    op->schema = "ones_like(Tensor self, *, " OPDI_FORMAT_TEXT ") -> Tensor";
+    op->any = opdi_ones_like_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "ones_like.out(Tensor self, *, " OPDI_OUT_LIKE;
+    op->cases = "[2,3]; [2,3], dtype=4";
+}
+OPDI_OP(full_like) {
+    op->schema = "full_like(Tensor self, Scalar fill_value, *, " OPDI_FORMAT_TEXT ") -> Tensor";
+    op->any = opdi_full_like_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->out = "full_like.out(Tensor self, Scalar fill_value, *, " OPDI_OUT_LIKE;
+    op->cases = "[2,3], 2; [2,3], 1.5, dtype=7";
+}
+
+static opd_tensor *opdi_new_result(opd_call *call, int at) {
+    opdi_options options;
+    return opdi_like_options(call, at, false, &options) ? NULL : opdi_result_sized(call, opd_arg_ints(call, 1),
+        &options);
+}
+static int opdi_new_empty_kernel(opd_call *call) { return opdi_new_result(call, 2) ? 0 : -1; }
+static int opdi_new_zeros_kernel(opd_call *call) { return opdi_made(opdi_new_result(call, 2), opd_value_int(0)); }
+static int opdi_new_ones_kernel(opd_call *call) { return opdi_made(opdi_new_result(call, 2), opd_value_int(1)); }
+static int opdi_new_full_kernel(opd_call *call) { return opdi_made(opdi_new_result(call, 3), opd_arg_value(call, 2)); }
+static int opdi_new_empty_strided_kernel(opd_call *call) {
+    opdi_options options;
+    return opdi_like_options(call, 3, false, &options) ? -1 : opdi_empty_strided_at(call, 1, &options);
+}
+OPDI_OP(new_empty) {
+    op->schema = "new_empty(Tensor self, SymInt[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
+    op->any = opdi_new_empty_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "new_empty.out(Tensor self, SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)";
+    op->cases = "[2], (2,3)";
+}
+OPDI_OP(new_empty_strided) {
+    op->schema = "new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
+    op->any = opdi_new_empty_strided_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "new_empty_strided.out(Tensor self, SymInt[] size, SymInt[] stride" OPDI_OUT_TEXT;
+    op->cases = "[2], (2,3), (1,2)";
+}
+OPDI_OP(new_zeros) {
+    op->schema = "new_zeros(Tensor self, SymInt[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
+    op->any = opdi_new_zeros_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "new_zeros.out(Tensor self, SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)";
+    op->cases = "[2], (2,3)";
+}
+OPDI_OP(new_ones) {
+    op->schema = "new_ones(Tensor self, SymInt[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
+    op->any = opdi_new_ones_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "new_ones.out(Tensor self, SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)";
+    op->cases = "[2], (2,3)";
+}
+OPDI_OP(new_full) {
+    op->schema = "new_full(Tensor self, SymInt[] size, Scalar fill_value, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
+    op->any = opdi_new_full_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "new_full.out(Tensor self, SymInt[] size, Scalar fill_value, *, Tensor(a!) out) -> Tensor(a!)";
+    op->cases = "[2], (2,3), 2.5";
+}
+
+//== fill, zero ========================================================================================================
+//
+//  The in-place forms are cards of their own, so that they have wrappers; a kernel serves both forms.
+
+/* Refuses an out= of another dtype than `dtype`.  0, or -1 with an error. */
+static int opdi_exact_out(const opd_call *call, opd_scalar_type dtype) {
+    return !call->targets || call->targets[0]->dtype == dtype ? 0
+        : opd_fail(OPD_ERROR_DTYPE, "Expected out tensor to have dtype %s, but got %s instead", opd_dtype_cname(dtype),
+                   opd_dtype_cname((opd_scalar_type)call->targets[0]->dtype));
+}
+/* tensor, or a view that has elements which share memory once. */
+static opd_tensor *opdi_each_place_once(opd_tensor *tensor) {
+    int64_t sizes[OPD_MAX_DIMS];
+    if ((tensor->flags & OPDI_CONTIGUOUS) || tensor->numel == 0) { return tensor; }
+    bool again = false;
+    for (int dim = 0; dim < tensor->ndim; dim++) {
+        sizes[dim] = opdi_strides(tensor)[dim] ? opdi_sizes(tensor)[dim] : 1;
+        again = again || sizes[dim] != opdi_sizes(tensor)[dim];
+    }
+    return again ? opdi_view(tensor, sizes, opdi_strides(tensor), tensor->ndim, 0) : tensor;
+}
+/* Returns what a kernel of both forms writes: self, which may be expanded, or a result like it. */
+static opd_tensor *opdi_written(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0);
+    if (!(call->op->written_args & 1)) {
+        return opdi_result_like(call, self, (opd_scalar_type)self->dtype, opd_tensor_device(self),
+                                OPDI_FORMAT_PRESERVE);
+    }
+    return opd_return_tensor(call, self) ? NULL : opdi_each_place_once(self);
+}
+OPDI_SHARED int opdi_fill_Scalar_kernel(opd_call *call) {
+    return opdi_made(opdi_written(call), opd_arg_value(call, 1));
+}
+static int opdi_zero_kernel(opd_call *call) { return opdi_made(opdi_written(call), opd_value_int(0)); }
+static int opdi_fill_Tensor_kernel(opd_call *call) {
+    opd_tensor *value = opd_arg_tensor(call, 1);
+    if (value->ndim != 0) {
+        return opd_fail(OPD_ERROR_SHAPE,
+                        "fill_ only supports 0-dimension value tensor but got tensor with %d dimensions.", value->ndim);
+    }
+    opd_tensor *out = opdi_written(call);
+    if (!out) { return -1; }
+    return !out->data || !value->data ? 0 : opdi_copy(out, value);
+}
+static int opdi_fill_backward(opd_backward_call *bw) {
+    return opd_bw_return(bw, 0, opd_zeros_like(opd_bw_grad(bw, 0)));
+}
+/* The value's gradient is summed by the engine, as one that was broadcast. */
+static int opdi_fill_Tensor_backward(opd_backward_call *bw) {
+    opd_tensor *grad = opd_bw_grad(bw, 0);
+    if (opd_bw_needs(bw, 0) && opd_bw_return(bw, 0, opd_zeros_like(grad))) { return -1; }
+    return opd_bw_needs(bw, 1) ? opd_bw_return(bw, 1, grad) : 0;
+}
+OPDI_OP(fill__Scalar) {
+    op->schema = "fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)";
+    op->any = opdi_fill_Scalar_kernel; op->backward = opdi_fill_backward;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_none;
+    op->cases = "[2,3], 2";
+}
+
+/* vmap: a value for each example is copied. */
+static int opdi_fill_copied(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *value = opd_arg_tensor(call, 1);
+    if (value->ndim != 0) { return opdi_fill_Tensor_kernel(call); }
+    if (call->op->written_args) { return opd_return_tensor(call, opd_copy_(self, value)); }
+    value = opd_expand(opd_to_dtype(value, opd_dtype(self)), opd_ints_of(opdi_sizes(self), self->ndim));
+    return opd_return_tensor(call, opd_clone(value));
+}
+static int opdi_fill_batch(opd_call *call) {
+    int dim;
+    (void)opd_batch_arg(call, 1, &dim);
+    return dim < 0 ? opd_batch_pointwise(call) : opdi_batch_as(call, opdi_fill_copied);
+}
+OPDI_OP(fill__Tensor) {
+    op->schema = "fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)";
+    op->any = opdi_fill_Tensor_kernel; op->backward = opdi_fill_Tensor_backward; op->jvp = OPD_JVP_POINTWISE;
+    op->vmap = opdi_fill_batch; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_POINTWISE;
+    op->flops = opdi_flops_none;
+    op->cases = "[2,3], []";
+}
+OPDI_OP(zero_) {
+    op->schema = "zero_(Tensor(a!) self) -> Tensor(a!)";
+    op->any = opdi_zero_kernel; op->backward = opdi_fill_backward;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_none;
+    op->cases = "[2,3]";
+}
+OPDI_OP(fill_Scalar) {
+    op->schema = "fill.Scalar(Tensor self, Scalar value) -> Tensor";
+    op->any = opdi_fill_Scalar_kernel; op->backward = opdi_fill_backward;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE | OPDI_OPTAG_OUT_EXACT;
+    op->flops = opdi_flops_none;
+    op->out = "fill.Scalar_out";
+    op->cases = "[2,3], 2";
+}
+OPDI_OP(fill_Tensor) {
+    op->schema = "fill.Tensor(Tensor self, Tensor value) -> Tensor";
+    op->any = opdi_fill_Tensor_kernel; op->backward = opdi_fill_Tensor_backward; op->jvp = OPD_JVP_POINTWISE;
+    op->vmap = opdi_fill_batch; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_POINTWISE | OPDI_OPTAG_OUT_EXACT;
+    op->flops = opdi_flops_none;
+    op->out = "fill.Tensor_out";
+    op->cases = "[2,3], []";
+}
+OPDI_OP(zero) {
+    op->schema = "zero(Tensor self) -> Tensor";
+    op->any = opdi_zero_kernel; op->backward = opdi_fill_backward;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_none;
+    op->out = "zero.out"; op->tags = OPDI_OPTAG_OUT_EXACT;
+    op->cases = "[2,3]";
+}
+
+//== sequences =========================================================================================================
+
+OPDI_COLD_END
+/* Numbers start + step i.  linear (linspace): counted from the nearer end, so that both are exact; power (logspace):
+   base to that.  whole: in int64, from i_start and i_step. */
+typedef struct opdi_sequence {
+    double start, end, step, base;
+    int64_t i_start, i_step, count;
+    bool whole, linear, power;
+    void *out;
+} opdi_sequence;
+static void opdi_sequence_part(void *ctx, int64_t begin, int64_t end) {
+    const opdi_sequence *sequence = (const opdi_sequence *)ctx;
+    int64_t i;
+    for (i = begin; i < end && sequence->whole; i++) {
+        ((int64_t *)sequence->out)[i] = (int64_t)((uint64_t)sequence->i_start +
+                                                  (uint64_t)sequence->i_step * (uint64_t)i);
+    }
+    for (; i < end; i++) {
+        double x = sequence->linear && i >= sequence->count / 2
+            ? sequence->end - sequence->step * (double)(sequence->count - 1 - i)
+            : sequence->start + sequence->step * (double)i;
+        ((double *)sequence->out)[i] = sequence->power ? pow(sequence->base, x) : x;
+    }
+}
+/* Writes a sequence to a one-dimensional tensor of any dtype. */
+static int opdi_sequence_write(opd_tensor *out, opdi_sequence *sequence) {
+    const opd_scalar_type work = sequence->whole ? OPD_INT64 : OPD_FLOAT64;
+    opd_tensor *tensor = out;
+    if (!out || !out->data) { return out ? 0 : -1; }
+#if !defined(OPD_NO_COMPILER)
+    if (opd_tensor_device(out).type == OPD_LAZY && !sequence->linear && !sequence->power) {
+        const int rc = opdi_lower_sequence(out, sequence->whole, sequence->i_start, sequence->i_step, sequence->start,
+                                           sequence->step);
+        if (rc <= 0) { return rc; }
+    }
+#endif
+    if (out->dtype != (int8_t)work || !(out->flags & OPDI_CONTIGUOUS) || opdi_on_device(out)) {
+        tensor = opd_tensor_new(opd_ints_of(&out->numel, 1), work);
+    }
+    if (!tensor) { return -1; }
+    sequence->out = tensor->data;
+    opdi_parallel_for(tensor->numel, OPDI_GRAIN, opdi_sequence_part, sequence);
+    return tensor == out ? 0 : opdi_copy(out, tensor);
+}
+static double opdi_scalar_f64(opd_value value) {
+    return value.tag == OPD_TAG_FLOAT ? value.u.d : value.tag == OPD_TAG_COMPLEX ? value.u.c[0] : (double)value.u.i;
+}
+OPDI_COLD_BEGIN
+static int64_t opdi_scalar_i64(opd_value value) {
+    return value.tag == OPD_TAG_INT || value.tag == OPD_TAG_BOOL ? value.u.i : opdi_f64_to_i64(opdi_scalar_f64(value));
+}
+static bool opdi_is_whole(opd_value value) { return value.tag == OPD_TAG_INT || value.tag == OPD_TAG_BOOL; }
+/* Numbers that a factory takes as float32, int64, ...: no sequence of bool or complex, but for one bool or none. */
+static int opdi_sequence_dtype(const opd_call *call, opd_scalar_type dtype, int64_t count) {
+    if ((dtype != OPD_BOOL || count <= 1) && !opd_dtype_is_complex(dtype)) { return 0; }
+    return opd_fail(OPD_ERROR_DTYPE, "\"%s_cpu\" not implemented for '%s'", call->op->schema->name,
+                    opd_dtype_cname(dtype));
+}
+OPDI_COLD_END
+/* at::arange_out, at::range_out (closed: the end belongs to it). */
+static int opdi_arange_run(opd_call *call, opd_value start, opd_value end, opd_value step, bool closed) {
+    const bool whole = opdi_is_whole(start) && opdi_is_whole(end) && opdi_is_whole(step);
+    const double a = opdi_scalar_f64(start), b = opdi_scalar_f64(end), sum = opdi_scalar_f64(step);
+    opdi_options options;
+    opdi_sequence sequence;
+    double count = closed ? floor((b - a) / sum) + 1 : ceil((b - a) / sum);
+    if (opdi_options_read(call, call->op->nargs - 4, false, whole && !closed ? OPD_INT64 : OPD_FLOAT32,
+                          opdi_usual_device(), &options)) {
+        return -1;
+    }
+    if (opdi_sequence_dtype(call, options.dtype, 2)) { return -1; }
+    if (!(sum < 0 || sum > 0)) { return opd_fail(OPD_ERROR_ARGUMENT, "step must be nonzero"); }
+    if (!isfinite(a) || !isfinite(b)) { return opd_fail(OPD_ERROR_ARGUMENT, "unsupported range: %g -> %g", a, b); }
+    if (sum > 0 ? b < a : b > a) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "upper bound and larger bound inconsistent with step sign");
+    }
+    memset(&sequence, 0, sizeof sequence);
+    sequence.start = a;
+    sequence.step = sum;
+    sequence.whole = opd_dtype_is_integral(options.dtype, false);
+    sequence.i_start = opdi_scalar_i64(start);
+    sequence.i_step = opdi_scalar_i64(step);
+    if (options.dtype == OPD_INT64 && whole && !closed) {         /* exact beyond 2^53 */
+        int64_t last = opdi_scalar_i64(end);
+        if (sequence.i_step == 0) { return opd_fail(OPD_ERROR_ARGUMENT, "step must be nonzero"); }
+        count = ceil((double)(int64_t)((uint64_t)last - (uint64_t)sequence.i_start) / (double)sequence.i_step);
+    }
+    if (!(count >= 0) || count > 4e18) { return opd_fail(OPD_ERROR_ARGUMENT, "invalid size, possible overflow?"); }
+    sequence.count = (int64_t)count;
+    return opdi_sequence_write(opdi_result_sized(call, opd_ints_of(&sequence.count, 1), &options), &sequence);
+}
+OPDI_COLD_BEGIN
+static int opdi_arange_kernel(opd_call *call) {
+    const int count = call->op->nargs - 4;
+    return opdi_arange_run(call, count == 1 ? opd_value_int(0) : opd_arg_value(call, 0),
+                           opd_arg_value(call, count == 1 ? 0 : 1),
+                           count == 3 ? opd_arg_value(call, 2) : opd_value_int(1), false);
+}
+static int opdi_range_kernel(opd_call *call) {
+    return opdi_arange_run(call, opd_arg_value(call, 0), opd_arg_value(call, 1),
+                           call->op->nargs == 7 ? opd_arg_value(call, 2) : opd_value_int(1), true);
+}
+OPDI_OP(arange) {
+    op->schema = "arange(Scalar end, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
+    op->any = opdi_arange_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "arange.out(Scalar end" OPDI_OUT_TEXT;
+    op->cases = "5; 2.5";
+}
+OPDI_OP(arange_start) {
+    op->schema = "arange.start(Scalar start, Scalar end, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
+    op->any = opdi_arange_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "1, 4";
+}
+OPDI_OP(arange_start_step) {
+    op->schema = "arange.start_step(Scalar start, Scalar end, Scalar step=1, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
+    op->any = opdi_arange_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->out = "arange.start_out(Scalar start, Scalar end, Scalar step=1" OPDI_OUT_TEXT;
+    op->cases = "1, 4, 2; 3, 0, -1; 0, 1, 0.25";
+}
+OPDI_OP(range) {
+    op->schema = "range(Scalar start, Scalar end, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
+    op->any = opdi_range_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "range.out_(Scalar start, Scalar end" OPDI_OUT_TEXT;
+    op->cases = "1, 4";
+}
+OPDI_OP(range_step) {
+    op->schema = "range.step(Scalar start, Scalar end, Scalar step=1, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
+    op->any = opdi_range_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "range.out(Scalar start, Scalar end, Scalar step=1" OPDI_OUT_TEXT;
+    op->cases = "1, 4, 2";
+}
+
+/* Replaces a tensor in *value by the number that it holds, or by 0 where it has no memory.  0, or -1 with an
+   error. */
+static int opdi_space_end(opd_value *value) {
+    static const double none[2] = {0, 0};
+    opd_tensor *tensor = value->tag == OPD_TAG_TENSOR ? opdi_on_host(value->u.t) : NULL;
+    if (value->tag != OPD_TAG_TENSOR) { return 0; }
+    if (!tensor) { return -1; }
+    if (opdi_is_complex(tensor)) {
+        *value = tensor->data ? opd_item(tensor) : opd_value_complex(none);
+        return opd_ok() ? 0 : -1;
+    }
+    *value = !tensor->data ? opd_value_int(0) : opd_dtype_is_integral((opd_scalar_type)tensor->dtype, true)
+        ? opd_value_int(opd_item_i64(tensor)) : opd_value_float(opdi_element_f64(tensor, 0));
+    return 0;
+}
+static int opdi_space_ends(const opd_call *call, opd_value *start, opd_value *end) {
+    const int first = start->tag == OPD_TAG_TENSOR ? start->u.t->ndim : -1;
+    const int second = end->tag == OPD_TAG_TENSOR ? end->u.t->ndim : -1;
+    const char *name = call->op->schema->args[3].keyword_only ? "linspace" : "logspace";
+    if (first <= 0 && second <= 0) { return opdi_space_end(start) || opdi_space_end(end) ? -1 : 0; }
+    if (first >= 0 && second >= 0) {
+        return opd_fail(OPD_ERROR_SHAPE, "%s only supports 0-dimensional start and end tensors, but got start with %d "
+                        "dimension(s) and end with %d dimension(s).", name, first, second);
+    }
+    return opd_fail(OPD_ERROR_SHAPE, "%s only supports 0-dimensional start and end tensors, but got %s with %d "
+                    "dimension(s).", name, first >= 0 ? "start" : "end", first >= 0 ? first : second);
+}
+/* linspace and logspace of complex numbers, in float64: the real parts, and the imaginary ones; then the powers. */
+static opd_tensor *opdi_complex_sequence(const opd_value *ends, int64_t count, bool power, double base) {
+    const opd_value none = opd_value_none();
+    const double factor[2] = {base, 0};
+    opd_tensor *parts[2];
+    for (int i = 0; i < 2; i++) {
+        double part[2];
+        for (int k = 0; k < 2; k++) {
+            part[k] = i == 0 ? opdi_scalar_f64(ends[k]) : ends[k].tag == OPD_TAG_COMPLEX ? ends[k].u.c[1] : 0;
+        }
+        parts[i] = opd_linspace_full(opd_value_float(part[0]), opd_value_float(part[1]), count,
+                                     opd_value_int(OPD_FLOAT64), none, none, none);
+    }
+    opd_tensor *made = opd_ok() ? opd_complex(parts[0], parts[1]) : NULL;
+    return made && power ? opd_pow_Scalar(opd_value_complex(factor), made) : made;
+}
+static int opdi_complex_linspace(opd_call *call, const opd_value *ends, bool power) {
+    const int64_t count = opd_arg_int(call, 2);
+    opdi_options options;
+    if (opdi_options_read(call, power ? 4 : 3, false, OPD_COMPLEX64, opdi_usual_device(), &options)) { return -1; }
+    if (!opd_dtype_is_complex(options.dtype)) {
+        return opd_fail(OPD_ERROR_DTYPE, "torch.%s(): inferred dtype c10::complex<float> can't be safely cast to "
+                        "passed dtype %s", power ? "logspace" : "linspace", opd_dtype_cname(options.dtype));
+    }
+    if (options.dtype == OPD_COMPLEX32) {
+        return opd_fail(OPD_ERROR_DTYPE, "\"%s_cpu\" not implemented for 'ComplexHalf'",
+                        power ? "logspace" : "linspace");
+    }
+    if (count < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "number of steps must be non-negative"); }
+    opd_tensor *out = opdi_result_sized(call, opd_ints_of(&count, 1), &options);
+    if (!out || !out->data) { return out ? 0 : -1; }
+    opd_tensor *made = opdi_complex_sequence(ends, count, power, power ? opd_arg_float(call, 3) : 0);
+    return made && opd_copy_(out, made) ? 0 : -1;
+}
+/* linspace, and logspace (the one of 8 arguments): `steps` numbers from start to end, both included; logspace's are
+   powers of base.  Integral dtypes cut start and end to whole numbers, but not for the single step of a logspace. */
+static int opdi_linspace_kernel(opd_call *call) {
+    const bool power = call->op->nargs == 8;
+    opd_value ends[2];
+    double fits[2];
+    opdi_sequence sequence;
+    opdi_options options;
+    ends[0] = opd_arg_value(call, 0);
+    ends[1] = opd_arg_value(call, 1);
+    if (opdi_space_ends(call, &ends[0], &ends[1])) { return -1; }
+    if (ends[0].tag == OPD_TAG_COMPLEX || ends[1].tag == OPD_TAG_COMPLEX ||
+        opd_dtype_is_complex(opd_arg_dtype(call, power ? 4 : 3, OPD_FLOAT32))) {
+        return opdi_complex_linspace(call, ends, power);
+    }
+    memset(&sequence, 0, sizeof sequence);
+    sequence.count = opd_arg_int(call, 2);
+    sequence.linear = true;
+    sequence.power = power;
+    sequence.base = power ? opd_arg_float(call, 3) : 0;
+    if (opdi_options_read(call, power ? 4 : 3, false, OPD_FLOAT32, opdi_usual_device(), &options) ||
+        opdi_sequence_dtype(call, options.dtype, power ? 2 : sequence.count)) {
+        return -1;
+    }
+    if (sequence.count < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "number of steps must be non-negative"); }
+    for (int i = 0; i < 2; i++) { if (opdi_element_of(ends[i], options.dtype, fits)) { return -1; } }
+    sequence.start = opdi_scalar_f64(ends[0]);
+    sequence.end = opdi_scalar_f64(ends[1]);
+    /* the power of a single step keeps the fraction of its start */
+    if (opd_dtype_is_integral(options.dtype, false) && !(power && sequence.count == 1)) {
+        sequence.start = (double)opdi_scalar_i64(ends[0]);
+        sequence.end = (double)opdi_scalar_i64(ends[1]);
+    }
+    if (sequence.count > 1) {
+        sequence.step = (sequence.end - sequence.start) / (double)(sequence.count - 1);
+    } else { sequence.end = sequence.start; }
+    return opdi_sequence_write(opdi_result_sized(call, opd_ints_of(&sequence.count, 1), &options), &sequence);
+}
+OPDI_OP(linspace) {
+    op->schema = "linspace(Scalar start, Scalar end, int steps, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
+    op->any = opdi_linspace_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "linspace.out(Scalar start, Scalar end, int steps" OPDI_OUT_TEXT;
+    op->cases = "0, 1, 5; 2, -1, 1; 0, 9, 4, dtype=4";
+}
+OPDI_OP(logspace) {
+    op->schema = "logspace(Scalar start, Scalar end, int steps, float base=10., *, " OPDI_OPTIONS_TEXT ") -> Tensor";
+    op->any = opdi_linspace_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "logspace.out(Scalar start, Scalar end, int steps, float base=10." OPDI_OUT_TEXT;
+    op->cases = "0, 1, 5; 0, 3, 4, 2.0";
+}
+
+/* output = start + weight (end - start) with weight from 0 to 1; logspace: base^output. */
+static int opdi_space_backward(opd_backward_call *bw) {
+    opd_tensor *grad = opd_bw_grad(bw, 0), *output = opd_bw_result(bw, 0);
+    if (output && opdi_is_complex(output)) {
+        const double base = opd_bw_value(bw, 3).u.d;
+        const double slope[2] = {log(fabs(base)), base < 0 ? -3.14159265358979323846 : 0};
+        grad = opd_mul_Scalar(opd_mul(grad, opd_conj_physical(output)), opd_value_complex(slope));
+    } else if (output) {
+        grad = opd_mul_Scalar(opd_mul(grad, output), opd_value_float(log(opd_bw_value(bw, 3).u.d)));
+    }
+    opd_tensor *weight = opd_linspace_full(opd_value_int(0), opd_value_int(1), opd_bw_value(bw, 2).u.i,
+                                           opd_value_int(opd_dtype(grad)), opd_value_none(),
+                                           opd_value_device(opd_tensor_device(grad)), opd_value_none());
+    if (opd_bw_needs(bw, 1) && opd_bw_return(bw, 1, opd_sum(opd_mul(grad, weight)))) { return -1; }
+    return !opd_bw_needs(bw, 0) || opd_bw_return(bw, 0, opd_sum(opd_sub(grad, opd_mul(grad, weight)))) == 0 ? 0 : -1;
+}
+OPDI_OP(linspace_Tensor_Tensor) {
+    op->schema = "linspace.Tensor_Tensor(Tensor start, Tensor end, int steps, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
+    op->any = opdi_linspace_kernel; op->backward = opdi_space_backward;
+    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "linspace.Tensor_Tensor_out(Tensor start, Tensor end, int steps" OPDI_OUT_TEXT;
+    op->cases = "[], [], 5, dtype=7; [], [], 1, dtype=7";
+}
+OPDI_OP(linspace_Tensor_Scalar) {
+    op->schema = "linspace.Tensor_Scalar(Tensor start, Scalar end, int steps, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
+    op->any = opdi_linspace_kernel; op->backward = opdi_space_backward;
+    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "linspace.Tensor_Scalar_out(Tensor start, Scalar end, int steps" OPDI_OUT_TEXT;
+    op->cases = "[], 1.5, 4, dtype=7";
+}
+OPDI_OP(linspace_Scalar_Tensor) {
+    op->schema = "linspace.Scalar_Tensor(Scalar start, Tensor end, int steps, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
+    op->any = opdi_linspace_kernel; op->backward = opdi_space_backward;
+    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "linspace.Scalar_Tensor_out(Scalar start, Tensor end, int steps" OPDI_OUT_TEXT;
+    op->cases = "0.5, [], 4, dtype=7";
+}
+OPDI_OP(logspace_Tensor_Tensor) {
+    op->schema = "logspace.Tensor_Tensor(Tensor start, Tensor end, int steps, float base=10., *, " OPDI_OPTIONS_TEXT
+        ") -> Tensor";
+    op->any = opdi_linspace_kernel; op->backward = opdi_space_backward; op->save = "result";
+    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "logspace.Tensor_Tensor_out(Tensor start, Tensor end, int steps, float base=10." OPDI_OUT_TEXT;
+    op->cases = "[], [], 5, dtype=7; [], [], 1, dtype=7";
+}
+OPDI_OP(logspace_Tensor_Scalar) {
+    op->schema = "logspace.Tensor_Scalar(Tensor start, Scalar end, int steps, float base=10., *, " OPDI_OPTIONS_TEXT
+        ") -> Tensor";
+    op->any = opdi_linspace_kernel; op->backward = opdi_space_backward; op->save = "result";
+    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "logspace.Tensor_Scalar_out(Tensor start, Scalar end, int steps, float base=10." OPDI_OUT_TEXT;
+    op->cases = "[], 1.5, 4, dtype=7";
+}
+OPDI_OP(logspace_Scalar_Tensor) {
+    op->schema = "logspace.Scalar_Tensor(Scalar start, Tensor end, int steps, float base=10., *, " OPDI_OPTIONS_TEXT
+        ") -> Tensor";
+    op->any = opdi_linspace_kernel; op->backward = opdi_space_backward; op->save = "result";
+    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "logspace.Scalar_Tensor_out(Scalar start, Tensor end, int steps, float base=10." OPDI_OUT_TEXT;
+    op->cases = "0.5, [], 4, dtype=7";
+}
+
+/* eye (5 arguments) and eye.m: the matrix [n, n] or [n, m] of zeros with ones on its diagonal. */
+static int opdi_eye_kernel(opd_call *call) {
+    const bool square = call->op->nargs == 5;
+    int64_t sizes[2];
+    opdi_options options;
+    sizes[0] = opd_arg_int(call, 0);
+    sizes[1] = square ? sizes[0] : opd_arg_int(call, 1);
+    if (opdi_options_read(call, square ? 1 : 2, false, OPD_FLOAT32, opdi_usual_device(), &options)) { return -1; }
+    if (sizes[0] < 0) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "n must be greater or equal to 0, got %lld", (long long)sizes[0]);
+    }
+    if (sizes[1] < 0) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "m must be greater or equal to 0, got %lld", (long long)sizes[1]);
+    }
+    opd_tensor *out = opdi_result_sized(call, opd_ints_of(sizes, 2), &options);
+    if (opdi_made(out, opd_value_int(0))) { return -1; }
+    int64_t diagonal = OPDI_MIN(sizes[0], sizes[1]);
+    int64_t stride = opdi_strides(out)[0] + opdi_strides(out)[1];
+    opd_tensor *line = opdi_view(out, &diagonal, &stride, 1, 0);
+    return line ? opdi_fill_with(line, opd_value_int(1)) : -1;
+}
+OPDI_OP(eye) {
+    op->schema = "eye(int n, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
+    op->any = opdi_eye_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "eye.out(int n" OPDI_OUT_TEXT;
+    op->cases = "3";
+}
+OPDI_OP(eye_m) {
+    op->schema = "eye.m(int n, int m, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
+    op->any = opdi_eye_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "eye.m_out(int n, int m" OPDI_OUT_TEXT;
+    op->cases = "3, 2";
+}
+
+//== triangles =========================================================================================================
+
+OPDI_COLD_END
+typedef struct opdi_triangle {
+    char *out;
+    const char *in;
+    int64_t rows, cols, diagonal;
+    size_t size;
+    bool lower;
+} opdi_triangle;
+/* Rows [begin, end) of all matrices: columns [0, depth) or [depth, cols) are kept, depth cut to the row. */
+static void opdi_triangle_part(void *ctx, int64_t begin, int64_t end) {
+    const opdi_triangle *triangle = (const opdi_triangle *)ctx;
+    int64_t bytes = triangle->cols * (int64_t)triangle->size;
+    for (int64_t row = begin; row < end; row++) {
+        int64_t depth = row % triangle->rows + triangle->diagonal + (triangle->lower ? 1 : 0);
+        size_t first = (size_t)OPDI_MIN(OPDI_MAX(depth, 0), triangle->cols) * triangle->size,
+            rest = (size_t)bytes - first;
+        char *out = triangle->out + row * bytes;
+        const char *x = triangle->in + row * bytes;
+        memcpy(out + (triangle->lower ? 0 : first), x + (triangle->lower ? 0 : first), triangle->lower ? first : rest);
+        memset(out + (triangle->lower ? first : 0), 0, triangle->lower ? rest : first);
+    }
+}
+/* tril (lower) and triu: argument 0, [.., rows, cols], with zeros above or below the diagonal that argument 1
+   numbers.  0, or -1 with an error. */
+static int opdi_triangle_run(opd_call *call, bool lower) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *out, *target;
+    int64_t diagonal = opd_arg_int(call, 1), limit = INT64_MAX / 4;
+    opdi_triangle triangle;
+    if (self->ndim < 2) {
+        return opd_fail(OPD_ERROR_SHAPE, "%s: input tensor must have at least 2 dimensions", lower ? "tril" : "triu");
+    }
+    target = out = opd_result(call, 0, opdi_sizes(self), self->ndim, (opd_scalar_type)self->dtype);
+    if (!out || !out->data || out->numel == 0) { return out ? 0 : -1; }
+    if (!(self->flags & OPDI_CONTIGUOUS) && !(self = opd_contiguous(self))) { return -1; }
+    if (!(out->flags & OPDI_CONTIGUOUS) &&
+        !(target = opd_tensor_new(opd_ints_of(opdi_sizes(self), self->ndim), (opd_scalar_type)self->dtype))) {
+        return -1;
+    }
+    triangle.out = target->data;
+    triangle.in = self->data;
+    triangle.lower = lower;
+    triangle.rows = opdi_sizes(self)[self->ndim - 2];
+    triangle.cols = opdi_sizes(self)[self->ndim - 1];
+    triangle.diagonal = OPDI_MIN(OPDI_MAX(diagonal, -limit), limit);
+    triangle.size = opd_dtype_size((opd_scalar_type)self->dtype);
+    opdi_parallel_for(self->numel / triangle.cols, OPDI_MAX((int64_t)1, OPDI_GRAIN / triangle.cols), opdi_triangle_part,
+                      &triangle);
+    return target == out ? 0 : opdi_copy(out, target);
+}
+OPDI_COLD_BEGIN
+static int opdi_tril_kernel(opd_call *call) { return opdi_triangle_run(call, true); }
+static int opdi_triu_kernel(opd_call *call) { return opdi_triangle_run(call, false); }
+static int opdi_tril_backward(opd_backward_call *bw) {
+    return opd_bw_return(bw, 0, opd_tril_full(opd_bw_grad(bw, 0), opd_bw_value(bw, 1).u.i));
+}
+static int opdi_triu_backward(opd_backward_call *bw) {
+    return opd_bw_return(bw, 0, opd_triu_full(opd_bw_grad(bw, 0), opd_bw_value(bw, 1).u.i));
+}
+OPDI_OP(tril) {
+    op->schema = "tril(Tensor self, int diagonal=0) -> Tensor";
+    op->cpu = op->fake = opdi_tril_kernel; op->backward = opdi_tril_backward;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP;
+    op->inplace = "tril_"; op->out = "tril.out";
+    op->cases = "[3,4]; [2,3,3], 1; [3,3], -1";
+}
+OPDI_OP(triu) {
+    op->schema = "triu(Tensor self, int diagonal=0) -> Tensor";
+    op->cpu = op->fake = opdi_triu_kernel; op->backward = opdi_triu_backward;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP;
+    op->inplace = "triu_"; op->out = "triu.out";
+    op->cases = "[3,4]; [2,3,3], 1; [3,3], -1";
+}
+
+/* Sets *from and *to: columns [*from, *to) of the row belong to the triangle. */
+static void opdi_triangle_row(int64_t row, int64_t cols, int64_t offset, bool lower, int64_t *from, int64_t *to) {
+    int64_t depth = OPDI_MIN(OPDI_MAX(row + offset + (lower ? 1 : 0), 0), cols);
+    *from = lower ? 0 : depth;
+    *to = lower ? depth : cols;
+}
+/* How many elements the lower triangle has, whose row r has r + channels of them where that is between 0 and cols: from
+   row *low on, and cols from row *high on. */
+static int64_t opdi_triangle_count(int64_t rows, int64_t cols, int64_t channels, int64_t *low, int64_t *high) {
+    *low = OPDI_MIN(OPDI_MAX(-channels, 0), rows);
+    *high = OPDI_MIN(OPDI_MAX(cols - channels, *low), rows);
+    return (*high - *low) * (*low + *high - 1 + 2 * channels) / 2 + (rows - *high) * cols;
+}
+/* tril_indices (lower) and triu_indices of a matrix [row, col]: result [2, count], the row of each place over its
+   column, row by row.  0, or -1 with an error. */
+static int opdi_triangle_indices(opd_call *call, bool lower) {
+    int64_t rows = opd_arg_int(call, 0), cols = opd_arg_int(call, 1), sizes[2], from, to, i = 0;
+    int64_t low, high;
+    opdi_options options;
+    int64_t offset = OPDI_MIN(OPDI_MAX(opd_arg_int(call, 2), -((int64_t)1 << 33)), (int64_t)1 << 33);
+    if (opdi_options_read(call, 3, false, OPD_INT64, opdi_usual_device(), &options)) { return -1; }
+    const opd_scalar_type dtype = call->targets ? (opd_scalar_type)call->targets[0]->dtype : options.dtype;
+    if (dtype != OPD_INT64 && dtype != OPD_INT32) {
+        return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", lower ? "tril_indices" : "triu_indices",
+                        opd_dtype_cname(dtype));
+    }
+    if (rows < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "row must be non-negative, got%lld", (long long)rows); }
+    if (cols < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "col must be non-negative, got%lld", (long long)cols); }
+    if (rows > INT32_MAX || cols > INT32_MAX) {
+        return opd_fail(OPD_ERROR_SHAPE, "%s: the sizes do not fit into memory", call->op->name);
+    }
+    sizes[0] = 2;
+    sizes[1] = opdi_triangle_count(rows, cols, offset + (lower ? 1 : 0), &low, &high);
+    if (!lower) { sizes[1] = rows * cols - sizes[1]; }
+    opd_tensor *out = opdi_result_sized(call, opd_ints_of(sizes, 2), &options);
+    if (!out || !out->data) { return out ? 0 : -1; }
+    opd_tensor *tensor = opd_tensor_new(opd_ints_of(sizes, 2), OPD_INT64);
+    if (!tensor) { return -1; }
+    int64_t *at = (int64_t *)(void *)tensor->data;
+    for (int64_t row = lower ? low : 0; row < (lower ? rows : high); row++) {
+        for (opdi_triangle_row(row, cols, offset, lower, &from, &to); from < to; from++, i++) {
+            at[i] = row;
+            at[sizes[1] + i] = from;
+        }
+    }
+    return opdi_copy(out, tensor);
+}
+static int opdi_tril_indices_kernel(opd_call *call) { return opdi_triangle_indices(call, true); }
+static int opdi_triu_indices_kernel(opd_call *call) { return opdi_triangle_indices(call, false); }
+#define OPDI_INTS_TEXT "ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None"
+OPDI_OP(tril_indices) {
+    op->schema = "tril_indices(int row, int col, int offset=0, *, " OPDI_INTS_TEXT ") -> Tensor";
+    op->any = opdi_tril_indices_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "tril_indices.out(int row, int col, int offset=0" OPDI_OUT_TEXT;
+    op->cases = "3, 3; 3, 4, 1";
+}
+OPDI_OP(triu_indices) {
+    op->schema = "triu_indices(int row, int col, int offset=0, *, " OPDI_INTS_TEXT ") -> Tensor";
+    op->any = opdi_triu_indices_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "triu_indices.out(int row, int col, int offset=0" OPDI_OUT_TEXT;
+    op->cases = "3, 3; 3, 4, 1";
+}
+

@@ -1,0 +1,369 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>op:sample    random numbers of distributions: Poisson, binomial, gamma, Dirichlet, Cauchy and their neighbours
+//
+//  Each element is drawn from a stream of its own, which depends on the generator's key and the element's place only:
+//  what is rejected takes more words of that stream, and neither threads nor devices change what is drawn.  As all
+//  random numbers here these are not those of PyTorch's generator; the distributions are the same.
+//----------------------------------------------------------------------------------------------------------------------
+
+/* Words of one element: four by each counter, of which `turn` is the high half. */
+typedef struct opdi_stream { uint64_t key, place, turn; uint32_t words[4]; int used; } opdi_stream;
+typedef double (*opdi_sampler)(opdi_stream *stream, double first, double second);
+
+/* A number of (0, 1), of 52 bits. */
+static double opdi_stream_next(opdi_stream *stream) {
+    if (stream->used == 4) {
+        opdi_philox(stream->key, stream->turn++, stream->place, stream->words);
+        stream->used = 0;
+    }
+    const uint32_t *words = stream->words + stream->used;
+    stream->used += 2;
+    return ((double)(((uint64_t)words[1] << 32 | words[0]) >> 12) + 0.5) * 2.220446049250313e-16;
+}
+static double opdi_stream_normal(opdi_stream *stream) {
+    const double radius = sqrt(-2 * log(opdi_stream_next(stream)));
+    return radius * cos(6.28318530717958647693 * opdi_stream_next(stream));
+}
+
+/* The logarithm of mean^k e^-mean / k!; k a whole number.  Far out it is k (log(1 + x) - x), x = mean / k - 1, with
+   Stirling's formula, so that nothing large is subtracted. */
+static double opdi_poisson_log(double k, double mean) {
+    if (k < 10) {
+        double term = -mean;
+        for (int i = 1; i <= k; i++) { term += log(mean / i); }
+        return term;
+    }
+    const double x = (mean - k) / k, inverse = 1 / (k * k);
+    const double rest = (1 / 12.0 - inverse * (1 / 360.0 - inverse * (1 / 1260.0 - inverse / 1680))) / k;
+    return k * (log1p(x) - x) - 0.5 * log(6.28318530717958647693 * k) - rest;
+}
+/* A Poisson number.  Small means: uniform numbers are multiplied until the product is below e^-mean.  Others by
+   transformed rejection (W. Hoermann, The transformed rejection method for generating Poisson random variables). */
+static double opdi_sample_poisson(opdi_stream *stream, double mean, double unused) {
+    (void)unused;
+    if (mean == 0) { return 0; }                      /* -0 as well */
+    if (!(mean > 0) || isinf(mean)) { return mean; }
+    if (mean < 10) {
+        const double limit = exp(-mean);
+        double count = 0;
+        for (double product = opdi_stream_next(stream); product > limit; product *= opdi_stream_next(stream)) {
+            count++;
+        }
+        return count;
+    }
+    const double b = 0.931 + 2.53 * sqrt(mean), a = -0.059 + 0.02483 * b, alpha = 1.1239 + 1.1328 / (b - 3.4);
+    const double sure = 0.9277 - 3.6224 / (b - 2);
+    for (;;) {
+        const double u = opdi_stream_next(stream) - 0.5, v = opdi_stream_next(stream), edge = 0.5 - fabs(u);
+        const double k = floor((2 * a / edge + b) * u + mean + 0.43);
+        if (edge >= 0.07 && v <= sure) { return k; }
+        if (k < 0 || (edge < 0.013 && v > edge)) { continue; }
+        if (log(v * alpha / (a / (edge * edge) + b)) <= opdi_poisson_log(k, mean)) { return k; }
+    }
+}
+/* The number of trials until one of probability p succeeds. */
+static double opdi_sample_geometric(opdi_stream *stream, double p, double unused) {
+    (void)unused;
+    return fmax(ceil(log(opdi_stream_next(stream)) / log1p(-p)), 1);
+}
+/* A binomial number by transformed rejection, for p <= 0.5 and count p >= 10: W. Hoermann, The generation of binomial
+   random variates, 1993.  The probability of k is that of k and count - k as Poisson numbers, but for a factor. */
+static double opdi_sample_binomial_large(opdi_stream *stream, double count, double p) {
+    const double mean = count * p, others = count * (1 - p), deviation = sqrt(mean * (1 - p));
+    const double b = 1.15 + 2.53 * deviation, a = -0.0873 + 0.0248 * b + 0.01 * p, sure = 0.92 - 4.2 / b;
+    const double alpha = (2.83 + 5.1 / b) * deviation, mode = floor((count + 1) * p);
+    const double most = opdi_poisson_log(mode, mean) + opdi_poisson_log(count - mode, others);
+    for (;;) {
+        const double u = opdi_stream_next(stream) - 0.5, v = opdi_stream_next(stream), edge = 0.5 - fabs(u);
+        const double k = floor((2 * a / edge + b) * u + mean + 0.5);
+        if (k < 0 || k > count) { continue; }
+        if (edge >= 0.07 && v <= sure) { return k; }
+        if (log(v * alpha / (a / (edge * edge) + b)) <=
+            opdi_poisson_log(k, mean) + opdi_poisson_log(count - k, others) - most) { return k; }
+    }
+}
+/* How many of `count` trials succeed, each with probability p; few are found one after another. */
+static double opdi_sample_binomial(opdi_stream *stream, double count, double p) {
+    if (isnan(count) || isnan(p)) { return NAN; }
+    if (count <= 0 || p <= 0) { return 0; }
+    if (p >= 1 || isinf(count)) { return count; }
+    count = floor(count);
+    const double less = fmin(p, 1 - p);
+    double found = 0;
+    if (count * less >= 10) { found = opdi_sample_binomial_large(stream, count, less); }
+    else {
+        double at = opdi_sample_geometric(stream, less, 0);
+        for (; at <= count; at += opdi_sample_geometric(stream, less, 0)) { found++; }
+    }
+    return p <= 0.5 ? found : count - found;
+}
+static double opdi_sample_cauchy(opdi_stream *stream, double median, double sigma) {
+    return median + sigma * tan(3.14159265358979323846 * (opdi_stream_next(stream) - 0.5));
+}
+static double opdi_sample_log_normal(opdi_stream *stream, double mean, double deviation) {
+    return exp(mean + deviation * opdi_stream_normal(stream));
+}
+/* A number of the gamma distribution is the result times e^*scale, apart because that may be very small.  G. Marsaglia
+   and W. Tsang, A simple method for generating gamma variables, 2000; a shape below 1 is raised by 1 first. */
+static double opdi_draw_gamma(opdi_stream *stream, double shape, double *scale) {
+    *scale = 0;
+    if (!(shape > 0) || isinf(shape)) { return shape < 0 ? NAN : shape; }
+    if (shape < 1) {
+        *scale = log(opdi_stream_next(stream)) / shape;
+        shape += 1;
+    }
+    const double d = shape - 1 / 3.0, c = 1 / sqrt(9 * d);
+    for (;;) {
+        const double x = opdi_stream_normal(stream), root = 1 + c * x, cube = root * root * root;
+        if (root <= 0) { continue; }
+        const double u = opdi_stream_next(stream);
+        if (u < 1 - 0.0331 * x * x * x * x || log(u) < 0.5 * x * x + d * (1 - cube + log(cube))) { return d * cube; }
+    }
+}
+static double opdi_sample_gamma(opdi_stream *stream, double shape, double unused) {
+    double scale;
+    const double value = opdi_draw_gamma(stream, shape, &scale);
+    (void)unused;
+    return value * exp(scale);
+}
+static double opdi_sample_log_gamma(opdi_stream *stream, double shape, double unused) {
+    double scale;
+    const double value = opdi_draw_gamma(stream, shape, &scale);
+    (void)unused;
+    const double result = log(value) + scale;
+    return result < -DBL_MAX ? -DBL_MAX : result;    /* all may be 0: then they are alike */
+}
+
+/* Elements out [n], each of its own parameters, or of a and b. */
+typedef struct opdi_sampling {
+    opdi_sampler sample;
+    double *out;
+    const double *first, *second;
+    double a, b;
+    uint64_t key, at;
+} opdi_sampling;
+static void opdi_sample_part(void *ctx, int64_t begin, int64_t end) {
+    const opdi_sampling *sampling = (const opdi_sampling *)ctx;
+    for (int64_t i = begin; i < end; i++) {
+        opdi_stream stream;
+        stream.key = sampling->key;
+        stream.place = sampling->at / 4 + (uint64_t)i;
+        stream.turn = 0;
+        stream.used = 4;
+        sampling->out[i] = sampling->sample(&stream, sampling->first ? sampling->first[i] : sampling->a,
+                                            sampling->second ? sampling->second[i] : sampling->b);
+    }
+}
+OPDI_COLD_BEGIN
+/* float64 numbers drawn for out, whose elements have the parameters in first and second, or a and b where these are
+   NULL; NULL with an error. */
+static opd_tensor *opdi_sample_draws(const opd_call *call, const opd_tensor *out, opdi_sampler sample,
+                                     opd_tensor *first, opd_tensor *second, double a, double b) {
+    opd_tensor *draws = opd_tensor_new(opd_ints_of(opdi_sizes(out), out->ndim), OPD_FLOAT64);
+    opdi_sampling sampling;
+    if (!draws || opdi_exact_out(call, (opd_scalar_type)out->dtype)) { return NULL; }
+    if ((first && !(first = opdi_to_f64(first, opdi_sizes(out), out->ndim))) ||
+        (second && !(second = opdi_to_f64(second, opdi_sizes(out), out->ndim)))) { return NULL; }
+    sampling.sample = sample;
+    sampling.out = (double *)(void *)draws->data;
+    sampling.first = first ? (const double *)(const void *)first->data : NULL;
+    sampling.second = second ? (const double *)(const void *)second->data : NULL;
+    sampling.a = a;
+    sampling.b = b;
+    sampling.at = opdi_words(call, 4 * out->numel, &sampling.key);
+    opdi_parallel_for(out->numel, 1024, opdi_sample_part, &sampling);
+    return draws;
+}
+/* Fills out with numbers of a distribution.  0, or -1 with an error. */
+static int opdi_sample_into(const opd_call *call, opd_tensor *out, opdi_sampler sample, opd_tensor *first,
+                            opd_tensor *second, double a, double b) {
+    if (!out || !out->data || out->numel == 0) { return out ? 0 : -1; }
+    const opd_tensor *draws = opdi_sample_draws(call, out, sample, first, second, a, b);
+    return draws ? opdi_copy(out, draws) : -1;
+}
+/* Checks that a kernel is for the tensor's dtype: floating, short ones only if `halves`.  0, or -1 with an error. */
+static int opdi_sample_dtype(const char *name, const opd_tensor *tensor, bool halves) {
+    if (!halves && (tensor->dtype == OPD_FLOAT16 || tensor->dtype == OPD_BFLOAT16)) {
+        return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", name,
+                        opd_dtype_cname((opd_scalar_type)tensor->dtype));
+    }
+    return opdi_random_dtype(name, tensor);
+}
+/* Raises the elements of out to the least normal number of its dtype, and lowers them to `most`; NaN stays. */
+static void opdi_sample_clip(opd_tensor *draws, opd_scalar_type dtype, double most) {
+    const double least = dtype == OPD_FLOAT64 ? DBL_MIN : (double)FLT_MIN;
+    double *values = (double *)(void *)draws->data;
+    for (int64_t i = 0; i < draws->numel; i++) {
+        values[i] = values[i] < least ? least : values[i] > most ? most : values[i];
+    }
+}
+
+static int opdi_poisson_kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *rates = self;
+    if (opdi_sample_dtype("poisson_cpu", self, true)) { return -1; }
+    opd_tensor *out = opd_result(call, 0, opdi_sizes(self), self->ndim, (opd_scalar_type)self->dtype);
+    if (!out || !out->data || out->numel == 0) { return out ? 0 : -1; }
+    if (!(rates = opdi_to_f64(self, opdi_sizes(self), self->ndim))) { return -1; }
+    for (int64_t i = 0; i < rates->numel; i++) {
+        if (!(((const double *)(const void *)rates->data)[i] >= 0)) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "invalid Poisson rate, expected rate to be non-negative");
+        }
+    }
+    return opdi_sample_into(call, out, opdi_sample_poisson, rates, NULL, 0, 0);
+}
+static int opdi_binomial_kernel(opd_call *call) {
+    opd_tensor *count = opd_arg_tensor(call, 0), *prob = opd_arg_tensor(call, 1);
+    int64_t sizes[OPD_MAX_DIMS];
+    int ndim = 0;
+    const opd_tensor *wrong = !opd_dtype_is_floating((opd_scalar_type)count->dtype) ? count
+        : !opd_dtype_is_floating((opd_scalar_type)prob->dtype) ? prob : NULL;
+    if (wrong) {
+        return opd_fail(OPD_ERROR_DTYPE, "binomial only supports floating-point dtypes for %s, got: %s",
+                        wrong == count ? "count" : "prob", opd_dtype_cname((opd_scalar_type)wrong->dtype));
+    }
+    if (opdi_sample_dtype("binomial_cpu", count, false)) { return -1; }
+    if (prob->dtype != count->dtype) {
+        return opd_fail(OPD_ERROR_DTYPE, "Found dtype %s but expected %s",
+                        opd_dtype_cname((opd_scalar_type)prob->dtype), opd_dtype_cname((opd_scalar_type)count->dtype));
+    }
+    if (opdi_broadcast_into(sizes, &ndim, count) || opdi_broadcast_into(sizes, &ndim, prob)) { return -1; }
+    return opdi_sample_into(call, opd_result(call, 0, sizes, ndim, (opd_scalar_type)count->dtype), opdi_sample_binomial,
+                            count, prob, 0, 0);
+}
+static int opdi_geometric_kernel(opd_call *call) {
+    const double p = opd_arg_float(call, 1);
+    if (!(p > 0 && p < 1)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "geometric_ expects p to be in (0, 1), but got p=%g", p);
+    }
+    opd_tensor *out = opdi_written(call);
+    if (out && (out->dtype == OPD_BOOL || opd_dtype_is_complex((opd_scalar_type)out->dtype))) {
+        return opdi_random_dtype("geometric_cpu", out);
+    }
+    return opdi_sample_into(call, out, opdi_sample_geometric, NULL, NULL, p, 0);
+}
+static int opdi_cauchy_kernel(opd_call *call) {
+    const double sigma = opd_arg_float(call, 2);
+    const opd_tensor *self = opd_arg_tensor(call, 0);
+    if (!(sigma > 0)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "cauchy_ expects sigma > 0.0, but found sigma=%g", sigma);
+    }
+    if (!opd_dtype_is_floating((opd_scalar_type)self->dtype)) {
+        return opd_fail(OPD_ERROR_DTYPE, "Cauchy distribution is a continuous probability distribution. dtype must be "
+                        "a floating point but you specified %s", opd_dtype_cname((opd_scalar_type)self->dtype));
+    }
+    return opdi_sample_into(call, opdi_written(call), opdi_sample_cauchy, NULL, NULL, opd_arg_float(call, 1), sigma);
+}
+static int opdi_log_normal_kernel(opd_call *call) {
+    const double deviation = opd_arg_float(call, 2);
+    if (!(deviation > 0)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "log_normal_ expects std > 0.0, but found std=%g", deviation);
+    }
+    if (opdi_sample_dtype("log_normal_cpu", opd_arg_tensor(call, 0), true)) { return -1; }
+    return opdi_sample_into(call, opdi_written(call), opdi_sample_log_normal, NULL, NULL, opd_arg_float(call, 1),
+                            deviation);
+}
+static int opdi_standard_gamma_kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0);
+    const opd_scalar_type dtype = (opd_scalar_type)self->dtype;
+    if (opdi_sample_dtype("gamma_cpu", self, false)) { return -1; }
+    opd_tensor *out = opd_result(call, 0, opdi_sizes(self), self->ndim, dtype);
+    if (!out || !out->data || out->numel == 0) { return out ? 0 : -1; }
+    opd_tensor *draws = opdi_sample_draws(call, out, opdi_sample_gamma, self, NULL, 0, 0);
+    if (!draws) { return -1; }
+    opdi_sample_clip(draws, dtype, OPDI_INF);
+    return opdi_copy(out, draws);
+}
+/* Numbers of a gamma distribution each, divided by their sum along the last dim; from their logarithms, as small shapes
+   make numbers that only these can hold. */
+static int opdi_sample_dirichlet_kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0);
+    const opd_scalar_type dtype = (opd_scalar_type)self->dtype;
+    if (opdi_sample_dtype("dirichlet", self, false)) { return -1; }
+    opd_tensor *out = opd_result(call, 0, opdi_sizes(self), self->ndim, dtype);
+    if (!out || !out->data || out->numel == 0) { return out ? 0 : -1; }
+    opd_tensor *draws = opdi_sample_draws(call, out, opdi_sample_log_gamma, self, NULL, 0, 0);
+    draws = draws ? opd_softmax(draws, -1) : NULL;
+    if (!draws) { return -1; }
+    opdi_sample_clip(draws, dtype, dtype == OPD_FLOAT64 ? 1 - DBL_EPSILON / 2 : 1 - (double)FLT_EPSILON / 2);
+    return opdi_copy(out, draws);
+}
+static int opdi_standard_gamma_backward(opd_backward_call *bw) {
+    return opd_bw_return(bw, 0, opd_mul(opd_bw_grad(bw, 0), opd_standard_gamma_grad(opd_bw_tensor(bw, 0),
+                                                                                   opd_bw_result(bw, 0))));
+}
+static int opdi_refused_backward(opd_backward_call *bw) {
+    (void)bw;
+    return opd_fail(OPD_ERROR_AUTOGRAD, "the derivative of this operator is not implemented (PyTorch has none either)");
+}
+static void opdi_sample_card(opd_op_desc *op, opd_kernel kernel, opd_backward_fn backward) {
+    op->any = kernel; op->backward = backward;
+    op->vmap = opdi_batch_drawn; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+}
+OPDI_OP(poisson) {
+    op->schema = "poisson(Tensor self, Generator? generator=None) -> Tensor";
+    opdi_sample_card(op, opdi_poisson_kernel, opdi_zeros_backward);
+    op->out = "poisson.out";
+    op->cases = "[2,3]+; []+";
+}
+OPDI_OP(binomial) {
+    op->schema = "binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tensor";
+    opdi_sample_card(op, opdi_binomial_kernel, opdi_refused_backward);
+    op->constant = "count, prob";
+    op->out = "binomial.out";
+    op->cases = "[2,3]+, [2,3]u; [3]+, [2,1]u";
+}
+OPDI_OP(geometric) {
+    op->schema = "geometric(Tensor self, float p" OPDI_GENERATOR_TEXT;
+    opdi_sample_card(op, opdi_geometric_kernel, opdi_zeros_backward);
+    op->out = "geometric.out";
+    op->cases = "[2,3], 0.5; [4]i5, 0.25";
+}
+OPDI_OP(geometric_) {
+    op->schema = "geometric_(Tensor(a!) self, float p" OPDI_GENERATOR_TEXT "(a!)";
+    opdi_sample_card(op, opdi_geometric_kernel, opdi_zeros_backward);
+    op->cases = "[2,3], 0.5; [4]i5, 0.25";
+}
+OPDI_OP(exponential) {
+    op->schema = "exponential(Tensor self, float lambd=1." OPDI_GENERATOR_TEXT;
+    opdi_sample_card(op, opdi_exponential__kernel, opdi_zeros_backward);
+    op->out = "exponential.out";
+    op->cases = "[2,3]; [2,3], 2.0";
+}
+OPDI_OP(cauchy) {
+    op->schema = "cauchy(Tensor self, float median=0., float sigma=1." OPDI_GENERATOR_TEXT;
+    opdi_sample_card(op, opdi_cauchy_kernel, opdi_zeros_backward);
+    op->out = "cauchy.out";
+    op->cases = "[2,3]; [2,3], 1.0, 2.0";
+}
+OPDI_OP(cauchy_) {
+    op->schema = "cauchy_(Tensor(a!) self, float median=0., float sigma=1." OPDI_GENERATOR_TEXT "(a!)";
+    opdi_sample_card(op, opdi_cauchy_kernel, opdi_zeros_backward);
+    op->cases = "[2,3]";
+}
+OPDI_OP(log_normal) {
+    op->schema = "log_normal(Tensor self, float mean=1., float std=2." OPDI_GENERATOR_TEXT;
+    opdi_sample_card(op, opdi_log_normal_kernel, opdi_zeros_backward);
+    op->out = "log_normal.out";
+    op->cases = "[2,3]; [2,3], 0.0, 0.5";
+}
+OPDI_OP(log_normal_) {
+    op->schema = "log_normal_(Tensor(a!) self, float mean=1., float std=2." OPDI_GENERATOR_TEXT "(a!)";
+    opdi_sample_card(op, opdi_log_normal_kernel, opdi_zeros_backward);
+    op->cases = "[2,3]";
+}
+OPDI_OP(_standard_gamma) {
+    op->schema = "_standard_gamma(Tensor self, Generator? generator=None) -> Tensor";
+    opdi_sample_card(op, opdi_standard_gamma_kernel, opdi_standard_gamma_backward);
+    op->save = "self, result";
+    op->out = "_standard_gamma.out";
+    op->cases = "[2,3]+; []+";
+}
+OPDI_OP(_sample_dirichlet) {
+    op->schema = "_sample_dirichlet(Tensor self, Generator? generator=None) -> Tensor";
+    opdi_sample_card(op, opdi_sample_dirichlet_kernel, opdi_refused_backward);
+    op->vmap = OPD_BATCH_LOOP; op->constant = "self";
+    op->out = "_sample_dirichlet.out";
+    op->cases = "[2,3]+; [3]+";
+}
+OPDI_COLD_END
+

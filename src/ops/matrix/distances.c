@@ -1,0 +1,465 @@
+#if !defined(OPD_NO_OP_DISTANCE)
+#if defined(OPDI_OPERATORS)
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>op:distance  distances between rows
+//----------------------------------------------------------------------------------------------------------------------
+
+OPDI_LOOPS_BEGIN
+
+//== distances between rows: _cdist_forward, _pdist_forward ============================================================
+//
+//  d_ij = (sum_k |x_ik - y_jk|^p)^(1/p).  Of one matrix the pairs i < j, one after another.  The gradient of a row of x
+//  is summed over all rows of y, in order; so each pair of one matrix is looked at twice, and threads share nothing.
+
+typedef struct opdi_distances {
+    int64_t n, m, k;                              /* rows of x and of y, their length */
+    double p;
+    bool pairs;                                   /* y is x */
+    const void *x, *y, *g, *d;                    /* x [b, n, k], y [b, m, k]; gradient and distances [b, n, m] */
+    void *out;                                    /* distances, or the gradient of x */
+} opdi_distances;
+/* Row i's distance to row j among all of them. */
+static int64_t opdi_distance_at(const opdi_distances *distances, int64_t i, int64_t j) {
+    const int64_t first = OPDI_MIN(i, j), second = OPDI_MAX(i, j);
+    return distances->pairs ? first * distances->n - first * (first + 1) / 2 + second - first - 1
+        : i * distances->m + j;
+}
+enum { OPDI_DISTANCE_0, OPDI_DISTANCE_1, OPDI_DISTANCE_2, OPDI_DISTANCE_P, OPDI_DISTANCE_MAX };     /* p */
+static void opdi_distances_f32(void *ctx, int64_t begin, int64_t end);
+static void opdi_distances_f64(void *ctx, int64_t begin, int64_t end);
+static void opdi_distances_back_f32(void *ctx, int64_t begin, int64_t end);
+static void opdi_distances_back_f64(void *ctx, int64_t begin, int64_t end);
+#endif
+#if defined(OPDI_TYPED) && !defined(OPDI_TYPED_WHOLE)   /* once for each type, see >>typed */
+/* Returns s, a sum or maximum so far, with the difference v of two elements taken in. */
+OPDI_ALWAYS OPDI_T OPDI_TYPED(distance_with)(OPDI_T s, OPDI_T v, OPDI_T p, int norm) {
+    switch (norm) {
+    case OPDI_DISTANCE_0: return s + (OPDI_T)(v < 0 || v > 0 || !(v <= v));
+    case OPDI_DISTANCE_1: return s + OPDI_FN(fabs)(v);
+    case OPDI_DISTANCE_2: return s + v * v;
+    case OPDI_DISTANCE_P: return s + OPDI_FN(pow)(OPDI_FN(fabs)(v), p);
+    default: v = OPDI_FN(fabs)(v); return v > s || !(v <= v) ? v : s;
+    }
+}
+/* The sum (or maximum) over count elements, in lanes where the rows are long. */
+OPDI_ALWAYS OPDI_T OPDI_TYPED(distance_of)(const OPDI_T *a, const OPDI_T *b, int64_t count, OPDI_T p, int norm) {
+    OPDI_T lane[8], sum = 0;
+    int64_t i = 0;
+    int j;
+    if (count >= 16) {
+        for (j = 0; j < 8; j++) { lane[j] = 0; }
+        for (; i + 8 <= count; i += 8) {
+            for (j = 0; j < 8; j++) { lane[j] = OPDI_TYPED(distance_with)(lane[j], a[i + j] - b[i + j], p, norm); }
+        }
+        for (sum = lane[0], j = 1; j < 8; j++) {
+            sum = norm != OPDI_DISTANCE_MAX ? sum + lane[j] : lane[j] > sum || !(lane[j] <= lane[j]) ? lane[j] : sum;
+        }
+    }
+    for (; i < count; i++) { sum = OPDI_TYPED(distance_with)(sum, a[i] - b[i], p, norm); }
+    return sum;
+}
+static OPDI_T OPDI_TYPED(distance)(const OPDI_T *a, const OPDI_T *b, int64_t count, double p) {
+    if (p == 2) { return OPDI_FN(sqrt)(OPDI_TYPED(distance_of)(a, b, count, 0, OPDI_DISTANCE_2)); }
+    if (p == 1) { return OPDI_TYPED(distance_of)(a, b, count, 0, OPDI_DISTANCE_1); }
+    if (p == 0) { return OPDI_TYPED(distance_of)(a, b, count, 0, OPDI_DISTANCE_0); }
+    if (p > DBL_MAX) { return OPDI_TYPED(distance_of)(a, b, count, 0, OPDI_DISTANCE_MAX); }
+    return OPDI_FN(pow)(OPDI_TYPED(distance_of)(a, b, count, (OPDI_T)p, OPDI_DISTANCE_P), (OPDI_T)(1 / p));
+}
+static void OPDI_TYPED(distances)(void *ctx, int64_t begin, int64_t end) {
+    const opdi_distances *distances = (const opdi_distances *)ctx;
+    for (int64_t row = begin; row < end; row++) {
+        const int64_t i = row % distances->n;
+        const OPDI_T *x = (const OPDI_T *)distances->x + row * distances->k,
+            *y = (const OPDI_T *)distances->y + row / distances->n * distances->m * distances->k;
+        OPDI_T *out = (OPDI_T *)distances->out + row / distances->n * distances->n * distances->m;
+        for (int64_t j = distances->pairs ? i + 1 : 0; j < distances->m; j++) {
+            out[opdi_distance_at(distances, i, j)] = OPDI_TYPED(distance)(x, y + j * distances->k, distances->k,
+                                                                          distances->p);
+        }
+    }
+}
+/* out += grad d(distance)/dx: grad sign(v) |v|^(p-1) / d^(p-1); nothing where rows agree. */
+static void OPDI_TYPED(distance_back)(const OPDI_T *x, const OPDI_T *y, OPDI_T *out, int64_t count, OPDI_T grad,
+                                      OPDI_T d, double p) {
+    const OPDI_T c = p == 1 || p > DBL_MAX ? grad : p == 2 ? grad / d : grad / OPDI_FN(pow)(d, (OPDI_T)(p - 1));
+    if ((d == 0 && p != 1) || p == 0) { return; }
+    if (p == 2) { for (int64_t i = 0; i < count; i++) { out[i] += c * (x[i] - y[i]); } }
+    else {
+        for (int64_t i = 0; i < count; i++) {
+            const OPDI_T v = x[i] - y[i], size = OPDI_FN(fabs)(v), sign = (OPDI_T)((v > 0) - (v < 0));
+            out[i] += c * sign * (p == 1 ? 1 : p > DBL_MAX ? (OPDI_T)(size == d)
+                : p < 1 && v == 0 ? 0 : OPDI_FN(pow)(size, (OPDI_T)(p - 1)));
+        }
+    }
+}
+static void OPDI_TYPED(distances_back)(void *ctx, int64_t begin, int64_t end) {
+    const opdi_distances *distances = (const opdi_distances *)ctx;
+    for (int64_t row = begin; row < end; row++) {
+        const int64_t i = row % distances->n, first = row / distances->n * distances->n * distances->m;
+        const OPDI_T *x = (const OPDI_T *)distances->x + row * distances->k,
+            *y = (const OPDI_T *)distances->y + row / distances->n * distances->m * distances->k;
+        OPDI_T *out = (OPDI_T *)distances->out + row * distances->k;
+        memset(out, 0, (size_t)distances->k * sizeof *out);
+        for (int64_t j = 0; j < distances->m; j++) {
+            const int64_t at = first + opdi_distance_at(distances, i, j);
+            if (distances->pairs && i == j) { continue; }
+            OPDI_TYPED(distance_back)(x, y + j * distances->k, out, distances->k, ((const OPDI_T *)distances->g)[at],
+                                   ((const OPDI_T *)distances->d)[at], distances->p);
+        }
+    }
+}
+#endif
+#if defined(OPDI_OPERATORS)
+OPDI_COLD_BEGIN
+/* Distances between the last two dims of input and output (NULL: pairs of input) to out, or given grad and delta the
+   gradient of input. */
+static int opdi_distances_run(opd_tensor *out, opd_tensor *input, opd_tensor *output, opd_tensor *grad,
+                              opd_tensor *delta, double p) {
+    const opd_scalar_type dtype = (opd_scalar_type)opdi_compute_dtype[opdi_compute_type((opd_scalar_type)out->dtype)];
+    const bool twice = dtype == OPD_FLOAT64;
+    opdi_distances distances;
+    memset(&distances, 0, sizeof distances);
+    distances.pairs = !output;
+    distances.p = twice || p <= (double)FLT_MAX ? p : (double)INFINITY;
+    distances.n = opd_size(input, -2);
+    distances.k = opd_size(input, -1);
+    distances.m = output ? opd_size(output, -2) : distances.n;
+    if (out->numel == 0) { return 0; }
+    opd_tensor *work = opdi_work_for(out, dtype);
+    input = opdi_dense_as(input, dtype);
+    output = output ? opdi_dense_as(output, dtype) : input;
+    if (!work || !input || !output ||
+        (grad && (!(grad = opdi_dense_as(grad, dtype)) || !(delta = opdi_dense_as(delta, dtype))))) {
+        return -1;
+    }
+    distances.x = input->data;
+    distances.y = output->data;
+    distances.out = work->data;
+    if (grad) {
+        distances.g = grad->data;
+        distances.d = delta->data;
+    }
+    opdi_parallel_for(grad ? work->numel / distances.k : distances.pairs ? distances.n : work->numel / distances.m,
+                      OPDI_MAX((int64_t)1, OPDI_GRAIN / OPDI_MAX((int64_t)1, distances.m * distances.k)),
+                      grad ? twice ? opdi_distances_back_f64 : opdi_distances_back_f32
+                      : twice ? opdi_distances_f64 : opdi_distances_f32, &distances);
+    return opdi_done_with(out, work);
+}
+static bool opdi_cdist_by_product(double p, int64_t mode, const opd_tensor *input, const opd_tensor *output) {
+    return p == 2 && (mode == 1 || (mode == 0 && (opd_size(input, -2) > 25 || opd_size(output, -2) > 25)));
+}
+/* Checks what cdist is given: x1 and x2 [.., rows, columns] of one floating point dtype, order p, and mode.  0, or -1
+   with an error. */
+static int opdi_cdist_check(const opd_tensor *input, const opd_tensor *output, double p, int64_t mode) {
+    const opd_tensor *odd = opd_dtype_is_floating(OPDI_DTYPE(input)) ? output : input;
+    if (input->ndim < 2 || output->ndim < 2) {
+        return opd_fail(OPD_ERROR_SHAPE, "cdist only supports at least 2D tensors, X%d got: %dD",
+                        input->ndim < 2 ? 1 : 2, input->ndim < 2 ? input->ndim : output->ndim);
+    }
+    if (opd_size(input, -1) != opd_size(output, -1)) {
+        return opd_fail(OPD_ERROR_SHAPE, "X1 and X2 must have the same number of columns. X1: %lld X2: %lld",
+                        (long long)opd_size(input, -1), (long long)opd_size(output, -1));
+    }
+    if (!opd_dtype_is_floating(OPDI_DTYPE(odd))) {
+        return opd_fail(OPD_ERROR_DTYPE, "cdist only supports floating-point dtypes, X%d got: %s", odd == input ? 1 : 2,
+                        opd_dtype_cname(OPDI_DTYPE(odd)));
+    }
+    if (!(p >= 0)) { return opd_fail(OPD_ERROR_ARGUMENT, "cdist only supports non-negative p values"); }
+    if (mode < 0 || mode > 2) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "possible modes: 0, 1, 2, but was: %lld", (long long)mode);
+    }
+    return opdi_same_dtype(input, output);
+}
+/* Matrices with batch dims: tensors[count], which get those of all; *ndim of them, the same for all, in sizes. */
+static int opdi_cdist_expand(opd_tensor **tensors, int count, int64_t *sizes, int *ndim) {
+    int i;
+    for (*ndim = 0, i = 0; i < count; i++) {
+        opd_tensor batch = *tensors[i];
+        batch.ndim = (uint8_t)(batch.ndim - OPDI_MIN(2, (int)batch.ndim));
+        if (opdi_broadcast_into(sizes, ndim, &batch)) { return -1; }
+    }
+    for (*ndim += 2, i = 0; i < count; i++) {
+        sizes[*ndim - 2] = opd_size(tensors[i], -2);
+        sizes[*ndim - 1] = opd_size(tensors[i], -1);
+        if (!opd_ok() || !(tensors[i] = opd_expand(tensors[i], opd_ints_of(sizes, *ndim)))) { return -1; }
+    }
+    return 0;
+}
+static int opdi__cdist_forward_kernel(opd_call *call) {
+    opd_tensor *tensors[2];
+    const double p = opd_arg_float(call, 2);
+    const int64_t mode = opd_arg_is_none(call, 3) ? 0 : opd_arg_int(call, 3);
+    int64_t sizes[OPD_MAX_DIMS];
+    int ndim;
+    tensors[0] = opd_arg_tensor(call, 0);
+    tensors[1] = opd_arg_tensor(call, 1);
+    if (opdi_cdist_check(tensors[0], tensors[1], p, mode) || opdi_cdist_expand(tensors, 2, sizes, &ndim)) { return -1; }
+    if (tensors[0]->data && tensors[0]->numel && tensors[1]->numel && opdi_cdist_by_product(p, mode, tensors[0],
+            tensors[1])) {
+        return opd_return_tensor(call, opd_euclidean_dist(tensors[0], tensors[1]));
+    }
+    sizes[ndim - 1] = opd_size(tensors[1], -2);
+    sizes[ndim - 2] = opd_size(tensors[0], -2);
+    opd_tensor *out = opd_result(call, 0, sizes, ndim, OPDI_DTYPE(tensors[0]));
+    return !out ? -1 : !out->data ? 0 : opdi_distances_run(out, tensors[0], tensors[1], NULL, NULL, p);
+}
+/* The gradient of cdist by x1 [.., n, columns], from grad and the distances, both [.., n, m]. */
+static int opdi__cdist_backward_kernel(opd_call *call) {
+    static const int at[4] = {1, 2, 0, 4};        /* x, y, gradient, distances */
+    opd_tensor *tensors[4];
+    const double p = opd_arg_float(call, 3);
+    int64_t sizes[OPD_MAX_DIMS];
+    int ndim;
+    for (int i = 0; i < 4; i++) { tensors[i] = opd_arg_tensor(call, at[i]); }
+    if (opdi_cdist_check(tensors[0], tensors[1], p, 0) || opdi_same_dtype(tensors[0], tensors[2]) ||
+        opdi_same_dtype(tensors[0], tensors[3])) {
+        return -1;
+    }
+    if (tensors[0]->numel && tensors[1]->numel) {
+        for (int i = 2; i < 4; i++) {
+            if (tensors[i]->ndim < 2 || opd_size(tensors[i], -2) != opd_size(tensors[0], -2) ||
+                opd_size(tensors[i], -1) != opd_size(tensors[1], -2)) {
+                return opd_fail(OPD_ERROR_SHAPE, "cdist: expected %lld x %lld gradients and distances",
+                                (long long)opd_size(tensors[0], -2), (long long)opd_size(tensors[1], -2));
+            }
+        }
+        if (opdi_cdist_expand(tensors, 4, sizes, &ndim)) { return -1; }
+    }
+    opd_tensor *out = opd_result(call, 0, opdi_sizes(tensors[0]), tensors[0]->ndim, OPDI_DTYPE(tensors[0]));
+    if (!out || !out->data) { return out ? 0 : -1; }
+    return tensors[0]->numel && tensors[1]->numel ? opdi_distances_run(out, tensors[0], tensors[1], tensors[2],
+                                                                       tensors[3], p) : opdi_fill_with(out,
+        opd_value_int(0));
+}
+/* input [n, k], other [m, k]: |input|^2 - 2 x other + |other|^2, as one product. */
+static int opdi__euclidean_dist_kernel(opd_call *call) {
+    opd_tensor *input = opd_arg_tensor(call, 0), *other = opd_arg_tensor(call, 1), *firsts[3], *others[3];
+    const int64_t last = -1;
+    firsts[1] = opdi_sum_over(opd_mul(input, input), &last, 1, true);
+    others[2] = opdi_sum_over(opd_mul(other, other), &last, 1, true);
+    firsts[2] = opd_ones_like(firsts[1]);
+    others[1] = opd_ones_like(others[2]);
+    firsts[0] = opd_mul_Scalar(input, opd_value_int(-2));
+    others[0] = other;
+    input = opd_matmul(opd_cat_full(opd_tensors_of(firsts, 3), -1),
+                       opd_mT(opd_cat_full(opd_tensors_of(others, 3), -1)));
+    return opd_return_tensor(call, opd_sqrt(opd_clamp_min(input, opd_value_int(0))));
+}
+static int opdi__cdist_forward_backward(opd_backward_call *bw) {
+    opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *other = opd_bw_tensor(bw, 1),
+        *delta = opd_bw_result(bw, 0);
+    const double p = opd_bw_value(bw, 2).u.d;
+    OPDI_GIVE(0, opd_cdist_backward(grad, input, other, p, delta));
+    OPDI_GIVE(1, opd_cdist_backward(opd_mT(grad), other, input, p, opd_mT(delta)));
+    return 0;
+}
+/* The gradients of _euclidean_dist: with result = grad / delta, 0 where delta is, x1 gets x1 sum(result) - result x2,
+   and x2 the same with x1 and x2 exchanged and result transposed. */
+static int opdi__euclidean_dist_backward(opd_backward_call *bw) {
+    opd_tensor *delta = opd_bw_result(bw, 0), *result = opd_div(opd_bw_grad(bw, 0), delta), *in[2];
+    const int64_t last = -1;
+    result = opd_masked_fill_Scalar(result, opd_eq_Scalar(delta, opd_value_int(0)), opd_value_int(0));
+    in[0] = opd_bw_tensor(bw, 0);
+    in[1] = opd_bw_tensor(bw, 1);
+    for (int i = 0; i < 2; i++) {
+        OPDI_GIVE(i, opd_sub(opd_mul(in[i], opdi_sum_over(result, &last, 1, true)), opd_matmul(result, in[1 - i])));
+        result = opd_mT(result);
+    }
+    return 0;
+}
+/* Derivatives of the gradient of cdist by input, sum over j of grad_ij factor_ijk third_ij with value = input_i -
+   output_j, factor = sign(value) |value|^(p-1), third = delta^(1-p).  Along upper, by grad, input, output and delta,
+   to results: NULL where they are 0. */
+static void opdi_cdist_second(opd_tensor *upper, opd_tensor *grad, opd_tensor *input, opd_tensor *output,
+                              opd_tensor *delta, double p, opd_tensor **results /*[4]*/) {
+    const int64_t rows = -2, columns = -1, all = -3;
+    const opd_value none = opd_value_int(0), one = opd_value_int(1);
+    opd_tensor *value = opd_sub(opd_unsqueeze(input, -2), opd_unsqueeze(output, -3)),
+        *same = opd_eq_Scalar(delta, none);
+    opd_tensor *factor = opd_sign(value), *size = opd_abs(value), *zero = opd_eq_Scalar(value, none);
+    results[0] = results[1] = results[2] = results[3] = NULL;
+    if (p == 0) { return; }
+    upper = opd_unsqueeze(upper, -2);
+    if (p == 1 || p > DBL_MAX) {
+        if (p > 1) { factor = opd_mul(factor, opd_eq(size, opd_unsqueeze(delta, -1))); }
+        results[0] = opdi_sum_over(opd_mul(upper, factor), &columns, 1, false);
+        return;
+    }
+    delta = opd_masked_fill_Scalar(delta, same, one);
+    opd_tensor *third = opd_masked_fill_Scalar(opd_pow_Tensor_Scalar(delta, opd_value_float(1 - p)), same, none);
+    size = opd_masked_fill_Scalar(size, zero, one);
+    factor = p == 2 ? value : opd_mul(factor, opd_pow_Tensor_Scalar(size, opd_value_float(p - 1)));
+    results[0] = opd_mul(opdi_sum_over(opd_mul(upper, factor), &columns, 1, false), third);
+    results[3] = opd_mul_Scalar(opd_mul(grad, opd_div(results[0], delta)), opd_value_float(1 - p));
+    factor = opd_mul(upper, opd_unsqueeze(opd_mul(grad, third), -1));
+    if (p != 2) {
+        size = opd_mul_Scalar(opd_pow_Tensor_Scalar(size, opd_value_float(p - 2)), opd_value_float(p - 1));
+        factor = opd_mul(factor, opd_masked_fill_Scalar(size, zero, none));
+    }
+    results[1] = opdi_sum_over(factor, &rows, 1, false);
+    results[2] = opd_neg(opdi_sum_over(factor, &all, 1, false));
+}
+static int opdi__cdist_backward_backward(opd_backward_call *bw) {
+    opd_tensor *results[4];
+    opdi_cdist_second(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1), opd_bw_tensor(bw, 2),
+                      opd_bw_tensor(bw, 4), opd_bw_value(bw, 3).u.d, results);
+    for (int i = 0; i < 4; i++) { OPDI_GIVE(i + i / 3, results[i]); }
+    return 0;
+}
+/* The examples in front of matrices with batch dims. */
+static int opdi_matrices_batch(opd_call *call) {
+    opd_value args[OPD_MAX_ARGS], ret;
+    int ndim = 0;
+    for (int i = 0; i < call->op->nargs; i++) {
+        args[i] = call->args[i];
+        if (args[i].tag == OPD_TAG_TENSOR) { ndim = OPDI_MAX(ndim, (int)args[i].u.t->ndim); }
+    }
+    return opdi_batch_align(call, args, ndim, false) || opd_call_all(call->op, &ret, args, call->op->nargs) ? -1
+        : opd_batch_return(call, ret.u.t, 0);
+}
+OPDI_OP(_cdist_forward) {
+    op->schema = "_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor";
+    op->cpu = op->fake = opdi__cdist_forward_kernel; op->backward = opdi__cdist_forward_backward;
+    op->save = "x1, x2, result";
+    op->vmap = opdi_matrices_batch; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->out = "_cdist_forward.out";
+    op->cases = "[3,4], [2,4], 2.0, None; [2,3,4], [1,2,4], 1.0, None; [3,2], [2,2], 1.5, None; [3,3], [4,3], 3.0, 2; "
+        "[2,17], [2,17], inf, 1; [3,2], [2,2], 2.0, 1";
+}
+OPDI_OP(_cdist_backward) {
+    op->schema = "_cdist_backward(Tensor grad, Tensor x1, Tensor x2, float p, Tensor cdist) -> Tensor";
+    op->cpu = op->fake = opdi__cdist_backward_kernel; op->backward = opdi__cdist_backward_backward;
+    op->save = "grad, x1, x2, cdist";
+    op->vmap = opdi_matrices_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "_cdist_backward.out";
+    op->cases = "[3,2], [3,4], [2,4], 2.0, [3,2]+; [2,3,2], [2,3,4], [1,2,4], 1.5, [2,3,2]+";
+}
+OPDI_OP(_euclidean_dist) {
+    op->schema = "_euclidean_dist(Tensor x1, Tensor x2) -> Tensor";
+    op->any = opdi__euclidean_dist_kernel; op->backward = opdi__euclidean_dist_backward; op->save = "x1, x2, result";
+    op->vmap = opdi_matrices_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "_euclidean_dist.out";
+    op->cases = "[3,4], [2,4]; [2,3,4], [2,2,4]";
+}
+
+/* A product of many rows, which the tape looks into; else one operator. */
+static int opdi_cdist_kernel(opd_call *call) {
+    opd_tensor *tensors[2];
+    const double p = opd_arg_float(call, 2);
+    const int64_t mode = opd_arg_is_none(call, 3) ? 0 : opd_arg_int(call, 3);
+    int64_t sizes[OPD_MAX_DIMS];
+    int ndim;
+    tensors[0] = opd_arg_tensor(call, 0);
+    tensors[1] = opd_arg_tensor(call, 1);
+    if (opdi_cdist_check(tensors[0], tensors[1], p, mode)) { return -1; }
+    if (!opdi_cdist_by_product(p, mode, tensors[0], tensors[1]) || !tensors[0]->numel || !tensors[1]->numel) {
+        return opd_return_tensor(call, opd_cdist_forward(tensors[0], tensors[1], p, opd_arg_value(call, 3)));
+    }
+    return opdi_cdist_expand(tensors, 2, sizes, &ndim) ? -1 : opd_return_tensor(call,
+        opd_euclidean_dist(tensors[0], tensors[1]));
+}
+OPDI_OP(cdist) {
+    op->schema = "cdist(Tensor x1, Tensor x2, float p=2, int? compute_mode=None) -> Tensor";
+    op->composite = opdi_cdist_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32;
+    op->cases = "[3,4], [2,4]; [2,3,4], [2,4], 2, 1; [3,4], [3,4], 1.0";
+}
+
+static int opdi_pdist_check(const opd_tensor *input, double p) {
+    if (!opd_dtype_is_floating(OPDI_DTYPE(input))) {
+        return opd_fail(OPD_ERROR_DTYPE, "pdist only supports floating-point dtypes");
+    }
+    if (input->ndim != 2) { return opd_fail(OPD_ERROR_SHAPE, "pdist only supports 2D tensors, got: %dD", input->ndim); }
+    if (input->dims[0] >> 32) {
+        return opd_fail(OPD_ERROR_SHAPE, "pdist: %lld rows have more pairs than can be counted",
+                        (long long)input->dims[0]);
+    }
+    return p >= 0 ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "pdist only supports non-negative p values");
+}
+static int opdi__pdist_forward_kernel(opd_call *call) {
+    opd_tensor *input = opd_arg_tensor(call, 0);
+    if (opdi_pdist_check(input, opd_arg_float(call, 1))) { return -1; }
+    int64_t count = opdi_sizes(input)[0];
+    count = count & 1 ? (count - 1) / 2 * count : count / 2 * (count - 1);
+    opd_tensor *out = opd_result(call, 0, &count, 1, OPDI_DTYPE(input));
+    return !out ? -1 : !out->data ? 0 : opdi_distances_run(out, input, NULL, NULL, NULL, opd_arg_float(call, 1));
+}
+static int opdi__pdist_backward_kernel(opd_call *call) {
+    opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1), *delta = opd_arg_tensor(call, 3);
+    if (opdi_pdist_check(input, opd_arg_float(call, 2)) || opdi_same_dtype(input, grad) ||
+        opdi_same_dtype(input, delta)) {
+        return -1;
+    }
+    int64_t count = opdi_sizes(input)[0];
+    count = count & 1 ? (count - 1) / 2 * count : count / 2 * (count - 1);
+    if (opdi_expand_check(grad, &count, 1) || opdi_expand_check(delta, &count, 1)) { return -1; }
+    opd_tensor *out = opd_result(call, 0, opdi_sizes(input), 2, OPDI_DTYPE(input));
+    if (!out || !out->data) { return out ? 0 : -1; }
+    grad = opd_expand(grad, opd_ints_of(&count, 1));
+    delta = opd_expand(delta, opd_ints_of(&count, 1));
+    return grad && delta ? opdi_distances_run(out, input, NULL, grad, delta, opd_arg_float(call, 2)) : -1;
+}
+static int opdi__pdist_forward_backward(opd_backward_call *bw) {
+    return opd_bw_return(bw, 0, opd_pdist_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1).u.d,
+                                                   opd_bw_result(bw, 0)));
+}
+/* Pairs as a symmetric matrix [count, count], each at (i, j) and (j, i); opdi_matrix_pairs is its transpose. */
+static opd_tensor *opdi_pairs_matrix(opd_tensor *tensor, opd_tensor *at, int64_t count) {
+    const int64_t sizes[2] = {count, count}, flat = count * count;
+    tensor = opd_index_put(opd_new_zeros(tensor, opd_ints_of(&flat, 1)), opd_tensors_of(&at, 1), tensor);
+    tensor = opdi_reshape_to(tensor, sizes, 2);
+    return opd_add(tensor, opd_mT(tensor));
+}
+static opd_tensor *opdi_matrix_pairs(opd_tensor *tensor, opd_tensor *at, int64_t count) {
+    const int64_t flat = count * count;
+    return tensor ? opd_index_select(opdi_reshape_to(opd_add(tensor, opd_mT(tensor)), &flat, 1), 0, at) : NULL;
+}
+/* The gradients of _pdist_backward: those of _cdist_backward for a matrix with itself. */
+static int opdi__pdist_backward_backward(opd_backward_call *bw) {
+    opd_tensor *input = opd_bw_tensor(bw, 1), *results[4];
+    const int64_t count = opdi_sizes(input)[0];
+    opd_tensor *at = opd_triu_indices_full(count, count, 1, opd_value_int(OPD_INT64), OPD_NONE,
+                                           opd_value_device(opd_tensor_device(input)), OPD_NONE);
+    at = opd_add(opd_mul_Scalar(opd_select(at, 0, 0), opd_value_int(count)), opd_select(at, 0, 1));
+    opdi_cdist_second(opd_bw_grad(bw, 0), opdi_pairs_matrix(opd_bw_tensor(bw, 0), at, count), input, input,
+                      opdi_pairs_matrix(opd_bw_tensor(bw, 3), at, count), opd_bw_value(bw, 2).u.d, results);
+    if (!opd_ok()) { return -1; }
+    OPDI_GIVE(0, results[0] ? opdi_matrix_pairs(results[0], at, count) : NULL);
+    OPDI_GIVE(1, results[1] ? opd_add(results[1], results[2]) : NULL);
+    OPDI_GIVE(3, results[3] ? opdi_matrix_pairs(results[3], at, count) : NULL);
+    return 0;
+}
+OPDI_OP(_pdist_forward) {
+    op->schema = "_pdist_forward(Tensor self, float p=2) -> Tensor";
+    op->cpu = op->fake = opdi__pdist_forward_kernel; op->backward = opdi__pdist_forward_backward;
+    op->save = "self, result";
+    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->out = "_pdist_forward.out";
+    op->cases = "[4,3]; [3,2], 1.0; [3,2], 1.5; [4,3], 3.0; [2,17], inf; [1,3]";
+}
+OPDI_OP(_pdist_backward) {
+    op->schema = "_pdist_backward(Tensor grad, Tensor self, float p, Tensor pdist) -> Tensor";
+    op->cpu = op->fake = opdi__pdist_backward_kernel; op->backward = opdi__pdist_backward_backward;
+    op->save = "grad, self, pdist";
+    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "_pdist_backward.out";
+    op->cases = "[6], [4,3], 2.0, [6]+; [3], [3,2], 1.5, [3]+";
+}
+
+static int opdi_pdist_kernel(opd_call *call) {
+    opd_tensor *input = opd_arg_tensor(call, 0);
+    const double p = opd_arg_float(call, 1);
+    return opdi_pdist_check(input, p) ? -1 : opd_return_tensor(call, opd_pdist_forward_full(opd_contiguous(input), p));
+}
+OPDI_OP(pdist) {
+    op->schema = "pdist(Tensor self, float p=2) -> Tensor";
+    op->composite = opdi_pdist_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
+    op->cases = "[4,3]; [3,2], 1.0";
+}
+OPDI_COLD_END
+OPDI_LOOPS_END
+
+#endif
+#endif   /* OPD_NO_OP_DISTANCE */

@@ -1,0 +1,523 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>op:linalg    products of matrices
+//----------------------------------------------------------------------------------------------------------------------
+
+OPDI_LOOPS_BEGIN
+
+//== what the rooms below share ========================================================================================
+
+OPDI_COLD_BEGIN
+
+/* Operators of other rooms, by name: values[0..n) in schema order. */
+static opd_tensor *opdi_do(opd_op **handle, const char *name, opd_tensor *tensor, opd_value second, opd_value copy) {
+    opd_value values[3];
+    values[0] = opd_value_tensor(tensor);
+    values[1] = second;
+    values[2] = copy;
+    return opd_call_op(OPD_OP(handle, name), values, second.tag == OPD_TAG_DEFAULT ? 1 : copy.tag == OPD_TAG_DEFAULT ? 2
+                       : 3);
+}
+static opd_tensor *opdi_swap_dims(opd_tensor *tensor, int64_t first, int64_t second) {
+    static opd_op *op;
+    return opdi_do(&op, "aten::transpose.int", tensor, opd_value_int(first), opd_value_int(second));
+}
+static opd_tensor *opdi_mt(opd_tensor *tensor) { return opdi_swap_dims(tensor, -2, -1); }
+static opd_ints opdi_bw_ints(opd_backward_call *bw, int i) {
+    opd_value value = opd_bw_value(bw, i);
+    return opd_ints_of(value.u.ints, value.n);
+}
+static opd_tensor *opdi_reshape_to(opd_tensor *tensor, const int64_t *sizes, int64_t count) {
+    static opd_op *op;
+    return opdi_do(&op, "aten::reshape", tensor, opd_value_ints(sizes, count), OPD_DEFAULT);
+}
+static opd_tensor *opdi_expand_to(opd_tensor *tensor, const int64_t *sizes, int64_t count) {
+    static opd_op *op;
+    return opdi_do(&op, "aten::expand", tensor, opd_value_ints(sizes, count), OPD_DEFAULT);
+}
+static opd_tensor *opdi_unsqueeze_at(opd_tensor *tensor, int64_t dim) {
+    static opd_op *op;
+    return opdi_do(&op, "aten::unsqueeze", tensor, opd_value_int(dim), OPD_DEFAULT);
+}
+static opd_tensor *opdi_squeeze_at(opd_tensor *tensor, int64_t dim) {
+    static opd_op *op;
+    return opdi_do(&op, "aten::squeeze.dim", tensor, opd_value_int(dim), OPD_DEFAULT);
+}
+static opd_tensor *opdi_sum_over(opd_tensor *tensor, const int64_t *dims, int64_t count, bool keepdim) {
+    static opd_op *op;
+    return opdi_do(&op, "aten::sum.dim_IntList", tensor, opd_value_ints(dims, count), opd_value_bool(keepdim));
+}
+static opd_tensor *opdi_permute_to(opd_tensor *tensor, const int64_t *dims, int64_t count) {
+    static opd_op *op;
+    return opdi_do(&op, "aten::permute", tensor, opd_value_ints(dims, count), OPD_DEFAULT);
+}
+
+/* tensor itself when it is contiguous and of that dtype, else a copy of the innermost scope. */
+static opd_tensor *opdi_dense_as(opd_tensor *tensor, opd_scalar_type dtype) {
+    const unsigned as_it_is = OPDI_CONTIGUOUS;
+    if (!tensor || (tensor->dtype == (int8_t)dtype && (tensor->flags & (as_it_is | OPDI_LAZY)) == as_it_is)) {
+        return tensor;
+    }
+    opd_tensor *c = opdi_own(opdi_tensor_make(opdi_sizes(tensor), NULL, tensor->ndim, dtype, OPD_CPU));
+    return c && opdi_copy(c, tensor) == 0 ? c : NULL;
+}
+/* A contiguous tensor of that dtype for what goes to `out`: out itself when it will do; opdi_done_with copies it
+   over. */
+static opd_tensor *opdi_work_for(opd_tensor *out, opd_scalar_type dtype) {
+    if (out->dtype == (int8_t)dtype && (out->flags & OPDI_CONTIGUOUS)) { return out; }
+    return opdi_own(opdi_tensor_make(opdi_sizes(out), NULL, out->ndim, dtype, OPD_CPU));
+}
+static int opdi_done_with(opd_tensor *out, opd_tensor *work) { return work == out ? 0 : opdi_copy(out, work); }
+/* Returns the type that a kernel for float and double (and int64, with ints) computes a dtype in; -1 with PyTorch's
+   error. */
+static int opdi_kernel_dtype(opd_scalar_type dtype, bool ints, const char *what) {
+    if (opd_dtype_is_floating(dtype) || (ints && opd_dtype_is_integral(dtype, false))) {
+        return opdi_compute_dtype[opdi_compute_type(dtype)];
+    }
+    return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", what, opd_dtype_cname(dtype));
+}
+/* Whether tensor broadcasts to sizes; -1 with the error of expand. */
+static int opdi_expand_check(const opd_tensor *tensor, const int64_t *sizes, int ndim) {
+    char to[256], from[256];
+    int shift = ndim - tensor->ndim;
+    opdi_sizes_text(sizes, ndim, to, sizeof to);
+    opdi_sizes_text(opdi_sizes(tensor), tensor->ndim, from, sizeof from);
+    if (shift < 0) {
+        return opd_fail(OPD_ERROR_SHAPE, "expand(torch.%sTensor{%s}, size=%s): the number of sizes provided (%d) must "
+                        "be greater or equal to the number of dimensions in the tensor (%d)",
+                        opd_dtype_cname((opd_scalar_type)tensor->dtype), from, to, ndim, tensor->ndim);
+    }
+    for (int dim = 0; dim < tensor->ndim; dim++) {
+        if (opdi_sizes(tensor)[dim] != sizes[dim + shift] && opdi_sizes(tensor)[dim] != 1) {
+            return opd_fail(OPD_ERROR_SHAPE, "The expanded size of the tensor (%lld) must match the existing size "
+                            "(%lld) at non-singleton dimension %d.  Target sizes: %s.  Tensor sizes: %s",
+                            (long long)sizes[dim + shift], (long long)opdi_sizes(tensor)[dim], dim + shift, to, from);
+        }
+    }
+    return 0;
+}
+/* opdi_kernel_dtype for kernels that end in opdi_product, which takes complex numbers, too; and bool where nothing is
+   multiplied, as one of the sizes is 0. */
+static int opdi_product_dtype(opd_scalar_type dtype, bool none, const char *what) {
+    if (opd_dtype_is_complex(dtype) && opdi_complex_left_out()) { return -1; }
+    return opd_dtype_is_complex(dtype) || (none && dtype == OPD_BOOL) ? (int)dtype
+        : opdi_kernel_dtype(dtype, true, what);
+}
+/* Whether the product of two tensors adds up nothing, or has no elements. */
+static bool opdi_product_none(const opd_tensor *a, const opd_tensor *b) { return a->numel == 0 || b->numel == 0; }
+static int opdi_same_dtype(const opd_tensor *a, const opd_tensor *b) {
+    if (a->dtype == b->dtype) { return 0; }
+    return opd_fail(OPD_ERROR_DTYPE, "expected scalar type %s but found %s", opd_dtype_cname((opd_scalar_type)a->dtype),
+                    opd_dtype_cname((opd_scalar_type)b->dtype));
+}
+#define OPDI_DTYPE(t) ((opd_scalar_type)(t)->dtype)
+
+//== the product of vectors, matrices and batches of matrices ==========================================================
+
+/* Element (b, i, j) is b * bs + i * rs + j * cs elements behind data. */
+typedef struct opdi_matrix { char *data; int64_t bs, rs, cs; } opdi_matrix;
+typedef struct opdi_products {
+    opdi_matrix a, b, c;
+    int dtype, from;                              /* of c; of a and b */
+    int64_t batch, m, n, k;
+    double beta;
+    int32_t failed;
+    int8_t dots, outer, large;                    /* m = n = 1; k = 1, c is written, and is larger than caches */
+} opdi_products;
+
+/* A tensor of up to three dims; one dim is a column, or a row. */
+static opdi_matrix opdi_matrix_of(const opd_tensor *tensor, bool row) {
+    const int64_t *strides = opdi_strides(tensor) + tensor->ndim;
+    opdi_matrix matrix;
+    matrix.data = tensor->data;
+    matrix.bs = 0;
+    matrix.rs = 1;
+    matrix.cs = 1;
+    if (tensor->ndim == 1 && row) { matrix.cs = strides[-1]; }
+    else if (tensor->ndim == 1) { matrix.rs = strides[-1]; }
+    else if (tensor->ndim > 1) {
+        matrix.rs = strides[-2];
+        matrix.cs = strides[-1];
+    }
+    if (tensor->ndim == 3) { matrix.bs = strides[-3]; }
+    return matrix;
+}
+/* Computes matrix i of a batch, c = a b + beta c: as a dot product, an outer product or in general.  0, or -1 when
+   memory is out. */
+static int opdi_product_at(const opdi_products *products, int64_t i, double beta) {
+    const int64_t size = (int64_t)opd_dtype_size((opd_scalar_type)products->dtype),
+        in = (int64_t)opd_dtype_size((opd_scalar_type)products->from);
+    char *const at = products->c.data + i * products->c.bs * size,
+        *const x = products->a.data + i * products->a.bs * in, *const y = products->b.data + i * products->b.bs * in;
+    if (products->dots) {
+        opdi_dots((size_t)size, 1, products->k, x, 0, y, 0, beta, at, 0);
+        return 0;
+    }
+    if (products->outer && opdi_outer_try((size_t)size, products->m, products->n, x, products->a.rs, y, at,
+                                          products->c.rs, products->large)) {
+        return 0;
+    }
+    opdi_gemm_in side = opdi_gemm_in_of(x, products->from, products->a.rs, products->a.cs);
+    opdi_gemm_in other = opdi_gemm_in_of(y, products->from, products->b.rs, products->b.cs);
+    return opdi_gemm_of(products->dtype, products->m, products->n, products->k, &side, &other, beta, at, products->c.rs,
+                        products->c.cs);
+}
+static void opdi_products_range(void *ctx, int64_t begin, int64_t end) {
+    opdi_products *products = (opdi_products *)ctx;
+    const int64_t in = (int64_t)opd_dtype_size((opd_scalar_type)products->from);
+    if (products->dots) {
+        opdi_dots((size_t)in, end - begin, products->k, products->a.data + begin * products->a.bs * in, products->a.bs,
+                  products->b.data + begin * products->b.bs * in, products->b.bs, products->beta,
+                  products->c.data + begin * products->c.bs * in, products->c.bs);
+        return;
+    }
+    for (int64_t i = begin; i < end; i++) {
+        if (opdi_product_at(products, i, products->beta) != 0) { OPDI_STORE(&products->failed, 1); }
+    }
+}
+/* c = a b + beta c, or with fewer dims than a and b (addbmm) the sum over the batch.  c of a compute dtype; a and b of
+   the same, or halves for float. */
+static int opdi_product_run(opd_tensor *c, opd_tensor *a, opd_tensor *b, double beta) {
+    opdi_products products;
+    products.a = opdi_matrix_of(a, true);
+    products.b = opdi_matrix_of(b, false);
+    products.c = opdi_matrix_of(c, false);
+    products.dtype = c->dtype;
+    products.from = a->dtype;
+    products.beta = beta;
+    products.failed = 0;
+    products.batch = a->ndim == 3 ? opdi_sizes(a)[0] : 1;
+    products.m = a->ndim > 1 ? opdi_sizes(a)[a->ndim - 2] : 1;
+    products.k = opdi_sizes(a)[a->ndim - 1];
+    products.n = b->ndim > 1 ? opdi_sizes(b)[b->ndim - 1] : 1;
+    products.dots = products.outer = products.large = 0;
+    if (products.from == products.dtype && opd_dtype_is_floating(OPDI_DTYPE(c))) {
+        products.dots = products.m == 1 && products.n == 1 &&
+            (products.k == 1 || (products.a.cs == 1 && products.b.rs == 1));
+        products.outer = products.k == 1 && beta == 0 && c->ndim == a->ndim && products.c.cs == 1 &&
+            (products.b.cs == 1 || products.n == 1);
+        products.large = c->numel >= 1 << 22;
+    }
+    if (products.batch == 1) { return opdi_product_at(&products, 0, beta); }
+    if (c->ndim < a->ndim) {
+        if (products.batch == 0) {
+            products.k = 0;
+            return opdi_product_at(&products, 0, beta);
+        }
+        for (int64_t i = 0; i < products.batch; i++) {
+            if (opdi_product_at(&products, i, i ? 1.0 : beta) != 0) { return -1; }
+        }
+        return 0;
+    }
+    int64_t work = products.m * products.n * products.k + 64;
+    if (work >= 1 << 20 && products.batch < opd_threads()) {
+        opdi_products_range(&products, 0, products.batch);
+    } else {
+        const size_t size = opd_dtype_size((opd_scalar_type)products.dtype);
+        opdi_parallel_lend(products.batch, OPDI_MAX((int64_t)1, (1 << 18) / work), opdi_products_range, &products,
+                           products.dots ? 0 : opdi_gemm_room(size, products.m, products.n, products.k));
+    }
+    return products.failed ? opd_fail(OPD_ERROR_MEMORY, "out of memory in a matrix product") : 0;
+}
+/* weight = alpha weight + beta source, both contiguous and of a compute dtype; source may be NULL. */
+static void opdi_axpby(opd_tensor *weight, const opd_tensor *source, opd_value alpha, opd_value beta) {
+    const double a = opdi_number_f64(alpha), b = opdi_number_f64(beta);
+    if (weight->dtype == OPD_FLOAT32) {
+        float *x = (float *)(void *)weight->data;
+        const float *y = source ? (const float *)(const void *)source->data : x, af = (float)a,
+            bf = source ? (float)b : 0.0f;
+        for (int64_t i = 0; i < weight->numel; i++) { x[i] = source ? af * x[i] + bf * y[i] : af * x[i]; }
+    } else if (weight->dtype == OPD_FLOAT64) {
+        double *x = (double *)(void *)weight->data;
+        const double *y = source ? (const double *)(const void *)source->data : x;
+        for (int64_t i = 0; i < weight->numel; i++) { x[i] = source ? a * x[i] + b * y[i] : a * x[i]; }
+    } else if (weight->dtype == OPD_INT32) {
+        uint32_t *places = (uint32_t *)(void *)weight->data, ai = (uint32_t)opdi_number_i64(alpha),
+            bi = (uint32_t)opdi_number_i64(beta);
+        const uint32_t *other = source ? (const uint32_t *)(const void *)source->data : places;
+        for (int64_t i = 0; i < weight->numel; i++) { places[i] = ai * places[i] + (source ? bi * other[i] : 0); }
+    } else {
+        uint64_t *places = (uint64_t *)(void *)weight->data, ai = (uint64_t)opdi_number_i64(alpha),
+            bi = (uint64_t)opdi_number_i64(beta);
+        const uint64_t *other = source ? (const uint64_t *)(const void *)source->data : places;
+        for (int64_t i = 0; i < weight->numel; i++) { places[i] = ai * places[i] + (source ? bi * other[i] : 0); }
+    }
+}
+enum { OPDI_SMALL_COMPLEX = 64 };                 /* rows, columns, depth of a small product of complex numbers */
+static void opdi_complex_split_f32(const opd_tensor *from, char *to, int64_t ld, int64_t apart);
+static void opdi_complex_split_f64(const opd_tensor *from, char *to, int64_t ld, int64_t apart);
+static void opdi_complex_merge_f32(opd_tensor *out, const char *product);
+static void opdi_complex_merge_f64(opd_tensor *out, const char *product);
+#endif
+#if defined(OPDI_WIDE) && OPDI_LEVEL == 0         /* once for each type, see >>typed */
+/* The parts of a matrix, `apart` numbers from each other, of rows that are ld from each other. */
+static void OPDI_TYPED(complex_split)(const opd_tensor *from, char *to, int64_t ld, int64_t apart) {
+    const OPDI_T *x = (const OPDI_T *)(const void *)from->data;
+    OPDI_T *re = (OPDI_T *)(void *)to, *im = re + apart;
+    const int64_t rs = 2 * opdi_strides(from)[0], cs = 2 * opdi_strides(from)[1];
+    for (int64_t row = 0; row < opdi_sizes(from)[0]; row++, re += ld, im += ld, x += rs) {
+        for (int64_t column = 0; column < opdi_sizes(from)[1]; column++) {
+            re[column] = x[column * cs];
+            im[column] = x[column * cs + 1];
+        }
+    }
+}
+/* out = the sums of products [parts, rows, parts, columns] */
+static void OPDI_TYPED(complex_merge)(opd_tensor *out, const char *product) {
+    const int64_t rows = opdi_sizes(out)[0], columns = opdi_sizes(out)[1];
+    const int64_t rs = 2 * opdi_strides(out)[0], cs = 2 * opdi_strides(out)[1];
+    const OPDI_T *real = (const OPDI_T *)(const void *)product, *imaginary = real + 2 * rows * columns;
+    OPDI_T *y = (OPDI_T *)(void *)out->data;
+    for (int64_t row = 0; row < rows; row++, real += 2 * columns, imaginary += 2 * columns, y += rs) {
+        for (int64_t column = 0; column < columns; column++) {
+            y[column * cs] = real[column] - imaginary[columns + column];
+            y[column * cs + 1] = real[columns + column] + imaginary[column];
+        }
+    }
+}
+#endif
+#if defined(OPDI_OPERATORS)
+/* A small product of two matrices of complex numbers: that of left [parts, rows, depth] and right
+   [depth, parts, columns] has the products of all parts. */
+static int opdi_complex_product_small(opd_tensor *out, const opd_tensor *a, const opd_tensor *b) {
+    const int64_t rows = opdi_sizes(out)[0], columns = opdi_sizes(out)[1], depth = opdi_sizes(a)[1];
+    const bool twice = out->dtype == OPD_COMPLEX128;
+    const size_t size = twice ? sizeof(double) : sizeof(float);
+    const size_t first = (size_t)(2 * rows * depth) * size, second = (size_t)(2 * depth * columns) * size;
+    const size_t bytes = first + second + (size_t)(4 * rows * columns) * size;
+    char *left = opdi_lend(bytes);
+    if (!left) { return opd_fail(OPD_ERROR_MEMORY, "out of memory in a matrix product"); }
+    char *right = left + first, *product = right + second;
+    const opdi_gemm_in one = opdi_gemm_in_of(left, twice ? OPD_FLOAT64 : OPD_FLOAT32, depth, 1);
+    const opdi_gemm_in two = opdi_gemm_in_of(right, twice ? OPD_FLOAT64 : OPD_FLOAT32, 2 * columns, 1);
+    (twice ? opdi_complex_split_f64 : opdi_complex_split_f32)(a, left, depth, rows * depth);
+    (twice ? opdi_complex_split_f64 : opdi_complex_split_f32)(b, right, 2 * columns, columns);
+    const int failed = opdi_gemm(size, 2 * rows, 2 * columns, depth, &one, &two, 0, product, 2 * columns, 1);
+    if (!failed) { (twice ? opdi_complex_merge_f64 : opdi_complex_merge_f32)(out, product); }
+    opdi_lend_end(left, bytes);
+    return failed ? opd_fail(OPD_ERROR_MEMORY, "out of memory in a matrix product") : 0;
+}
+/* opdi_product of complex numbers: four products of parts, which are copied first: rows of them are contiguous. */
+static int opdi_complex_product(opd_tensor *out, opd_tensor *self, opd_tensor *a, opd_tensor *b, opd_value beta,
+                                opd_value alpha) {
+    const opd_scalar_type dtype = (opd_scalar_type)opdi_real_dtype(out->dtype);
+    const bool bare = !self && alpha.tag != OPD_TAG_COMPLEX && opdi_number_f64(alpha) == 1;
+    opd_tensor *parts[2], *x[2], *y[2];
+    if (bare && out->ndim == 2 && a->ndim == 2 && b->ndim == 2 && a->dtype == out->dtype && b->dtype == out->dtype &&
+        !((a->flags | b->flags | out->flags) & OPDI_LAZY) && opdi_sizes(a)[1] > 0 &&
+        opdi_sizes(out)[0] <= OPDI_SMALL_COMPLEX && opdi_sizes(out)[1] <= OPDI_SMALL_COMPLEX &&
+        opdi_sizes(a)[1] <= OPDI_SMALL_COMPLEX) {
+        return opdi_complex_product_small(out, a, b);
+    }
+    for (int i = 0; i < 2; i++) {
+        parts[i] = opdi_own(opdi_tensor_make(opdi_sizes(out), NULL, out->ndim, dtype, OPD_CPU));
+        x[i] = opdi_dense_as(opdi_part_of(a, i), dtype);
+        y[i] = opdi_dense_as(opdi_part_of(b, i), dtype);
+        if (!parts[i] || !x[i] || !y[i]) { return -1; }
+    }
+    opd_tensor *const less = opd_neg(x[1]);
+    if (!less || opdi_product_run(parts[0], x[0], y[0], 0) || opdi_product_run(parts[0], less, y[1], 1) ||
+        opdi_product_run(parts[1], x[0], y[1], 0) || opdi_product_run(parts[1], x[1], y[0], 1)) { return -1; }
+    opd_tensor *sum = bare ? out
+        : opdi_own(opdi_tensor_make(opdi_sizes(out), NULL, out->ndim, OPDI_DTYPE(out), OPD_CPU));
+    for (int i = 0; i < 2; i++) { if (!sum || !opd_copy_(opdi_part_of(sum, i), parts[i])) { return -1; } }
+    if (bare) { return 0; }
+    sum = opdi_scale(sum, alpha);
+    if (self) { sum = opd_add(sum, opdi_scale(self, beta)); }
+    return sum ? opdi_copy(out, sum) : -1;
+}
+/* out = alpha a b + beta self; self may be NULL, and is not read where beta is 0.  Halves are rounded once. */
+static int opdi_product(opd_tensor *out, opd_tensor *self, opd_tensor *a, opd_tensor *b, opd_value beta,
+                        opd_value alpha) {
+    const opd_scalar_type from = OPDI_DTYPE(a);
+    const bool whole = opd_dtype_is_integral(from, true);          /* of whose result the low bits are kept */
+    const opd_scalar_type dtype = whole && from != OPD_INT64 ? OPD_INT32
+        : (opd_scalar_type)opdi_compute_dtype[opdi_compute_type(from)];
+    opd_tensor *sum = NULL;
+    if (!out->data || out->numel == 0) { return 0; }
+    if (self && opdi_number_is_zero(beta)) { self = NULL; }
+    if (opdi_is_complex(a)) {
+        return opdi_complex_left_out() ? -1 : opdi_complex_product(out, self, a, b, beta, alpha);
+    }
+    if (whole && (from != dtype || OPDI_DTYPE(b) != dtype)) {
+        a = opdi_dense_as(a, dtype);
+        b = opdi_dense_as(b, dtype);
+        if (!a || !b) { return -1; }
+    }
+    if (out->dtype == (int8_t)dtype && opdi_number_f64(alpha) == 1 && (!whole || !self)) {
+        if (self && opdi_copy(out, self) != 0) { return -1; }
+        return opdi_product_run(out, a, b, self ? opdi_number_f64(beta) : 0);
+    }
+    opd_tensor *work = opdi_own(opdi_tensor_make(opdi_sizes(out), NULL, out->ndim, dtype, OPD_CPU));
+    if (work && !whole && opdi_number_f64(alpha) == 1) {
+        if (self && opdi_copy(work, self) != 0) { return -1; }
+        return opdi_product_run(work, a, b, self ? opdi_number_f64(beta) : 0) ? -1 : opdi_copy(out, work);
+    }
+    if (!work || opdi_product_run(work, a, b, 0) != 0) { return -1; }
+    if (self) {
+        sum = opdi_own(opdi_tensor_make(opdi_sizes(out), NULL, out->ndim, dtype, OPD_CPU));
+        if (!sum || opdi_copy(sum, self) != 0) { return -1; }
+    }
+    opdi_axpby(work, sum, alpha, beta);
+    return opdi_copy(out, work);
+}
+static int opdi_product_result(opd_call *call, opd_tensor *self, opd_tensor *a, opd_tensor *b, const int64_t *sizes,
+                               int ndim, opd_value beta, opd_value alpha) {
+    if (self && opdi_expand_check(self, sizes, ndim) != 0) { return -1; }
+    if (opdi_number_check(beta, OPDI_DTYPE(b)) || opdi_number_check(alpha, OPDI_DTYPE(b))) { return -1; }
+    opd_tensor *out = opd_result(call, 0, sizes, ndim, OPDI_DTYPE(b));
+    return out ? opdi_product(out, self, a, b, beta, alpha) : -1;
+}
+static opd_value opdi_one(void) { return opd_value_int(1); }
+
+//== batching rules of products ========================================================================================
+
+/* A factor with all its examples: one of them has ndim dims; dim -1: it is the same for all. */
+typedef struct opdi_factor { opd_tensor *tensor; int dim, ndim; } opdi_factor;
+static opdi_factor opdi_factor_of(opd_call *call, int i) {
+    opdi_factor factor;
+    factor.tensor = opd_batch_arg(call, i, &factor.dim);
+    factor.ndim = call->args[i].u.t->ndim;
+    return factor;
+}
+static opdi_factor opdi_factor_turned(opdi_factor factor) {
+    if (factor.dim > 0) {
+        factor.tensor = opd_batch_front(factor.tensor, factor.dim);
+        factor.dim = 0;
+    }
+    if (factor.ndim > 1) { factor.tensor = opdi_mt(factor.tensor); }
+    return factor;
+}
+static opd_tensor *opdi_batch_shape(opd_tensor *tensor, const int64_t *sizes, int count) {
+    if (tensor && opdi_has_sizes(tensor, sizes, count)) { return tensor; }
+    return tensor && (tensor->flags & OPDI_CONTIGUOUS) ? opd_view(tensor, opd_ints_of(sizes, count))
+        : opdi_reshape_to(tensor, sizes, count);
+}
+static opd_tensor *opdi_batch_shape3(opd_tensor *tensor, int64_t first, int64_t second, int64_t channels) {
+    int64_t sizes[3];
+    sizes[0] = first;
+    sizes[1] = second;
+    sizes[2] = channels;
+    return opdi_batch_shape(tensor, sizes, 3);
+}
+/* Products of examples a [rows, depth] and other [depth, place], vectors being a row and a column, or of batches of
+   count such: [B, rows, place] or [B, count, rows, place] without the dims that vectors have not.  *dim says where the
+   B examples are.  What is the same for all of them is not repeated: the rows of all examples are one matrix.  add:
+   what is put to a row of every result, when that costs nothing; it is NULL then. */
+static opd_tensor *opdi_batch_product(opdi_factor factor, opdi_factor other, opd_tensor **add, opd_value beta,
+                                      opd_value alpha, int *dim) {
+    const int64_t size = opd_batch_size();
+    int64_t sizes[4];
+    int row = 0;
+    *dim = 0;
+    if (factor.dim < 0) {                         /* a b = (b^T a^T)^T */
+        const bool turn = factor.ndim > 1 && other.ndim > 1;
+        opd_tensor *output = opdi_batch_product(opdi_factor_turned(other), opdi_factor_turned(factor),
+                                                turn ? NULL : add, beta, alpha, dim);
+        return turn ? opdi_mt(output) : output;
+    }
+    opd_tensor *input = opd_batch_front(factor.tensor, factor.dim);
+    opd_tensor *output = other.dim < 0 ? other.tensor : opd_batch_front(other.tensor, other.dim);
+    if (!input || !output) { return NULL; }
+    const int64_t *bs = opdi_sizes(output) + (other.dim >= 0);
+    int64_t rows = factor.ndim > 1 ? opdi_sizes(input)[factor.ndim - 1] : 1;
+    int64_t depth = opdi_sizes(input)[factor.ndim];
+    int64_t place = other.ndim > 1 ? bs[other.ndim - 1] : 1;
+    int64_t count = factor.ndim > 2 ? opdi_sizes(input)[1] : 1;
+    if (other.dim >= 0) {
+        output = opd_bmm(opdi_batch_shape3(input, size * count, rows, depth),
+                         opdi_batch_shape3(output, size * count, depth, place));
+    }
+    else if (factor.ndim > 2) {
+        output = opd_bmm(opdi_batch_shape3(opdi_swap_dims(input, 0, 1), count, size * rows, depth), output);
+        *dim = 1;
+    } else {
+        sizes[0] = size * rows;
+        sizes[1] = depth;
+        sizes[2] = place;
+        input = opdi_batch_shape(input, sizes, 2);
+        output = opdi_batch_shape(output, sizes + 1, 2);
+        if (add && *add && ((*add)->ndim == 0 || ((*add)->ndim == 1 && other.ndim > 1))) {
+            output = opd_addmm_full(*add, input, output, beta, alpha);
+            *add = NULL;
+        } else { output = opd_mm(input, output); }
+    }
+    sizes[row++] = *dim ? count : size;
+    if (factor.ndim > 2) { sizes[row++] = *dim ? size : count; }
+    if (factor.ndim > 1) { sizes[row++] = rows; }
+    if (other.ndim > 1) { sizes[row++] = place; }
+    return opdi_batch_shape(output, sizes, row);
+}
+/* Factors [n, m, k], [n, k, p] of a sum over n as [m, n k], [n k, p]. */
+static opdi_factor opdi_factor_summed(opdi_factor factor, bool second) {
+    if (factor.dim > 0) {
+        factor.tensor = opd_batch_front(factor.tensor, factor.dim);
+        factor.dim = 0;
+    }
+    factor.tensor = second ? opd_flatten_full(factor.tensor, -3, -2)
+        : opd_flatten_full(opdi_swap_dims(factor.tensor, -3, -2), -2, -1);
+    factor.ndim = 2;
+    return factor;
+}
+/* Whether autocast makes two factors alike, in the products that a rule calls. */
+static bool opdi_product_casts(const opd_tensor *input, const opd_tensor *output) {
+    const int device = opdi_cast_device(input);
+    return opdi_autocast_is_on(opdi_self(), device) && opdi_autocast_eligible(input, device) &&
+           opdi_autocast_eligible(output, device);
+}
+/* Products of factors with na and nb dims, or the sum of a batch of them, and what is added where there are three
+   tensors. */
+static int opdi_product_batch(opd_call *call, int na, int nb, bool summed) {
+    const int first = call->op->nargs > 2;
+    const opd_tensor *input = call->args[first].u.t, *output = call->args[first + 1].u.t;
+    opdi_factor factor = opdi_factor_of(call, first), other = opdi_factor_of(call, first + 1);
+    const opd_value beta = first ? call->args[3] : opdi_one(), alpha = first ? call->args[4] : opdi_one();
+    opd_tensor *added = NULL, *result;
+    int64_t sizes[3];
+    int dim, sdim = -1, ndim = 0;
+    if (input->ndim != na || output->ndim != nb ||
+        opdi_sizes(input)[na - 1] != opdi_sizes(output)[nb > 1 ? nb - 2 : 0] ||
+        (na == 3 && opdi_sizes(input)[0] != opdi_sizes(output)[0]) ||
+        (input->dtype != output->dtype && !opdi_product_casts(input, output))) {
+        return opdi_batch_unfit(call);
+    }
+    if (strcmp(call->op->schema->name, "vdot") == 0) { factor.tensor = opdi_conj(factor.tensor); }
+    if (na > 2 && !summed) { sizes[ndim++] = opdi_sizes(input)[0]; }
+    if (na > 1) { sizes[ndim++] = opdi_sizes(input)[na - 2]; }
+    if (nb > 1) { sizes[ndim++] = opdi_sizes(output)[nb - 1]; }
+    if (first) {
+        const opd_tensor *tensor = call->args[0].u.t;
+        const int mark = opd_error_mark();
+        const bool fits = tensor->ndim <= ndim && opdi_expand_check(tensor, sizes, ndim) == 0;
+        (void)opd_error_rewind(mark);
+        if (!fits || tensor->dtype != input->dtype || (!opd_dtype_is_floating(OPDI_DTYPE(tensor)) &&
+            (beta.tag == OPD_TAG_FLOAT || alpha.tag == OPD_TAG_FLOAT)) || (!opdi_is_complex(input) &&
+            (beta.tag == OPD_TAG_COMPLEX || alpha.tag == OPD_TAG_COMPLEX))) { return opdi_batch_unfit(call); }
+        if (!opdi_number_is_zero(beta)) { added = opd_batch_arg(call, 0, &sdim); }
+    }
+    if (summed) {
+        factor = opdi_factor_summed(factor, false);
+        other = opdi_factor_summed(other, true);
+    }
+    opd_tensor *same = sdim < 0 ? added : NULL;
+    if (factor.dim < 0 && other.dim < 0) {
+        result = opd_matmul(factor.tensor, other.tensor);
+        dim = -1;
+    }
+    else { result = opdi_batch_product(factor, other, &same, beta, alpha, &dim); }
+    if (first && !(added && sdim < 0 && !same)) {
+        result = opdi_scale(result, alpha);
+        if (added) {
+            if (sdim >= 0) { added = opdi_batch_pad(opd_batch_front(added, sdim), ndim); }
+            result = opd_add(dim > 0 ? opd_batch_front(result, dim) : result, opdi_scale(added, beta));
+            dim = 0;
+        }
+    }
+    return opd_batch_return(call, result, dim);
+}
+
+static int opdi_product_of_matrices(opd_call *call) { return opdi_product_batch(call, 2, 2, false); }
+static int opdi_product_of_batches(opd_call *call) { return opdi_product_batch(call, 3, 3, false); }
+static int opdi_product_of_sum(opd_call *call) { return opdi_product_batch(call, 3, 3, true); }
+static int opdi_product_of_vector(opd_call *call) { return opdi_product_batch(call, 2, 1, false); }
+static int opdi_product_of_vectors(opd_call *call) { return opdi_product_batch(call, 1, 1, false); }
+

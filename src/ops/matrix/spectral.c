@@ -1,0 +1,1000 @@
+#if defined(OPDI_OPERATORS)
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>op:spectral  eigenvalues of Hermitian matrices, and singular values
+//
+//  Both reduce a matrix by reflections, to three or two diagonals, and chase the rest out by rotations with shifts.
+//  The rotations of a sweep are kept, and then applied to the rows of the transposed vectors, which threads share by
+//  columns.  The room stands on >>op:equations.
+//----------------------------------------------------------------------------------------------------------------------
+
+OPDI_LOOPS_BEGIN
+
+/* Rotations of rows (first + i, first + i + 1), in the order in which they were made: i up, or down. */
+typedef struct opdi_rotations {
+    void *rows;                                   /* [.., width] */
+    int64_t width, first, count;
+    bool down;
+    const double *turns;                          /* [count, 2]: cosine and sine */
+} opdi_rotations;
+static void opdi_rotate_piece_plain_f32(const opdi_rotations *all, int64_t from, int64_t to);
+static void opdi_rotate_piece_plain_f64(const opdi_rotations *all, int64_t from, int64_t to);
+#if defined(OPDI_X86)
+OPDI_AVX2 static void opdi_rotate_piece_avx2_f32(const opdi_rotations *all, int64_t from, int64_t to);
+OPDI_AVX2 static void opdi_rotate_piece_avx2_f64(const opdi_rotations *all, int64_t from, int64_t to);
+OPDI_AVX512 static void opdi_rotate_piece_avx512_f32(const opdi_rotations *all, int64_t from, int64_t to);
+OPDI_AVX512 static void opdi_rotate_piece_avx512_f64(const opdi_rotations *all, int64_t from, int64_t to);
+#endif
+enum { OPDI_SWEEPS = 60 };                        /* for one value, before it counts as not converging */
+/* hypot, which takes several times as long, only where squares leave the range of numbers. */
+OPDI_ALWAYS double opdi_length(double x, double y) {
+    const double sum = x * x + y * y;
+    return sum > 1e-280 && sum < 1e280 ? sqrt(sum) : hypot(x, y);
+}
+static void opdi_rotate_f32(void *ctx, int64_t begin, int64_t end);
+static void opdi_rotate_f64(void *ctx, int64_t begin, int64_t end);
+static int64_t opdi_ql_f64(int64_t n, double *d, double *e, double *rows, int64_t wide, double *turns);
+static void opdi_sort_rows_f64(int64_t n, double *values, double *rows, double *other, int64_t width, bool down);
+static int64_t opdi_svd_values_f64(int64_t n, int64_t wide, double *d, double *e, double *left, double *right,
+                                   double *turns);
+OPDI_SOLVER_FN(eigh_one)
+OPDI_SOLVER_FN(svd_one)
+#endif
+#if defined(OPDI_WIDE)   /* once for each type and level, see >>typed */
+/* Rotates columns [from, to).  The row that two rotations share stays in lanes between them. */
+OPDI_TARGET static void OPDI_WIDE(rotate_piece)(const opdi_rotations *all, int64_t from, int64_t to) {
+    enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
+    const int64_t count = all->count, width = all->width;
+    OPDI_T *rows = (OPDI_T *)all->rows + all->first * width;
+    int64_t j = from;
+    for (; j + 2 * WIDTH <= to && count > 0; j += 2 * WIDTH) {
+        OPDI_V *place = (OPDI_V *)(void *)(rows + (all->down ? count * width : 0) + j), left = place[0],
+            right = place[1];
+        for (int64_t step = 0; step < count; step++) {
+            const int64_t i = all->down ? count - 1 - step : step;
+            const OPDI_T c = (OPDI_T)all->turns[2 * i], s = (OPDI_T)all->turns[2 * i + 1];
+            OPDI_V *x = (OPDI_V *)(void *)(rows + i * width + j), *y = (OPDI_V *)(void *)(rows + (i + 1) * width + j);
+            if (all->down) {                      /* the lower row is at hand */
+                const OPDI_V first = x[0], second = x[1];
+                y[0] = left * c - first * s;
+                y[1] = right * c - second * s;
+                left = first * c + left * s;
+                right = second * c + right * s;
+                continue;
+            }
+            const OPDI_V first = y[0], second = y[1];
+            x[0] = left * c + first * s;
+            x[1] = right * c + second * s;
+            left = first * c - left * s;
+            right = second * c - right * s;
+        }
+        place = (OPDI_V *)(void *)(rows + (all->down ? 0 : count * width) + j);
+        place[0] = left;
+        place[1] = right;
+    }
+    for (int64_t step = 0; j < to && step < count; step++) {
+        const int64_t i = all->down ? count - 1 - step : step;
+        const OPDI_T c = (OPDI_T)all->turns[2 * i], s = (OPDI_T)all->turns[2 * i + 1];
+        OPDI_T *x = rows + i * width, *y = x + width;
+        for (int64_t k = j; k < to; k++) {
+            const OPDI_T kept = x[k];
+            x[k] = c * kept + s * y[k];
+            y[k] = c * y[k] - s * kept;
+        }
+    }
+}
+#endif
+#if defined(OPDI_TYPED) && !defined(OPDI_TYPED_WHOLE)   /* once for each type, see >>typed */
+/* Rotates pieces [begin, end) of 64 columns each. */
+static void OPDI_TYPED(rotate)(void *ctx, int64_t begin, int64_t end) {
+    const opdi_rotations *all = (const opdi_rotations *)ctx;
+    const int64_t left = begin * 64, right = OPDI_MIN(end * 64, all->width);
+    void (*piece)(const opdi_rotations *, int64_t, int64_t) = OPDI_TYPED(rotate_piece_plain);
+#if defined(OPDI_X86)
+    const int level = opdi_cpu_level();
+    if (level == 1) { piece = OPDI_TYPED(rotate_piece_avx2); }
+    if (level == 2) { piece = OPDI_TYPED(rotate_piece_avx512); }
+#endif
+    for (int64_t from = left; from < right; from += 64) { piece(all, from, OPDI_MIN(from + 64, right)); }
+}
+/* Elements from row to row of transposed vectors: an odd number of cache lines, as rows far from each other by a power
+   of two would share few places of the cache. */
+static int64_t OPDI_TYPED(row_length)(int64_t n) {
+    const int64_t line = 64 / (int64_t)sizeof(OPDI_T);
+    return n < 64 ? n : ((n + line - 1) / line | 1) * line;
+}
+/* rows [n, wide] = the identity. */
+static void OPDI_TYPED(rows_identity)(int64_t n, int64_t wide, OPDI_T *rows) {
+    memset(rows, 0, (size_t)(n * wide) * sizeof *rows);
+    for (int64_t i = 0; i < n; i++) { rows[i * wide + i] = 1; }
+}
+/* The largest size in a; no number, or infinity, where one is among them. */
+static OPDI_T OPDI_TYPED(largest)(const OPDI_T *a, int64_t count) {
+    OPDI_T most = 0;
+    for (int64_t i = 0; i < count; i++) {
+        const OPDI_T size = OPDI_FN(fabs)(a[i]);
+        if (size > most || OPDI_IS_NAN(size)) { most = size; }
+        if (OPDI_IS_NAN(most)) { return most; }
+    }
+    return most;
+}
+/* Reduces a symmetric a [n, n], both triangles, to the diagonal d [n] and those beside it e [n - 1]; leaves the
+   reflections of rows and columns i + 1 .. in row i, their factors in tau [n]; room [2 n]. */
+static int OPDI_TYPED(tridiagonal)(int64_t n, OPDI_T *a, double *d, double *e, OPDI_T *tau, OPDI_T *room) {
+    for (int64_t i = 0; i + 1 < n; i++) {
+        const int64_t rest = n - i - 1;
+        OPDI_T *v = a + i * n + i + 1, *w = room, dot = 0;
+        const OPDI_TYPED(block) below = OPDI_TYPED(block_of)(a + (i + 1) * n + i + 1, n, 1);
+        d[i] = (double)a[i * n + i];
+        tau[i] = OPDI_TYPED(reflection)(rest, v, 1);
+        e[i] = (double)v[0];
+        if (tau[i] == 0) { continue; }
+        v[0] = 1;
+        if (OPDI_TYPED(block_times)(rest, 1, rest, below, OPDI_TYPED(block_of)(v, 1, 1), 0,
+                                    OPDI_TYPED(block_of)(w, 1, 1))) {
+            return -1;
+        }
+        for (int64_t j = 0; j < rest; j++) { dot += w[j] * v[j]; }
+        for (int64_t j = 0; j < rest; j++) { w[j] = tau[i] * (w[j] - tau[i] / 2 * dot * v[j]); }
+        OPDI_TYPED(slim_minus)(rest, rest, 2, v, 1, w - v, w, v - w, below.at, n);
+    }
+    if (n > 0) { d[n - 1] = (double)a[n * n - 1]; }
+    return 0;
+}
+/* Turns the tridiagonal matrix of d and e [n] into its eigenvalues d, and rows [n, wide] (NULL: none), which are the
+   transposed vectors so far, into theirs.  Implicit QL: a shift from the top, the bulge chased from the bottom up.
+   What is small beside its neighbours counts as zero, and where that takes long, what is small beside the largest: of
+   matrices of low rank much is left that is only rounding.  Returns 0, or the number of the value that does not
+   converge. */
+static int64_t OPDI_TYPED(ql)(int64_t n, double *d, double *e, OPDI_T *rows, int64_t wide, double *turns) {
+    const double least = OPDI_BYTES == 4 ? (double)FLT_EPSILON / 8 : DBL_EPSILON;
+    double most = 0;
+    if (n > 0) { e[n - 1] = 0; }
+    for (int64_t i = 0; i < n; i++) { most = OPDI_MAX(most, fabs(d[i]) + fabs(e[i])); }
+    for (int64_t first = 0; first < n; first++) {
+        for (int sweep = 0; ; sweep++) {
+            const double around = sweep < OPDI_SWEEPS / 3 ? 0 : most;
+            int64_t last = first;
+            for (; last + 1 < n; last++) {
+                if (fabs(e[last]) <= least * OPDI_MAX(fabs(d[last]) + fabs(d[last + 1]), around)) { break; }
+            }
+            if (last == first) { break; }
+            if (sweep == OPDI_SWEEPS || !(fabs(d[first]) <= DBL_MAX)) { return first + 1; }
+            const double slope = (d[first + 1] - d[first]) / (2 * e[first]), size = opdi_length(slope, 1);
+            double lead = d[last] - d[first] + e[first] / (slope + (slope < 0 ? -size : size)), s = 1, c = 1, moved = 0;
+            int64_t i;
+            for (i = last - 1; i >= first; i--) {
+                const double bulge = s * e[i], beside = c * e[i], length = opdi_length(bulge, lead);
+                e[i + 1] = length;
+                if (length == 0) {
+                    d[i + 1] -= moved;
+                    e[last] = 0;
+                    break;
+                }
+                s = bulge / length;
+                c = lead / length;
+                lead = d[i + 1] - moved;
+                const double sum = (d[i] - lead) * s + 2 * c * beside;
+                moved = s * sum;
+                d[i + 1] = lead + moved;
+                lead = c * sum - beside;
+                turns[2 * (i - first)] = c;
+                turns[2 * (i - first) + 1] = -s;
+            }
+            if (i < first) {
+                d[first] -= moved;
+                e[first] = lead;
+                e[last] = 0;
+            }
+            if (rows) {
+                opdi_rotations all;
+                all.rows = rows;
+                all.width = wide;
+                all.first = i + 1;
+                all.count = last - i - 1;
+                all.down = true;
+                all.turns = turns + 2 * (i + 1 - first);
+                opdi_parallel_for((wide + 63) / 64, n < 128 ? n : 1, OPDI_TYPED(rotate), &all);
+            }
+        }
+    }
+    return 0;
+}
+/* Sorts values up (or down), and the rows of both matrices (NULL: none) that belong to them. */
+static void OPDI_TYPED(sort_rows)(int64_t n, double *values, OPDI_T *rows, OPDI_T *other, int64_t width, bool down) {
+    for (int64_t i = 0; i < n; i++) {
+        int64_t best = i;
+        for (int64_t j = i + 1; j < n; j++) {
+            if (down ? values[j] > values[best] : values[j] < values[best]) { best = j; }
+        }
+        if (best == i) { continue; }
+        const double kept = values[i];
+        values[i] = values[best];
+        values[best] = kept;
+        for (int64_t j = 0; rows && j < width; j++) {
+            const OPDI_T x = rows[i * width + j];
+            rows[i * width + j] = rows[best * width + j];
+            rows[best * width + j] = x;
+        }
+        for (int64_t j = 0; other && j < width; j++) {
+            const OPDI_T x = other[i * width + j];
+            other[i * width + j] = other[best * width + j];
+            other[best * width + j] = x;
+        }
+    }
+}
+/* data[0] [n, n], of which one triangle is read, to eigenvalues data[1] [n] and with `vectors` data[2] [n, n]. */
+static int OPDI_TYPED(eigh_one)(const opdi_solver *solver, int64_t at) {
+    const int64_t n = solver->rows, wide = OPDI_TYPED(row_length)(n);
+    const OPDI_TYPED(block) from = OPDI_TYPED(matrix_at)(solver, 0, at, n),
+        to = OPDI_TYPED(matrix_at)(solver, 2, at, n);
+    const size_t size = (size_t)(n * (n + wide) + 3 * n) * sizeof(OPDI_T) + (size_t)(4 * n + 4) * sizeof(double);
+    double *const d = (double *)opdi_alloc(size);
+    if (!d) { return -1; }
+    double *const e = d + n, *const turns = e + n;
+    OPDI_T *const a = (OPDI_T *)(void *)(turns + 2 * n + 4), *const rows = a + n * n, *const tau = rows + n * wide,
+        *const room = tau + n, *const values = OPDI_TYPED(matrix_at)(solver, 1, at, n).at;
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t j = 0; j <= i; j++) {
+            a[i * n + j] = a[j * n + i] = solver->upper ? from.at[j * n + i] : from.at[i * n + j];
+        }
+    }
+    const OPDI_T most = OPDI_TYPED(largest)(a, n * n);
+    const bool finite = most <= (OPDI_BYTES == 4 ? (OPDI_T)FLT_MAX : (OPDI_T)DBL_MAX);
+#if defined(OPD_LAPACK)
+    const int done = finite ? OPDI_TYPED(lapack_eigh)(solver, at) : 1;
+    if (done <= 0) {
+        opdi_free(d, size);
+        return done;
+    }
+#endif
+    for (int64_t i = 0; finite && most > 0 && i < n * n; i++) { a[i] /= most; }
+    int64_t info = finite ? 0 : OPDI_MAX(n - 1, (int64_t)1);
+    int rc = finite ? OPDI_TYPED(tridiagonal)(n, a, d, e, tau, room) : 0;
+    if (finite && !rc && solver->vectors) {
+        const OPDI_TYPED(block) turned = OPDI_TYPED(block_of)(rows, 1, wide);
+        OPDI_TYPED(rows_identity)(n, wide, rows);
+        if (n > 1) {
+            rc = OPDI_TYPED(orgqr)(n - 1, n - 1, n - 1, OPDI_TYPED(block_of)(a + 1, 1, n), tau,
+                                   OPDI_TYPED(part)(turned, 1, 1));
+        }
+    }
+    if (finite && !rc) { info = OPDI_TYPED(ql)(n, d, e, solver->vectors ? rows : NULL, wide, turns); }
+    if (finite && !rc && !info) {
+        OPDI_TYPED(sort_rows)(n, d, solver->vectors ? rows : NULL, NULL, wide, false);
+        for (int64_t i = 0; i < n; i++) { values[i] = (OPDI_T)d[i] * most; }
+        if (solver->vectors) { OPDI_TYPED(transpose)(n, n, rows, wide, to.at, n); }
+    }
+    solver->info[at] = (int32_t)info;
+    opdi_free(d, size);
+    return rc;
+}
+
+/* Reduces a [n, n] to two diagonals, d [n] and e [n - 1] above it; the reflections of columns stay below the diagonal,
+   those of rows right of e, with factors tau and pie [n]; room [n]. */
+static int OPDI_TYPED(bidiagonal)(int64_t n, OPDI_T *a, double *d, double *e, OPDI_T *tau, OPDI_T *pie, OPDI_T *room) {
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t rest = n - i - 1;
+        OPDI_T *place = a + i * n + i, *v = place + 1;
+        tau[i] = OPDI_TYPED(reflection)(rest + 1, place, n);
+        d[i] = (double)*place;
+        pie[i] = 0;
+        if (rest == 0) { continue; }
+        OPDI_TYPED(reflect_one)(rest + 1, 1, rest + 1, OPDI_TYPED(block_of)(place, n, 1), tau[i], room);
+        pie[i] = OPDI_TYPED(reflection)(rest, v, 1);
+        e[i] = (double)v[0];
+        v[0] = 1;
+        if (OPDI_TYPED(block_times)(rest, 1, rest, OPDI_TYPED(block_of)(v + n, n, 1), OPDI_TYPED(block_of)(v, 1, 1), 0,
+                                    OPDI_TYPED(block_of)(room, 1, 1))) {
+            return -1;
+        }
+        for (int64_t j = 0; j < rest; j++) { room[j] *= pie[i]; }
+        OPDI_TYPED(slim_minus)(rest, rest, 1, room, 1, 0, v, 0, v + n, n);
+    }
+    return 0;
+}
+static void OPDI_TYPED(rotate_all)(OPDI_T *rows, int64_t wide, int64_t first, int64_t count, const double *turns) {
+    opdi_rotations all;
+    if (!rows) { return; }
+    all.rows = rows;
+    all.width = wide;
+    all.first = first;
+    all.count = count;
+    all.down = false;
+    all.turns = turns;
+    opdi_parallel_for((wide + 63) / 64, wide < 128 ? wide : 1, OPDI_TYPED(rotate), &all);
+}
+/* One sweep over rows first .. last of the bidiagonal matrix; left and right [n, wide] are transposed vectors or
+   NULL. */
+static void OPDI_TYPED(svd_sweep)(int64_t n, int64_t wide, int64_t first, int64_t last, double *d, double *e,
+                                  OPDI_T *left, OPDI_T *right, double *turns) {
+    double *others = turns + 2 * n;
+    double x = d[first], y = d[last - 1], before = last - 1 > first ? e[last - 2] : 0, h = e[last - 1], z = d[last];
+    double shift = ((y - z) * (y + z) + (before - h) * (before + h)) / (2 * h * y), c = 1, s = 1;
+    const double size = opdi_length(shift, 1);
+    shift = ((x - z) * (x + z) + h * (y / (shift + (shift < 0 ? -size : size)) - h)) / x;
+    for (int64_t j = first; j < last; j++) {
+        double beside = c * e[j], next = d[j + 1], bulge = s * e[j];
+        double length = opdi_length(shift, bulge);
+        if (j > first) { e[j - 1] = length; }
+        c = length > 0 ? shift / length : 1;
+        s = length > 0 ? bulge / length : 0;
+        turns[2 * (j - first)] = c;
+        turns[2 * (j - first) + 1] = s;
+        shift = x * c + beside * s;
+        beside = beside * c - x * s;
+        bulge = next * s;
+        next *= c;
+        length = opdi_length(shift, bulge);
+        d[j] = length;
+        c = length > 0 ? shift / length : 1;
+        s = length > 0 ? bulge / length : 0;
+        others[2 * (j - first)] = c;
+        others[2 * (j - first) + 1] = s;
+        shift = c * beside + s * next;
+        x = c * next - s * beside;
+    }
+    e[last - 1] = shift;
+    d[last] = x;
+    OPDI_TYPED(rotate_all)(right, wide, first, last - first, turns);
+    OPDI_TYPED(rotate_all)(left, wide, first, last - first, others);
+}
+/* Chases e[first - 1] out of the matrix, where d[first - 1] is zero: rotations of row first - 1 with those below. */
+static void OPDI_TYPED(svd_cancel)(int64_t wide, int64_t first, int64_t last, double *d, double *e, OPDI_T *left) {
+    double bulge = e[first - 1];
+    e[first - 1] = 0;
+    for (int64_t i = first; i <= last && bulge != 0; i++) {
+        const double length = opdi_length(bulge, d[i]), c = d[i] / length, s = -bulge / length;
+        OPDI_T *x = left ? left + (first - 1) * wide : NULL, *y = left ? left + i * wide : NULL;
+        d[i] = length;
+        if (i < last) {
+            bulge = s * e[i];
+            e[i] *= c;
+        }
+        for (int64_t j = 0; left && j < wide; j++) {
+            const OPDI_T kept = x[j];
+            x[j] = (OPDI_T)c * kept + (OPDI_T)s * y[j];
+            y[j] = (OPDI_T)c * y[j] - (OPDI_T)s * kept;
+        }
+    }
+}
+/* The singular values of the bidiagonal matrix to d.  0, or the number of one that does not converge. */
+static int64_t OPDI_TYPED(svd_values)(int64_t n, int64_t wide, double *d, double *e, OPDI_T *left, OPDI_T *right,
+                                      double *turns) {
+    double most = 0;
+    for (int64_t i = 0; i < n; i++) { most = OPDI_MAX(most, fabs(d[i]) + (i ? fabs(e[i - 1]) : 0)); }
+    const double least = most * (OPDI_BYTES == 4 ? (double)FLT_EPSILON / 16 : DBL_EPSILON / 2);
+    for (int64_t last = n - 1; last >= 0; last--) {
+        for (int sweep = 0; ; sweep++) {
+            int64_t first = last;
+            while (first > 0 && fabs(e[first - 1]) > least && fabs(d[first - 1]) > least) { first--; }
+            if (first > 0 && fabs(e[first - 1]) <= least) { e[first - 1] = 0; }
+            else if (first > 0) {
+                OPDI_TYPED(svd_cancel)(wide, first, last, d, e, left);
+                continue;
+            }
+            if (first == last) { break; }
+            if (sweep >= OPDI_SWEEPS + (int)n || !(fabs(d[last]) <= DBL_MAX)) { return last + 1; }
+            OPDI_TYPED(svd_sweep)(n, wide, first, last, d, e, left, right, turns);
+        }
+        if (d[last] < 0) {
+            d[last] = -d[last];
+            for (int64_t j = 0; right && j < n; j++) { right[last * wide + j] = -right[last * wide + j]; }
+        }
+    }
+    return 0;
+}
+/* The working memory of svd_one, for a matrix [high, n] that is turned where it would be wide. */
+typedef struct OPDI_TYPED(svd) {
+    int64_t high, n, wide, length;                /* wide: columns of the left vectors; length: of transposed ones */
+    double *d, *e, *turns;
+    OPDI_T *w, *q, *a, *left, *right, *tau, *first, *second, *room;
+} OPDI_TYPED(svd);
+/* w = Q R, and R [n, n] in a, of which d, e, and transposed vectors left and right (where wanted) come. */
+static int OPDI_TYPED(svd_reduce)(const OPDI_TYPED(svd) *svd, bool vectors) {
+    const int64_t n = svd->n;
+    if (OPDI_TYPED(geqrf)(svd->high, n, OPDI_TYPED(block_of)(svd->w, n, 1), svd->tau)) { return -1; }
+    for (int64_t i = 0; i < n * n; i++) { svd->a[i] = i % n >= i / n ? svd->w[i] : 0; }
+    if (OPDI_TYPED(bidiagonal)(n, svd->a, svd->d, svd->e, svd->first, svd->second, svd->room)) { return -1; }
+    if (!vectors) { return 0; }
+    const OPDI_TYPED(block) right = OPDI_TYPED(block_of)(svd->right, 1, svd->length);
+    OPDI_TYPED(rows_identity)(n, svd->length, svd->right);
+    OPDI_TYPED(rows_identity)(n, svd->length, svd->left);
+    return OPDI_TYPED(orgqr)(n, n, n, OPDI_TYPED(block_of)(svd->a, n, 1), svd->first,
+                             OPDI_TYPED(block_of)(svd->left, 1, svd->length)) ||
+        (n > 1 && OPDI_TYPED(orgqr)(n - 1, n - 1, n - 1, OPDI_TYPED(block_of)(svd->a + 1, 1, n), svd->second,
+                                    OPDI_TYPED(part)(right, 1, 1))) ? -1 : 0;
+}
+/* Writes the vectors: Q times the left ones to big [high, wide], the transposed right ones to inner [n, n]. */
+static int OPDI_TYPED(svd_write)(const OPDI_TYPED(svd) *svd, OPDI_TYPED(block) big, OPDI_TYPED(block) inner) {
+    const int64_t n = svd->n, high = svd->high, wide = svd->wide;
+    const OPDI_TYPED(block) q = OPDI_TYPED(block_of)(svd->q, wide, 1);
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t j = 0; j < n; j++) { inner.at[i * inner.rs + j * inner.cs] = svd->right[i * svd->length + j]; }
+    }
+    if (OPDI_TYPED(orgqr)(high, wide, n, OPDI_TYPED(block_of)(svd->w, n, 1), svd->tau, q)) { return -1; }
+    for (int64_t i = 0; i < high; i++) {
+        for (int64_t j = n; j < wide; j++) { big.at[i * big.rs + j * big.cs] = q.at[i * wide + j]; }
+    }
+    return OPDI_TYPED(block_times)(high, n, n, q, OPDI_TYPED(block_of)(svd->left, 1, svd->length), 0, big);
+}
+/* data[0] [rows, columns] to singular values data[1] and with `vectors` U data[2] and V^T data[3], square where `left`
+   says so. */
+static int OPDI_TYPED(svd_one)(const opdi_solver *solver, int64_t at) {
+    const int64_t rows = solver->rows, columns = solver->columns, n = OPDI_MIN(rows, columns);
+    const OPDI_TYPED(block) from = OPDI_TYPED(matrix_at)(solver, 0, at, columns);
+    OPDI_T *values = OPDI_TYPED(matrix_at)(solver, 1, at, n).at;
+    OPDI_TYPED(svd) svd;
+    svd.high = OPDI_MAX(rows, columns);
+    svd.n = n;
+    svd.wide = solver->left && solver->vectors ? svd.high : n;
+    svd.length = OPDI_TYPED(row_length)(n);
+    solver->info[at] = 0;
+    if (n == 0 && svd.wide == 0) { return 0; }
+    const OPDI_T most = OPDI_TYPED(largest)(from.at, rows * columns);
+    const bool finite = most <= (OPDI_BYTES == 4 ? (OPDI_T)FLT_MAX : (OPDI_T)DBL_MAX);
+    const size_t size = (size_t)(svd.high * (n + svd.wide) + n * n + 2 * n * svd.length + 4 * n) * sizeof(OPDI_T) +
+        (size_t)(6 * n + 4) * sizeof(double);
+    solver->info[at] = finite ? 0 : -4;                /* as LAPACK's */
+    if (!finite) { return 0; }
+#if defined(OPD_LAPACK)
+    const int done = OPDI_TYPED(lapack_svd)(solver, at);
+    if (done <= 0) { return done; }
+#endif
+    svd.d = (double *)opdi_alloc(size);
+    if (!svd.d) { return -1; }
+    svd.e = svd.d + n;
+    svd.turns = svd.e + n;
+    svd.w = (OPDI_T *)(void *)(svd.turns + 4 * n + 4);
+    svd.q = svd.w + svd.high * n;
+    svd.a = svd.q + svd.high * svd.wide;
+    svd.left = svd.a + n * n;
+    svd.right = svd.left + n * svd.length;
+    svd.tau = svd.right + n * svd.length;
+    svd.first = svd.tau + n;
+    svd.second = svd.first + n;
+    svd.room = svd.second + n;
+    const OPDI_T scale = most > 0 ? most : 1;
+    for (int64_t i = 0; i < svd.high; i++) {
+        for (int64_t j = 0; j < n; j++) {
+            svd.w[i * n + j] = from.at[rows >= columns ? i * columns + j : j * columns + i] / scale;
+        }
+    }
+    int rc = OPDI_TYPED(svd_reduce)(&svd, solver->vectors);
+    OPDI_T *left = solver->vectors ? svd.left : NULL, *right = solver->vectors ? svd.right : NULL;
+    if (!rc) {
+        solver->info[at] = (int32_t)OPDI_TYPED(svd_values)(n, svd.length, svd.d, svd.e, left, right, svd.turns);
+    }
+    if (!rc && !solver->info[at]) {
+        OPDI_TYPED(sort_rows)(n, svd.d, left, right, svd.length, true);
+        for (int64_t i = 0; i < n; i++) { values[i] = (OPDI_T)svd.d[i] * scale; }
+        const OPDI_TYPED(block) u = OPDI_TYPED(matrix_at)(solver, 2, at, solver->left ? rows : n);
+        const OPDI_TYPED(block) v = OPDI_TYPED(matrix_at)(solver, 3, at, columns);
+        if (solver->vectors) {
+            rc = rows >= columns ? OPDI_TYPED(svd_write)(&svd, u, v)
+                : OPDI_TYPED(svd_write)(&svd, OPDI_TYPED(turned)(v), OPDI_TYPED(turned)(u));
+        }
+    }
+    opdi_free(svd.d, size);
+    return rc;
+}
+#endif
+#if defined(OPDI_OPERATORS)
+OPDI_COLD_BEGIN
+
+//== Hermitian matrices, and singular values of complex ones ===========================================================
+//
+//  Reflections leave real numbers on the diagonals, so that values and what turns them come from the routines above, as
+//  real matrices; then the reflections are applied to those.
+
+/* The largest part of a number in a; no number, or infinity, where one is among them. */
+static double opdi_complex_largest(const opdi_complex *a, int64_t count) {
+    double most = 0;
+    for (int64_t i = 0; i < count; i++) {
+        const double size = opdi_complex_span(a[i]);
+        if (size > most || isnan(size)) { most = size; }
+        if (isnan(most)) { return most; }
+    }
+    return most;
+}
+/* Reduces a Hermitian a [n, n], both triangles, to the diagonal d [n] and those beside it e [n - 1]; leaves the
+   reflections of rows and columns i + 1 .. in column i, their factors in tau [n]; room [2 n]. */
+static void opdi_complex_tridiagonal(int64_t n, opdi_complex *a, double *d, double *e, opdi_complex *tau,
+                                     opdi_complex *room) {
+    opdi_complex *v = room, *w = room + n;
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t rest = n - i - 1;
+        opdi_complex *const below = a + (i + 1) * n + i, *const square = below + 1;
+        opdi_complex dot = opdi_complex_make(0, 0);
+        d[i] = a[i * n + i].re;
+        if (rest == 0) { return; }
+        tau[i] = opdi_complex_reflection(rest, below, n);
+        e[i] = below[0].re;
+        if (opdi_complex_zero(tau[i])) { continue; }
+        for (int64_t j = 0; j < rest; j++) { v[j] = j ? below[j * n] : opdi_complex_make(1, 0); }
+        for (int64_t j = 0; j < rest; j++) {
+            opdi_complex sum = opdi_complex_make(0, 0);
+            for (int64_t k = 0; k < rest; k++) {
+                sum = opdi_complex_add(sum, opdi_complex_mul(square[j * n + k], v[k]));
+            }
+            w[j] = opdi_complex_mul(tau[i], sum);
+            dot = opdi_complex_add(dot, opdi_complex_mul(opdi_complex_conj(w[j]), v[j]));
+        }
+        dot = opdi_complex_mul(opdi_complex_times(0.5, tau[i]), dot);
+        for (int64_t j = 0; j < rest; j++) { w[j] = opdi_complex_sub(w[j], opdi_complex_mul(dot, v[j])); }
+        for (int64_t j = 0; j < rest; j++) {
+            for (int64_t k = 0; k < rest; k++) {
+                opdi_complex *place = square + j * n + k;
+                *place = opdi_complex_sub(*place, opdi_complex_mul(v[j], opdi_complex_conj(w[k])));
+                *place = opdi_complex_sub(*place, opdi_complex_mul(w[j], opdi_complex_conj(v[k])));
+            }
+        }
+    }
+}
+/* data[0] [n, n], of which one triangle is read, to double eigenvalues data[1] and with `vectors` data[2] [n, n]. */
+static int opdi_eigh_one_c128(const opdi_solver *solver, int64_t at) {
+    const int64_t n = solver->rows;
+    opdi_cblock from = opdi_cblock_at(solver, 0, at, n);
+    const opdi_cblock to = opdi_cblock_at(solver, 2, at, n);
+    const size_t size = (size_t)(n * n + 4 * n + 4) * sizeof(double) + (size_t)(n * n + 3 * n) * sizeof(opdi_complex);
+    opdi_complex *const a = (opdi_complex *)opdi_alloc(size);
+    if (!a) { return -1; }
+    opdi_complex *const tau = a + n * n, *const room = tau + n;
+    double *const d = (double *)(void *)(room + 2 * n), *const e = d + n, *const turns = e + n;
+    double *const rows = solver->vectors ? turns + 2 * n + 4 : NULL;
+    double *const values = (double *)opdi_solver_at(solver, 1, at, sizeof(double));
+    if (solver->upper) { from = opdi_cblock_conj(opdi_cblock_turned(from)); }
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t j = 0; j <= i; j++) {
+            a[i * n + j] = opdi_cblock_get(&from, i, j);
+            if (i == j) { a[i * n + j].im = 0; }
+            a[j * n + i] = opdi_complex_conj(a[i * n + j]);
+        }
+    }
+    const double most = opdi_complex_largest(a, n * n);
+    const bool finite = most <= DBL_MAX;
+    for (int64_t i = 0; finite && most > 0 && i < n * n; i++) {
+        a[i] = opdi_complex_make(a[i].re / most, a[i].im / most);
+    }
+    if (finite) { opdi_complex_tridiagonal(n, a, d, e, tau, room); }
+    for (int64_t i = 0; rows && i < n * n; i++) { rows[i] = i % (n + 1) == 0; }
+    const int64_t info = finite ? opdi_ql_f64(n, d, e, rows, n, turns) : OPDI_MAX(n - 1, (int64_t)1);
+    solver->info[at] = (int32_t)info;
+    if (!info) {
+        opdi_sort_rows_f64(n, d, rows, NULL, n, false);
+        for (int64_t i = 0; i < n; i++) { values[i] = d[i] * most; }
+        for (int64_t i = 0; rows && i < n * n; i++) { to.at[i] = opdi_complex_make(rows[i % n * n + i / n], 0); }
+    }
+    if (!info && rows && n > 1) {
+        opdi_complex_reflect_all(n - 1, n, n - 1, opdi_cblock_of(a + n, n, 1), tau, opdi_cblock_part(to, 1, 0), false,
+                                 false);
+    }
+    opdi_free(a, size);
+    return 0;
+}
+
+/* The working memory of svd_one_c128, for a matrix [high, n] that is turned where it would be wide.  left and right
+   [n, n] are the transposed vectors of the real matrix, or NULL. */
+typedef struct opdi_csvd {
+    int64_t high, n, wide;                        /* wide: columns of the left vectors */
+    opdi_complex *w, *a, *tau, *first, *second;   /* [high, n], [n, n], [n] each */
+    double *d, *e, *turns, *left, *right;
+} opdi_csvd;
+/* w = Q R, and R in a to two diagonals, d and e above it; the reflections of columns stay below the diagonal, those of
+   rows right of it. */
+static void opdi_csvd_reduce(const opdi_csvd *svd) {
+    const int64_t n = svd->n;
+    opdi_complex_geqrf(svd->high, n, opdi_cblock_of(svd->w, n, 1), svd->tau);
+    for (int64_t i = 0; i < n * n; i++) { svd->a[i] = i % n >= i / n ? svd->w[i] : opdi_complex_make(0, 0); }
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t rest = n - i - 1;
+        opdi_complex *place = svd->a + i * n + i, *row = place + 1;
+        svd->first[i] = opdi_complex_reflection(rest + 1, place, n);
+        svd->d[i] = place->re;
+        svd->second[i] = opdi_complex_make(0, 0);
+        if (rest == 0) { return; }
+        opdi_complex_reflect(rest + 1, rest, opdi_cblock_of(place, n, 1), opdi_complex_conj(svd->first[i]),
+                             opdi_cblock_of(row, n, 1));
+        for (int64_t j = 0; j < rest; j++) { row[j] = opdi_complex_conj(row[j]); }
+        svd->second[i] = opdi_complex_reflection(rest, row, 1);
+        svd->e[i] = row->re;
+        opdi_complex_reflect(rest, rest, opdi_cblock_conj(opdi_cblock_of(row, 1, n)), svd->second[i],
+                             opdi_cblock_of(row + n, 1, n));
+    }
+}
+/* Writes the left vectors to big [high, wide], the right ones, adjoint, to inner [n, n]. */
+static void opdi_csvd_write(const opdi_csvd *svd, opdi_cblock big, opdi_cblock inner) {
+    const int64_t n = svd->n;
+    for (int64_t i = 0; i < svd->high; i++) {
+        for (int64_t j = 0; j < svd->wide; j++) {
+            const double value = i < n && j < n ? svd->left[j * n + i] : (double)(i == j);
+            opdi_cblock_put(&big, i, j, opdi_complex_make(value, 0));
+        }
+    }
+    for (int64_t i = 0; i < n * n; i++) {
+        opdi_cblock_put(&inner, i / n, i % n, opdi_complex_make(svd->right[i], 0));
+    }
+    opdi_complex_reflect_all(n, n, n, opdi_cblock_of(svd->a, n, 1), svd->first, big, false, false);
+    opdi_complex_reflect_all(svd->high, svd->wide, n, opdi_cblock_of(svd->w, n, 1), svd->tau, big, false, false);
+    if (n > 1) {
+        opdi_complex_reflect_all(n - 1, n, n - 1, opdi_cblock_conj(opdi_cblock_of(svd->a + 1, 1, n)), svd->second,
+                                 opdi_cblock_part(opdi_cblock_turned(inner), 1, 0), false, true);
+    }
+}
+static int opdi_csvd_alloc(opdi_csvd *svd, bool vectors, size_t *size) {
+    const int64_t n = svd->n;
+    *size = (size_t)(svd->high * n + n * n + 3 * n) * sizeof(opdi_complex) +
+        (size_t)(2 * n * n + 6 * n + 4) * sizeof(double);
+    svd->w = (opdi_complex *)opdi_alloc(*size);
+    if (!svd->w) { return -1; }
+    svd->a = svd->w + svd->high * n;
+    svd->tau = svd->a + n * n;
+    svd->first = svd->tau + n;
+    svd->second = svd->first + n;
+    svd->d = (double *)(void *)(svd->second + n);
+    svd->e = svd->d + n;
+    svd->turns = svd->e + n;
+    svd->left = vectors ? svd->turns + 4 * n + 4 : NULL;
+    svd->right = vectors ? svd->left + n * n : NULL;
+    for (int64_t i = 0; vectors && i < n * n; i++) { svd->left[i] = svd->right[i] = i % (n + 1) == 0; }
+    return 0;
+}
+/* data[0] [rows, columns] to double singular values data[1] and with `vectors` U data[2] and V^H data[3], square where
+   `left` says so. */
+static int opdi_svd_one_c128(const opdi_solver *solver, int64_t at) {
+    const int64_t rows = solver->rows, columns = solver->columns, n = OPDI_MIN(rows, columns);
+    const opdi_cblock from = opdi_cblock_at(solver, 0, at, columns);
+    double *const values = (double *)opdi_solver_at(solver, 1, at, sizeof(double));
+    opdi_csvd svd;
+    size_t size;
+    svd.high = OPDI_MAX(rows, columns);
+    svd.n = n;
+    svd.wide = solver->left && solver->vectors ? svd.high : n;
+    solver->info[at] = 0;
+    if (n == 0 && svd.wide == 0) { return 0; }
+    const double most = opdi_complex_largest(from.at, rows * columns), scale = most > 0 ? most : 1;
+    if (!(most <= DBL_MAX)) {
+        solver->info[at] = -4;                         /* as LAPACK's */
+        return 0;
+    }
+    if (opdi_csvd_alloc(&svd, solver->vectors, &size)) { return -1; }
+    const opdi_cblock tall = rows >= columns ? from : opdi_cblock_turned(from);
+    for (int64_t i = 0; i < svd.high * n; i++) {
+        const opdi_complex value = opdi_cblock_get(&tall, i / n, i % n);
+        svd.w[i] = opdi_complex_make(value.re / scale, value.im / scale);
+    }
+    opdi_csvd_reduce(&svd);
+    solver->info[at] = (int32_t)opdi_svd_values_f64(n, n, svd.d, svd.e, svd.left, svd.right, svd.turns);
+    if (!solver->info[at]) {
+        opdi_sort_rows_f64(n, svd.d, svd.left, svd.right, n, true);
+        for (int64_t i = 0; i < n; i++) { values[i] = svd.d[i] * scale; }
+    }
+    if (!solver->info[at] && solver->vectors) {
+        const opdi_cblock u = opdi_cblock_at(solver, 2, at, solver->left ? rows : n);
+        const opdi_cblock v = opdi_cblock_at(solver, 3, at, columns);
+        if (rows >= columns) { opdi_csvd_write(&svd, u, v); }
+        else { opdi_csvd_write(&svd, opdi_cblock_turned(v), opdi_cblock_turned(u)); }
+    }
+    opdi_free(svd.w, size);
+    return 0;
+}
+
+//== symmetric matrices: _linalg_eigh ==================================================================================
+
+static int opdi__linalg_eigh_kernel(opd_call *call) {
+    opd_tensor *input = opd_arg_tensor(call, 0);
+    const char *triangle = opd_arg_str(call, 1);
+    const bool vectors = opd_arg_bool(call, 2), lower = *triangle == 'L' || *triangle == 'l';
+    const int64_t none = 0;
+    opdi_solver solver;
+    opdi_desk desk;
+    if (opdi_square_check(input, "linalg.eigh") || opdi_solver_check(input, "linalg_eigh_cpu")) { return -1; }
+    if ((!lower && *triangle != 'U' && *triangle != 'u') || triangle[1]) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "Expected UPLO argument to be 'L' or 'U', but got %s", triangle);
+    }
+    memset(&solver, 0, sizeof solver);
+    const int64_t n = opd_size(input, -1), batch = opdi_batch_of(input);
+    desk.out[0] = opdi_solver_result(call, 0, input, n, -1, (opd_scalar_type)opdi_real_dtype(input->dtype));
+    desk.out[1] = !desk.out[0] ? NULL : vectors ? opdi_solver_result(call, 1, input, n, n, OPDI_DTYPE(input))
+        : opd_result(call, 1, &none, 1, OPDI_DTYPE(input));
+    const int rc = opdi_desk_open(&desk, 2);
+    if (rc || desk.out[0]->numel == 0) { return rc < 0 ? -1 : 0; }
+    opd_tensor *info = opdi_int32_beside(input, -1);
+    input = opdi_solver_dense(input);
+    if (!info || !input) { return -1; }
+    solver.rows = n;
+    solver.upper = !lower;
+    solver.vectors = vectors;
+    solver.info = (int32_t *)(void *)info->data;
+    opdi_solver_data(&solver, 0, input, n * n);
+    opdi_solver_data(&solver, 1, desk.work[0], n);
+    opdi_solver_data(&solver, 2, desk.work[1], n * n);
+    return opdi_solver_run(&solver, batch, 10 * opdi_cube(n), OPDI_DTYPE(input), opdi_eigh_one_f32,
+                           opdi_eigh_one_f64, opdi_eigh_one_c128) ||
+        opdi_info_check("linalg.eigh", solver.info, batch, input->ndim == 2) ? -1 : opdi_desk_close(&desk);
+}
+/* Differences x_j - x_i of the last dim, with ones on the diagonal. */
+static opd_tensor *opdi_gaps(opd_tensor *x) {
+    opd_tensor *gaps = opd_sub(opd_unsqueeze(x, -2), opd_unsqueeze(x, -1));
+    return opd_add(gaps, opdi_identity_like(gaps));
+}
+/* Refuses gradients of complex vectors that depend on what they are multiplied with, a number of size 1: diagonal is
+   that of V^H gV. */
+static int opdi_phase_check(opd_tensor *diagonal, const char *name) {
+    char text[320];
+    (void)snprintf(text, sizeof text, "%s: The eigenvectors in the complex case are specified up to multiplication by "
+                   "e^{i phi}. The specified loss function depends on this quantity, so it is ill-defined.", name);
+    opd_tensor *turns = opd_abs(opd_imag(diagonal));
+    return opd_assert_async_msg(opd_all(opd_le_Scalar(turns, opd_value_float(0.01))), text);
+}
+/* V (diag(gL) + skew(V^H gV) / gaps) V^H, where skew(x) = (x - x^H) / 2: vectors can only turn. */
+static int opdi__linalg_eigh_backward(opd_backward_call *bw) {
+    opd_tensor *value_grad = opd_bw_grad(bw, 0), *grad = opd_bw_grad(bw, 1), *rets[2], *sum = NULL;
+    rets[0] = opd_bw_result(bw, 0);
+    rets[1] = opd_bw_result(bw, 1);
+    if (!value_grad && !grad) { return 0; }
+    if (opd_bw_value(bw, 2).u.i == 0 &&
+        opd__linalg_eigh_full(rets, opd_bw_tensor(bw, 0), opd_bw_value(bw, 1).u.s, true)) {
+        return -1;
+    }
+    opd_tensor *turned = opdi_mh(rets[1]);
+    if (grad && opd_bw_value(bw, 2).u.i) {
+        sum = opd_matmul(turned, grad);
+        opd_tensor *diagonal = opd_diagonal_full(sum, 0, -2, -1);
+        if (opdi_is_complex(sum) && opdi_phase_check(diagonal, "linalg_eigh_backward")) { return -1; }
+        sum = opd_sub(sum, opd_diag_embed(diagonal));
+        sum = opd_div(opdi_muls(opd_sub(sum, opdi_mh(sum)), 0.5), opdi_gaps(rets[0]));
+    }
+    if (value_grad && !sum) { sum = opd_mul(rets[1], opd_unsqueeze(value_grad, -2)); }
+    else if (sum) { sum = opd_matmul(rets[1], value_grad ? opd_add(sum, opd_diag_embed(value_grad)) : sum); }
+    return sum || !opd_ok() ? opd_bw_return(bw, 0, opd_matmul(sum, turned)) : 0;
+}
+/* With X the Hermitian part of V^H dA V: dL = diag(X), and dV = V (X / gaps) without its diagonal. */
+static int opdi__linalg_eigh_jvp(opd_jvp_call *jv) {
+    const bool given = opd_jvp_value(jv, 2).u.i != 0;
+    opd_tensor *tangent = opd_jvp_tangent(jv, 0), *rets[2];
+    for (int i = 0; i < 2; i++) { rets[i] = opd_jvp_result(jv, i); }
+    if (!tangent || (!given && opd__linalg_eigh_full(rets, opd_jvp_tensor(jv, 0), opd_jvp_value(jv, 1).u.s, true))) {
+        return -1;
+    }
+    opd_tensor *inner = opd_matmul(opdi_mh(rets[1]), opd_matmul(tangent, rets[1]));
+    inner = opdi_muls(opd_add(inner, opdi_mh(inner)), 0.5);
+    opd_tensor *diagonal = opd_diagonal_full(inner, 0, -2, -1);
+    if (opd_jvp_return(jv, 0, opd_clone(opdi_is_complex(diagonal) ? opd_real(diagonal) : diagonal))) { return -1; }
+    inner = opd_div(opd_sub(inner, opd_diag_embed(diagonal)), opdi_gaps(rets[0]));
+    return given ? opd_jvp_return(jv, 1, opd_matmul(rets[1], inner)) : 0;
+}
+OPDI_OP(_linalg_eigh) {
+    op->schema = "_linalg_eigh(Tensor A, str UPLO=\"L\", bool compute_v=True) -> (Tensor eigenvalues, Tensor "
+        "eigenvectors)";
+    op->cpu = op->fake = opdi__linalg_eigh_kernel; op->backward = opdi__linalg_eigh_backward;
+    op->save = "A, eigenvalues, eigenvectors"; op->jvp = opdi__linalg_eigh_jvp;
+    op->vmap = opdi_solver_batch; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_CONJUGATES;
+    op->out = "_linalg_eigh.eigenvalues(Tensor A, str UPLO=\"L\", bool compute_v=True, *, Tensor(a!) eigenvalues, "
+        "Tensor(b!) eigenvectors) -> (Tensor(a!) eigenvalues, Tensor(b!) eigenvectors)";
+    op->cases = "[1,1]; [2,1,1], 'U'; [1,1], 'L', False";
+}
+static int opdi_linalg_eigh_kernel(opd_call *call) {
+    opd_tensor *rets[2];
+    return opd__linalg_eigh_full(rets, opd_arg_tensor(call, 0), opd_arg_str(call, 1), true) ||
+        opd_return_tensor(call, rets[0]) ? -1 : opd_return_tensor(call, rets[1]);
+}
+static int opdi_linalg_eigvalsh_kernel(opd_call *call) {
+    opd_tensor *rets[2];
+    return opd__linalg_eigh_full(rets, opd_arg_tensor(call, 0), opd_arg_str(call, 1), false) ? -1
+        : opd_return_tensor(call, rets[0]);
+}
+OPDI_OP(linalg_eigh) {
+    op->schema = "linalg_eigh(Tensor self, str UPLO=\"L\") -> (Tensor eigenvalues, Tensor eigenvectors)";
+    op->composite = opdi_linalg_eigh_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_CPU;
+    op->out = "linalg_eigh.eigvals(Tensor self, str UPLO=\"L\", *, Tensor(a!) eigvals, Tensor(b!) eigvecs) -> "
+        "(Tensor(a!) eigenvalues, Tensor(b!) eigenvectors)";
+    op->cases = "[1,1]";
+}
+OPDI_OP(linalg_eigvalsh) {
+    op->schema = "linalg_eigvalsh(Tensor self, str UPLO=\"L\") -> Tensor";
+    op->composite = opdi_linalg_eigvalsh_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_CPU;
+    op->out = "linalg_eigvalsh.out";
+    op->cases = "[1,1]; [2,1,1]";
+}
+
+//== singular values: _linalg_svd ======================================================================================
+
+static int opdi__linalg_svd_kernel(opd_call *call) {
+    opd_tensor *input = opd_arg_tensor(call, 0);
+    const bool full = opd_arg_bool(call, 1), vectors = opd_arg_bool(call, 2);
+    const int64_t none = 0;
+    opdi_solver solver;
+    opdi_desk desk;
+    if (opdi_matrix_check(input, "linalg.svd") || opdi_float_check(input, "linalg.svd", false) ||
+        opdi_solver_check(input, "linalg_svd_cpu")) {
+        return -1;
+    }
+    if (!opd_arg_is_none(call, 3)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "torch.linalg.svd: keyword argument `driver=` is only supported on CUDA "
+                        "inputs with cuSOLVER backend.");
+    }
+    const opd_scalar_type dtype = OPDI_DTYPE(input), real = (opd_scalar_type)opdi_real_dtype(input->dtype);
+    const int64_t rows = opd_size(input, -2), columns = opd_size(input, -1), count = OPDI_MIN(rows, columns);
+    const int64_t wide = full ? rows : count, high = full ? columns : count, batch = opdi_batch_of(input);
+    desk.out[1] = NULL;
+    desk.out[0] = vectors ? opdi_solver_result(call, 0, input, rows, wide, dtype)
+        : opd_result(call, 0, &none, 1, dtype);
+    if (desk.out[0]) { desk.out[1] = opdi_solver_result(call, 1, input, count, -1, real); }
+    desk.out[2] = !desk.out[1] ? NULL : vectors ? opdi_solver_result(call, 2, input, high, columns, dtype)
+        : opd_result(call, 2, &none, 1, dtype);
+    const int rc = desk.out[2] ? opdi_desk_open(&desk, 3) : -1;
+    if (rc) { return rc < 0 ? -1 : 0; }
+    memset(&solver, 0, sizeof solver);
+    opd_tensor *info = opdi_int32_beside(input, -1);
+    input = opdi_solver_dense(input);
+    if (!info || !input) { return -1; }
+    solver.rows = rows;
+    solver.columns = columns;
+    solver.left = full;
+    solver.vectors = vectors;
+    solver.info = (int32_t *)(void *)info->data;
+    opdi_solver_data(&solver, 0, input, rows * columns);
+    opdi_solver_data(&solver, 1, desk.work[1], count);
+    opdi_solver_data(&solver, 2, desk.work[0], rows * wide);
+    opdi_solver_data(&solver, 3, desk.work[2], high * columns);
+    return opdi_solver_run(&solver, batch, 20 * (double)rows * (double)columns * (double)count, dtype,
+                           opdi_svd_one_f32, opdi_svd_one_f64, opdi_svd_one_c128) ||
+        opdi_info_check("linalg.svd", solver.info, batch, input->ndim == 2) ? -1 : opdi_desk_close(&desk);
+}
+/* Refuses gradients that depend on how pairs of complex vectors are turned together: the diagonals, of U^H gU and of
+   V^H gV, are imaginary. */
+static int opdi_svd_phase_check(opd_tensor *left, opd_tensor *right) {
+    opd_tensor *turns = opd_abs(opd_imag(opdi_plus(left, right)));
+    return opd_assert_async_msg(opd_all(opd_le_Scalar(turns, opd_value_float(0.01))),
+                                "svd_backward: The singular vectors in the complex case are specified up to "
+                                "multiplication by e^{i phi}. The specified loss function depends on this phase "
+                                "term, making it ill-defined.");
+}
+/* U ((skew(U^H gU) / E) S + S (skew(V^H gV) / E) + diag(gS + skew(U^H gU) / 2 S)) V^H with E_ij = S_j^2 - S_i^2, and
+   what leads out of the spaces that U and V span; skew(x) = x - x^H. */
+static opd_tensor *opdi_svd_gradient(opd_tensor **grads, opd_tensor *u, opd_tensor *s, opd_tensor *vh) {
+    opd_tensor *line = opd_unsqueeze(s, -2), *column = opd_unsqueeze(s, -1), *sum = NULL, *part;
+    opd_tensor *turns[2] = {NULL, NULL};
+    const int64_t rows = opd_size(u, -2), columns = opd_size(vh, -1), count = opd_size(s, -1);
+    if (grads[0] || grads[2]) {
+        opd_tensor *gaps = opd_mul(opd_sub(line, column), opd_add(line, column));
+        gaps = opd_add(gaps, opdi_identity_like(gaps));
+        if (grads[0]) {
+            part = opd_matmul(opdi_mh(u), grads[0]);
+            part = opd_sub(part, opdi_mh(part));
+            turns[0] = opd_diagonal_full(part, 0, -2, -1);
+            sum = opd_mul(opd_div(part, gaps), line);
+        }
+        if (grads[2]) {
+            part = opd_matmul(vh, opdi_mh(grads[2]));
+            part = opd_sub(part, opdi_mh(part));
+            turns[1] = opd_diagonal_full(part, 0, -2, -1);
+            sum = opdi_plus(sum, opd_mul(column, opd_div(part, gaps)));
+        }
+        if (opdi_is_complex(u)) {
+            if (opdi_svd_phase_check(turns[0], turns[1])) { return NULL; }
+            sum = opd_sub(sum, opd_diag_embed(opd_diagonal_full(sum, 0, -2, -1)));
+            if (turns[0]) { sum = opd_add(sum, opd_diag_embed(opd_div(turns[0], opdi_muls(s, 2)))); }
+        }
+    }
+    if (grads[1] && !sum) { return opd_matmul(opd_mul(u, opd_unsqueeze(grads[1], -2)), vh); }
+    if (grads[1]) { sum = opd_add(sum, opd_diag_embed(grads[1])); }
+    if (!sum) { return NULL; }
+    if (rows > count && grads[0]) {
+        part = opd_sub(grads[0], opd_matmul(u, opd_matmul(opdi_mh(u), grads[0])));
+        return opd_matmul(opd_add(opd_matmul(u, sum), opd_div(part, line)), vh);
+    }
+    sum = opd_matmul(sum, vh);
+    if (columns > count && grads[2]) {
+        part = opd_sub(grads[2], opd_matmul(opd_matmul(grads[2], opdi_mh(vh)), vh));
+        sum = opd_add(sum, opd_div(part, column));
+    }
+    return opd_matmul(u, sum);
+}
+static int opdi__linalg_svd_backward(opd_backward_call *bw) {
+    opd_tensor *grads[3], *rets[3];
+    const bool full = opd_bw_value(bw, 1).u.i != 0, vectors = opd_bw_value(bw, 2).u.i != 0;
+    for (int i = 0; i < 3; i++) {
+        grads[i] = i == 1 || vectors ? opd_bw_grad(bw, i) : NULL;
+        rets[i] = opd_bw_result(bw, i);
+    }
+    if (!grads[0] && !grads[1] && !grads[2]) { return 0; }
+    if (!vectors && opd__linalg_svd(rets, opd_bw_tensor(bw, 0))) { return -1; }
+    const int64_t count = opd_size(rets[1], -1);
+    if (vectors && full) {                        /* what is behind the first columns is not determined by A */
+        rets[0] = opd_narrow(rets[0], -1, 0, count);
+        rets[2] = opd_narrow(rets[2], -2, 0, count);
+        if (grads[0]) { grads[0] = opd_narrow(grads[0], -1, 0, count); }
+        if (grads[2]) { grads[2] = opd_narrow(grads[2], -2, 0, count); }
+    }
+    return opd_bw_return(bw, 0, opdi_svd_gradient(grads, rets[0], rets[1], rets[2]));
+}
+/* The tangents of U and V^H, padded to their sizes: with P = U^H dA V, X what is beside its diagonal and E as above,
+   U^H dU = (X S + S X^H) / E + i Im(diag(P)) / S and V^H dV = (S X + X^H S) / E. */
+static int opdi_svd_vectors_jvp(opd_jvp_call *jv, opd_tensor *tangent, opd_tensor *u, opd_tensor *s, opd_tensor *vh) {
+    const int64_t rows = opd_size(u, -2), columns = opd_size(vh, -1), count = opd_size(s, -1);
+    int64_t pad[4] = {0, 0, 0, 0};
+    opd_tensor *line = opd_unsqueeze(s, -2), *column = opd_unsqueeze(s, -1);
+    opd_tensor *half = opd_matmul(opdi_mh(u), tangent), *inner = opd_matmul(half, opdi_mh(vh));
+    opd_tensor *diagonal = opd_diagonal_full(inner, 0, -2, -1);
+    opd_tensor *gaps = opd_mul(opd_sub(line, column), opd_add(line, column));
+    gaps = opd_add(gaps, opdi_identity_like(gaps));
+    opd_tensor *beside = opd_sub(inner, opd_diag_embed(diagonal)), *turned = opdi_mh(beside);
+    opd_tensor *left = opd_div(opd_add(opd_mul(beside, line), opd_mul(column, turned)), gaps);
+    opd_tensor *right = opd_div(opd_add(opd_mul(column, beside), opd_mul(turned, line)), gaps);
+    if (opdi_is_complex(u)) {
+        opd_tensor *turns = opdi_muls(opd_sub(diagonal, opdi_conj(diagonal)), 0.5);
+        left = opd_add(left, opd_diag_embed(opd_div(turns, s)));
+    }
+    left = opd_matmul(u, left);
+    right = opd_neg(opd_matmul(right, vh));
+    if (rows > count) {
+        opd_tensor *rest = opd_sub(opd_matmul(tangent, opdi_mh(vh)), opd_matmul(u, inner));
+        left = opd_add(left, opd_div(rest, line));
+    }
+    if (columns > count) { right = opd_add(right, opd_div(opd_sub(half, opd_matmul(inner, vh)), column)); }
+    pad[1] = opd_size(opd_jvp_result(jv, 0), -1) - count;
+    if (pad[1]) { left = opd_constant_pad_nd(left, opd_ints_of(pad, 2)); }
+    pad[1] = 0;
+    pad[3] = opd_size(opd_jvp_result(jv, 2), -2) - count;
+    if (pad[3]) { right = opd_constant_pad_nd(right, opd_ints_of(pad, 4)); }
+    return opd_jvp_return(jv, 0, left) ? -1 : opd_jvp_return(jv, 2, right);
+}
+static int opdi__linalg_svd_jvp(opd_jvp_call *jv) {
+    const bool given = opd_jvp_value(jv, 2).u.i != 0;
+    opd_tensor *tangent = opd_jvp_tangent(jv, 0), *rets[3];
+    for (int i = 0; i < 3; i++) { rets[i] = opd_jvp_result(jv, i); }
+    if (!tangent || (!given && opd__linalg_svd(rets, opd_jvp_tensor(jv, 0)))) { return -1; }
+    const int64_t count = opd_size(rets[1], -1);
+    opd_tensor *u = opd_narrow(rets[0], -1, 0, count), *vh = opd_narrow(rets[2], -2, 0, count);
+    if (!u || !vh || (given && opdi_svd_vectors_jvp(jv, tangent, u, rets[1], vh))) { return -1; }
+    opd_tensor *inner = opd_mul(opd_matmul(opdi_mh(u), tangent), opdi_conj(vh));
+    const int64_t last = -1;
+    inner = opd_sum_dim(inner, opd_ints_of(&last, 1), false);                  /* the diagonal of U^H dA V */
+    return opd_jvp_return(jv, 1, inner && opdi_is_complex(inner) ? opd_clone(opd_real(inner)) : inner);
+}
+OPDI_OP(_linalg_svd) {
+    op->schema = "_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> "
+        "(Tensor U, Tensor S, Tensor Vh)";
+    op->cpu = op->fake = opdi__linalg_svd_kernel; op->backward = opdi__linalg_svd_backward; op->save = "A, U, S, Vh";
+    op->jvp = opdi__linalg_svd_jvp;
+    op->vmap = opdi_solver_batch; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_CONJUGATES;
+    op->out = "_linalg_svd.U(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None, "
+        "Tensor(a!) U, Tensor(b!) S, Tensor(c!) Vh) -> (Tensor(a!) U, Tensor(b!) S, Tensor(c!) Vh)";
+    op->cases = "[2,3], False, False; [2,3,2], False, False";
+}
+static int opdi_linalg_svd_kernel(opd_call *call) {
+    const char *driver = opd_arg_is_none(call, 2) ? NULL : opd_arg_str(call, 2);
+    opd_tensor *rets[3];
+    if (opd__linalg_svd_full(rets, opd_arg_tensor(call, 0), opd_arg_bool(call, 1), true, driver)) { return -1; }
+    return opd_return_tensor(call, rets[0]) || opd_return_tensor(call, rets[1]) ? -1
+        : opd_return_tensor(call, rets[2]);
+}
+static int opdi_linalg_svdvals_kernel(opd_call *call) {
+    const char *driver = opd_arg_is_none(call, 1) ? NULL : opd_arg_str(call, 1);
+    opd_tensor *rets[3];
+    return opd__linalg_svd_full(rets, opd_arg_tensor(call, 0), false, false, driver) ? -1
+        : opd_return_tensor(call, rets[1]);
+}
+OPDI_OP(linalg_svd) {
+    op->schema = "linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor "
+        "Vh)";
+    op->composite = opdi_linalg_svd_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_CPU;
+    op->out = "linalg_svd.U(Tensor A, bool full_matrices=True, *, str? driver=None, Tensor(a!) U, Tensor(b!) S, "
+        "Tensor(c!) Vh) -> (Tensor(a!) U, Tensor(b!) S, Tensor(c!) Vh)";
+    op->cases = "";
+}
+OPDI_OP(linalg_svdvals) {
+    op->schema = "linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor";
+    op->composite = opdi_linalg_svdvals_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_CPU;
+    op->out = "linalg_svdvals.out";
+    op->cases = "[2,3]; [3,2,2]";
+}
+OPDI_COLD_END
+OPDI_LOOPS_END
+

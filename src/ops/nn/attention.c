@@ -1,0 +1,1005 @@
+#if !defined(OPD_NO_OP_SEQUENCE)
+#if defined(OPDI_OPERATORS)
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>op:attention attention
+//
+//  softmax(scale q k^T + mask) v of heads: in one kernel, block by block of rows of q, and in parts as PyTorch's "math"
+//  has it.  Uses matrix products and rows' softmax.
+//----------------------------------------------------------------------------------------------------------------------
+
+OPDI_LOOPS_BEGIN
+OPDI_COLD_BEGIN
+
+/* softmax, but 0 where a line is all -inf. */
+static int opdi_safe_softmax_kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0);
+    const int64_t dim = opd_arg_int(call, 1);
+    opd_tensor *result = opd_softmax_full(self, dim, opd_arg_value(call, 2));
+    if (!result) { return -1; }
+    opd_tensor *none = opd_all_dim(opd_eq_Scalar(self, opd_value_float(-OPDI_INF)), dim, true);
+    return opd_return_tensor(call, opd_masked_fill_Scalar(result, none, opd_value_int(0)));
+}
+static int opdi_safe_softmax_backward(opd_backward_call *bw) {
+    return opd_bw_return(bw, 0, opd__softmax_backward_data(opd_bw_grad(bw, 0), opd_bw_result(bw, 0),
+                                                           opd_bw_value(bw, 1).u.i,
+                                                           OPDI_DTYPE(opd_bw_tensor(bw, 0))));
+}
+OPDI_OP(_safe_softmax) {
+    op->schema = "_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor";
+    op->any = opdi_safe_softmax_kernel; op->backward = opdi_safe_softmax_backward; op->save = "result, self.sizes";
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->cases = "[2,3], 1; [2,3,2], 1";
+}
+
+/* The mask of _masked_softmax as it broadcasts to self: type 0 is [keys, keys] and 1 [batch, keys] for all heads. */
+static opd_tensor *opdi_softmax_mask(const opd_tensor *self, opd_tensor *mask, int64_t type) {
+    const int64_t *sizes = opdi_sizes(self), *have = opdi_sizes(mask);
+    if (mask->dtype != OPD_BOOL) {
+        (void)opd_fail(OPD_ERROR_DTYPE, "Mask should be a boolean tensor");
+        return NULL;
+    }
+    if (opdi_same_sizes(self, mask)) { return mask; }
+    if (self->ndim != 4 || mask->ndim != 2 || type < 0 || type > 1) {
+        (void)opd_fail(OPD_ERROR_SHAPE, "For mask_type == 2 mask shape should match input shape");
+        return NULL;
+    }
+    if (have[0] != sizes[type ? 0 : 2] || have[1] != sizes[type ? 3 : 2]) {
+        (void)opd_fail(OPD_ERROR_SHAPE, type ? "For mask_type == 1 mask shape should be (B, L)"
+                       : "For mask_type == 0 mask shape should be (L, L)");
+        return NULL;
+    }
+    return type ? opdi_unsqueeze_at(opdi_unsqueeze_at(mask, 1), 1) : mask;
+}
+/* _masked_softmax: softmax of what the mask leaves, 0 where it is true. */
+static int opdi_masked_softmax_kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *mask = opd_arg_tensor(call, 1);
+    const int64_t dim = opd_arg_is_none(call, 2) ? -1 : opd_arg_int(call, 2);
+    if (mask->dtype == OPD_BOOL && opd_arg_is_none(call, 3)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "Mask Type should be defined");
+    }
+    if (!opd_dtype_is_floating((opd_scalar_type)self->dtype)) {
+        return opd_fail(OPD_ERROR_DTYPE, "\"masked_softmax\" not implemented for '%s'",
+                        opd_dtype_cname((opd_scalar_type)self->dtype));
+    }
+    mask = opdi_softmax_mask(self, mask, opd_arg_is_none(call, 3) ? 2 : opd_arg_int(call, 3));
+    if (!mask) { return -1; }
+    return opd_return_tensor(call, opd_softmax(opd_masked_fill_Scalar(self, mask, opd_value_float(-OPDI_INF)), dim));
+}
+static int opdi_masked_softmax_backward_kernel(opd_call *call) {
+    opd_tensor *grad = opd_arg_tensor(call, 0), *output = opd_arg_tensor(call, 1), *mask = opd_arg_tensor(call, 2);
+    const int64_t dim = opd_arg_is_none(call, 3) ? -1 : opd_arg_int(call, 3);
+    if (mask->dtype != OPD_BOOL) { return opd_fail(OPD_ERROR_DTYPE, "Mask should be a boolean tensor"); }
+    if (!opdi_same_sizes(grad, mask)) { return opd_fail(OPD_ERROR_SHAPE, "Mask shape should match grad shape"); }
+    grad = opd__softmax_backward_data(opdi_unless(grad, mask), output, dim, opd_dtype(output));
+    return opd_return_tensor(call, opdi_unless(grad, mask));
+}
+OPDI_OP(_masked_softmax) {
+    op->schema = "_masked_softmax(Tensor self, Tensor mask, int? dim=None, int? mask_type=None) -> Tensor";
+    op->composite = opdi_masked_softmax_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "_masked_softmax.out";
+    op->cases = "[2,1,3,3], [3,3]b, 3, 0; [2,3], [2,3]b, None, 2";
+}
+OPDI_OP(_masked_softmax_backward) {
+    op->schema = "_masked_softmax_backward(Tensor grad_output, Tensor output, Tensor mask, int? dim=None) -> Tensor";
+    op->composite = opdi_masked_softmax_backward_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "_masked_softmax_backward.out";
+    op->cases = "[2,3], [2,3]+, [2,3]b, 1";
+}
+
+//== attention in one kernel ===========================================================================================
+
+/* What the kernel works on: q [batch, heads, rows, depth], k and v [batch, heads / group, keys, depth]; strides are
+   in elements.  mask: NULL, or of the compute type, with stride 0 along dims of size 1. */
+typedef struct opdi_attention {
+    size_t size;                                  /* 4: float, 8: double */
+    int64_t heads, group, rows, keys, depth, block, blocks;
+    opd_tensor *q, *k, *v, *out, *lse;            /* out and lse: of the compute type */
+    opd_tensor *grad, *grads[3];                  /* of the derivative: by the output, by q, k and v */
+    int64_t wide;                                 /* of the derivative: keys of a block */
+    const char *mask;
+    int64_t mask_strides[4];
+    double scale;
+    bool causal;
+    int failed;
+} opdi_attention;
+
+/* x = x k + mask - c, where elements of mask are `stride` apart */
+OPDI_ALWAYS void opdi_attention_shift_body(float *x, float k, float c, const float *mask, int64_t stride,
+                                           int64_t count) {
+    int64_t i = 0;
+    if (!mask) { OPDI_SIXTEENS(x[j] = x[j] * k - c) }
+    else if (stride == 1) { OPDI_SIXTEENS(x[j] = x[j] * k + mask[j] - c) }
+    for (; i < count; i++) { x[i] = x[i] * k + (mask ? mask[i * stride] : 0) - c; }
+}
+/* g = p (g - c) k: what softmax p makes of the derivative g, times k */
+OPDI_ALWAYS void opdi_attention_slope_body(float *g, const float *p, float c, float k, int64_t count) {
+    int64_t i;
+    OPDI_SIXTEENS(g[j] = p[j] * (g[j] - c) * k)
+    for (; i < count; i++) { g[i] = p[i] * (g[i] - c) * k; }
+}
+#if defined(OPDI_X86)
+OPDI_AVX2 static void opdi_attention_shift_avx2(float *x, float k, float c, const float *mask, int64_t stride,
+                                                int64_t count) {
+    opdi_attention_shift_body(x, k, c, mask, stride, count);
+}
+OPDI_AVX2 static void opdi_attention_slope_avx2(float *g, const float *p, float c, float k, int64_t count) {
+    opdi_attention_slope_body(g, p, c, k, count);
+}
+#endif
+static void opdi_attention_shift(float *x, float k, float c, const float *mask, int64_t stride, int64_t count) {
+    OPDI_LINE_WIDE(opdi_attention_shift_avx2(x, k, c, mask, stride, count); return)
+    opdi_attention_shift_body(x, k, c, mask, stride, count);
+}
+static void opdi_attention_slope(float *g, const float *p, float c, float k, int64_t count) {
+    OPDI_LINE_WIDE(opdi_attention_slope_avx2(g, p, c, k, count); return)
+    opdi_attention_slope_body(g, p, c, k, count);
+}
+
+/* Makes x [count] what softmax gives for scale * x + mask, whose elements are `stride` apart; returns the logarithm of
+   the sum of exponentials.  Where all is -inf: zeros, and 0. */
+static double opdi_attention_row_f32(float *x, int64_t count, float scale, const float *mask, int64_t stride) {
+    const bool later = !mask && scale > 0;        /* than the largest is taken off */
+    if (!later) { opdi_attention_shift(x, scale, 0, mask, stride, count); }
+    scale = later ? scale : 1;
+    float top = count ? opdi_line_max(x, count) : -(float)OPDI_INF;
+    if (top == -(float)OPDI_INF) {
+        int64_t i = 0;
+        while (i < count && x[i] == top) { i++; }
+        if (i == count) {
+            for (i = 0; i < count; i++) { x[i] = 0; }
+            return 0;
+        }
+        top = 0;                                  /* there is a NaN */
+    }
+    opdi_line_affine(x, x, top, scale, count);
+    opdi_vexp(count, x, x);
+    const double sum = opdi_line_sum(x, count);
+    opdi_line_affine(x, x, 0, (float)(1 / sum), count);
+    return (double)top * (double)scale + log(sum);
+}
+static double opdi_attention_row_f64(double *x, int64_t count, double scale, const double *mask, int64_t stride) {
+    double sum = 0, top = -OPDI_INF;
+    bool nan = false;
+    for (int64_t i = 0; i < count; i++) {
+        x[i] = x[i] * scale + (mask ? mask[i * stride] : 0);
+        top = x[i] > top ? x[i] : top;
+        nan = nan || x[i] != x[i];
+    }
+    if (top == -OPDI_INF && !nan) {
+        for (int64_t i = 0; i < count; i++) { x[i] = 0; }
+        return 0;
+    }
+    top = top == -OPDI_INF ? 0 : top;
+    for (int64_t i = 0; i < count; i++) { sum += x[i] = exp(x[i] - top); }
+    for (int64_t i = 0; i < count; i++) { x[i] /= sum; }
+    return top + log(sum);
+}
+/* Where row `row` of head `head` of sample n of tensor is. */
+static char *opdi_attention_at(const opd_tensor *tensor, int64_t n, int64_t head, int64_t row) {
+    const int64_t *strides = opdi_strides(tensor);
+    return tensor->data + (n * strides[0] + head * strides[1] + row * strides[2]) *
+        (int64_t)opd_dtype_size(OPDI_DTYPE(tensor));
+}
+/* The same of the mask; NULL: there is none. */
+static const char *opdi_attention_mask_at(const opdi_attention *job, int64_t n, int64_t head, int64_t row) {
+    const int64_t *ms = job->mask_strides;
+    return job->mask ? job->mask + (n * ms[0] + head * ms[1] + row * ms[2]) * (int64_t)job->size : NULL;
+}
+/* Makes `scores` [rows from `first` on, keys] of head `head` of sample n their softmax, as far as row `first` + i sees
+   keys, and writes their logarithms of sums. */
+static void opdi_attention_rows(const opdi_attention *job, int64_t n, int64_t head, int64_t first, int64_t rows,
+                                char *scores, int64_t keys) {
+    const int64_t size = (int64_t)job->size, step = job->mask_strides[3];
+    for (int64_t i = 0; i < rows; i++) {
+        const int64_t seen = job->causal ? OPDI_MIN(keys, first + i + 1) : keys;
+        const void *mask = opdi_attention_mask_at(job, n, head, first + i);
+        void *row = scores + i * keys * size, *sum = opdi_attention_at(job->lse, n, head, first + i);
+        if (size == 4) {
+            *(float *)sum = (float)opdi_attention_row_f32((float *)row, seen, (float)job->scale, (const float *)mask,
+                                                          step);
+        } else {
+            *(double *)sum = opdi_attention_row_f64((double *)row, seen, job->scale, (const double *)mask, step);
+        }
+        memset((char *)row + seen * size, 0, (size_t)((keys - seen) * size));
+    }
+}
+/* The matrix of head `head` of sample n of tensor, from row `first` on, or its transpose. */
+static opdi_gemm_in opdi_attention_in(const opd_tensor *tensor, int64_t n, int64_t head, int64_t first, bool turned) {
+    const int64_t *strides = opdi_strides(tensor);
+    return opdi_gemm_in_of(opdi_attention_at(tensor, n, head, first), tensor->dtype, strides[turned ? 3 : 2],
+                           strides[turned ? 2 : 3]);
+}
+/* Computes items [begin, end), an item being a block of rows of one head. */
+static void opdi_attention_range(void *ctx, int64_t begin, int64_t end) {
+    opdi_attention *job = (opdi_attention *)ctx;
+    const size_t bytes = (size_t)(job->block * OPDI_MAX(job->keys, (int64_t)1)) * job->size;
+    char *scores = opdi_lend(bytes);
+    bool failed = !scores;
+    for (int64_t item = begin; item < end && !failed; item++) {
+        const int64_t n = item / job->blocks / job->heads, head = item / job->blocks % job->heads,
+            first = item % job->blocks * job->block, rows = OPDI_MIN(job->block, job->rows - first),
+            keys = job->causal ? OPDI_MIN(job->keys, first + rows) : job->keys, *to = opdi_strides(job->out);
+        opdi_gemm_in q = opdi_attention_in(job->q, n, head, first, false),
+            k = opdi_attention_in(job->k, n, head / job->group, 0, true),
+            v = opdi_attention_in(job->v, n, head / job->group, 0, false);
+        char *out = opdi_attention_at(job->out, n, head, first);
+        failed = opdi_gemm(job->size, rows, keys, job->depth, &q, &k, 0, scores, keys, 1) != 0;
+        if (failed) { break; }
+        opdi_attention_rows(job, n, head, first, rows, scores, keys);
+        opdi_gemm_in weights = opdi_gemm_in_of(scores, job->size == 4 ? OPD_FLOAT32 : OPD_FLOAT64, keys, 1);
+        failed = opdi_gemm(job->size, rows, job->depth, keys, &weights, &v, 0, out, to[2], to[3]) != 0;
+    }
+    if (failed) { OPDI_STORE(&job->failed, 1); }
+    if (scores) { opdi_lend_end(scores, bytes); }
+}
+
+//== its derivative ====================================================================================================
+//
+//   P = softmax(scale q k^T + mask),  dP = grad v^T,  dS = scale P (dP - sum(grad out)):
+//     dq = dS k,  dk = dS^T q,  dv = P^T grad
+//
+// Of each head blocks of rows meet blocks of keys.  P comes from the logarithms of sums, so that no block waits for
+// another and memory grows with rows and keys, not their product.  k^T and v^T lie by blocks [depth, wide], as do the
+// sums dk^T and dv^T, q^T and grad^T of the rows at work [depth, OPDI_FLASH_ROWS]: no product has to turn a side.
+
+enum { OPDI_FLASH_ROWS = 60 };                    /* a multiple of what a tile has, and of 4 */
+
+typedef struct opdi_attention_head {
+    const opdi_attention *job;
+    int64_t n, head, first, rows;                 /* the rows at work */
+    char *kt, *vt, *dk, *dv, *qt, *gt;
+    char *weights, *scores;                       /* P, and dP or dS, [OPDI_FLASH_ROWS, wide] */
+    double sums[OPDI_FLASH_ROWS];                 /* sum(grad out) of each row */
+} opdi_attention_head;
+
+/* What a thread works with: keys are filled up to whole blocks. */
+static size_t opdi_attention_room(const opdi_attention *job) {
+    const int64_t keys = opdi_round_up(job->keys, job->wide), rows = OPDI_FLASH_ROWS;
+    return (size_t)(4 * keys * job->depth + 2 * rows * (job->depth + job->wide)) * job->size;
+}
+/* to[j * ts + i] = from[i * fs + j] for i < rows and j < count */
+static void opdi_attention_turn(size_t size, char *to, int64_t ts, const char *from, int64_t fs, int64_t rows,
+                                int64_t count) {
+    const opdi_tile_fn tile = opdi_transpose_of((int)size);
+    const int64_t bytes = (int64_t)size;
+    for (int64_t i = 0; i < rows; i += OPDI_TILE) {
+        for (int64_t j = 0; j < count; j += OPDI_TILE) {
+            tile(to + (j * ts + i) * bytes, ts * bytes, from + (i * fs + j) * bytes, fs * bytes,
+                 OPDI_MIN(rows - i, (int64_t)OPDI_TILE), OPDI_MIN(count - j, (int64_t)OPDI_TILE));
+        }
+    }
+}
+/* Makes row i of the products q k^T and grad v^T with keys [key, key + count) what P and dS have there. */
+static void opdi_attention_back_row(const opdi_attention_head *at, int64_t i, int64_t key, int64_t count) {
+    const opdi_attention *job = at->job;
+    const int64_t row = at->first + i, size = (int64_t)job->size, step = job->mask_strides[3],
+        seen = job->causal ? OPDI_MAX(OPDI_MIN(count, row + 1 - key), (int64_t)0) : count;
+    const char *mask = opdi_attention_mask_at(job, at->n, at->head, row);
+    const void *lse = opdi_attention_at(job->lse, at->n, at->head, row);
+    char *p = at->weights + i * job->wide * size, *g = at->scores + i * job->wide * size;
+    if (mask) { mask += key * step * size; }
+    if (size == 4) {
+        float *x = (float *)(void *)p;
+        opdi_attention_shift(x, (float)job->scale, *(const float *)lse, (const float *)(const void *)mask, step, seen);
+        opdi_vexp(seen, x, x);
+        opdi_attention_slope((float *)(void *)g, x, (float)at->sums[i], (float)job->scale, seen);
+    } else {
+        double *x = (double *)(void *)p, *y = (double *)(void *)g;
+        const double *add = (const double *)(const void *)mask;
+        for (int64_t j = 0; j < seen; j++) {
+            x[j] = x[j] * job->scale + (add ? add[j * step] : 0) - *(const double *)lse;
+        }
+        opdi_vexp64(seen, x, x);
+        for (int64_t j = 0; j < seen; j++) { y[j] = x[j] * (y[j] - at->sums[i]) * job->scale; }
+    }
+    memset(p + seen * size, 0, (size_t)((job->wide - seen) * size));
+    memset(g + seen * size, 0, (size_t)((job->wide - seen) * size));
+}
+/* Adds what the rows at work and the block of keys from `key` on make of each other; 0, or -1 without memory. */
+static int opdi_attention_back_block(const opdi_attention_head *at, int64_t key) {
+    const opdi_attention *job = at->job;
+    const int64_t wide = job->wide, count = OPDI_MIN(wide, job->keys - key), rows = at->rows, depth = job->depth;
+    const size_t size = job->size, off = (size_t)(key * depth) * size;
+    const int dtype = job->q->dtype;
+    char *const dq = opdi_attention_at(job->grads[0], at->n, at->head, at->first);
+    opdi_gemm_in q = opdi_attention_in(job->q, at->n, at->head, at->first, false),
+        grad = opdi_attention_in(job->grad, at->n, at->head, at->first, false),
+        k = opdi_attention_in(job->k, at->n, at->head / job->group, key, false),
+        kt = opdi_gemm_in_of(at->kt + off, dtype, wide, 1), vt = opdi_gemm_in_of(at->vt + off, dtype, wide, 1),
+        qt = opdi_gemm_in_of(at->qt, dtype, OPDI_FLASH_ROWS, 1),
+        gt = opdi_gemm_in_of(at->gt, dtype, OPDI_FLASH_ROWS, 1), p = opdi_gemm_in_of(at->weights, dtype, wide, 1),
+        ds = opdi_gemm_in_of(at->scores, dtype, wide, 1);
+    if (opdi_gemm(size, rows, wide, depth, &q, &kt, 0, at->weights, wide, 1) ||
+        opdi_gemm(size, rows, wide, depth, &grad, &vt, 0, at->scores, wide, 1)) {
+        return -1;
+    }
+    for (int64_t i = 0; i < rows; i++) { opdi_attention_back_row(at, i, key, count); }
+    return opdi_gemm(size, depth, wide, rows, &gt, &p, 1, at->dv + off, wide, 1) ||
+        opdi_gemm(size, depth, wide, rows, &qt, &ds, 1, at->dk + off, wide, 1) ||
+        opdi_gemm(size, rows, depth, count, &ds, &k, key > 0, dq, opdi_strides(job->grads[0])[2], 1) ? -1 : 0;
+}
+/* The next block of rows with all keys that it sees. */
+static int opdi_attention_back_rows(opdi_attention_head *at) {
+    const opdi_attention *job = at->job;
+    const int64_t end = job->causal ? OPDI_MIN(job->keys, at->first + at->rows) : job->keys, depth = job->depth;
+    opdi_attention_turn(job->size, at->qt, OPDI_FLASH_ROWS, opdi_attention_at(job->q, at->n, at->head, at->first),
+                        opdi_strides(job->q)[2], at->rows, depth);
+    opdi_attention_turn(job->size, at->gt, OPDI_FLASH_ROWS, opdi_attention_at(job->grad, at->n, at->head, at->first),
+                        opdi_strides(job->grad)[2], at->rows, depth);
+    for (int64_t i = 0; i < at->rows; i++) {
+        const void *x = opdi_attention_at(job->grad, at->n, at->head, at->first + i),
+            *y = opdi_attention_at(job->out, at->n, at->head, at->first + i);
+        const double *a = (const double *)x, *b = (const double *)y;
+        at->sums[i] = job->size == 4 ? opdi_line_dot((const float *)x, (const float *)y, depth) : 0;
+        for (int64_t j = 0; j < depth && job->size == 8; j++) { at->sums[i] += a[j] * b[j]; }
+    }
+    for (int64_t key = 0; key < end; key += job->wide) { if (opdi_attention_back_block(at, key)) { return -1; } }
+    return 0;
+}
+/* One head: 0, or -1 without memory. */
+static int opdi_attention_back_head(opdi_attention_head *at) {
+    const opdi_attention *job = at->job;
+    const int64_t n = at->n, few = at->head / job->group, wide = job->wide, depth = job->depth,
+        size = (int64_t)job->size;
+    memset(at->kt, 0, (size_t)(4 * opdi_round_up(job->keys, wide) * depth * size));
+    for (int64_t key = 0; key < job->keys; key += wide) {
+        const int64_t count = OPDI_MIN(wide, job->keys - key), off = key * depth * size;
+        opdi_attention_turn(job->size, at->kt + off, wide, opdi_attention_at(job->k, n, few, key),
+                            opdi_strides(job->k)[2], count, depth);
+        opdi_attention_turn(job->size, at->vt + off, wide, opdi_attention_at(job->v, n, few, key),
+                            opdi_strides(job->v)[2], count, depth);
+    }
+    for (at->first = 0; at->first < job->rows; at->first += OPDI_FLASH_ROWS) {
+        at->rows = OPDI_MIN((int64_t)OPDI_FLASH_ROWS, job->rows - at->first);
+        if (opdi_attention_back_rows(at)) { return -1; }
+    }
+    for (int64_t key = 0; key < job->keys; key += wide) {
+        const int64_t count = OPDI_MIN(wide, job->keys - key), off = key * depth * size;
+        for (int i = 1; i < 3; i++) {
+            opdi_attention_turn(job->size, opdi_attention_at(job->grads[i], n, at->head, key),
+                                opdi_strides(job->grads[i])[2], (i == 1 ? at->dk : at->dv) + off, wide, depth, count);
+        }
+    }
+    return 0;
+}
+/* Computes items [begin, end), an item being a head. */
+static void opdi_attention_back_range(void *ctx, int64_t begin, int64_t end) {
+    opdi_attention *job = (opdi_attention *)ctx;
+    const size_t bytes = opdi_attention_room(job), side = (size_t)(opdi_round_up(job->keys, job->wide) * job->depth) *
+        job->size, turned = (size_t)(OPDI_FLASH_ROWS * job->depth) * job->size;
+    char *const room = opdi_lend(bytes);
+    opdi_attention_head at;
+    bool failed = !room;
+    memset(&at, 0, sizeof at);
+    at.job = job;
+    at.kt = room;
+    for (int64_t item = begin; item < end && !failed; item++) {
+        at.vt = at.kt + side;
+        at.dk = at.vt + side;
+        at.dv = at.dk + side;
+        at.qt = at.dv + side;
+        at.gt = at.qt + turned;
+        at.weights = at.gt + turned;
+        at.scores = at.weights + (size_t)(OPDI_FLASH_ROWS * job->wide) * job->size;
+        at.n = item / job->heads;
+        at.head = item % job->heads;
+        failed = opdi_attention_back_head(&at) != 0;
+    }
+    if (failed) { OPDI_STORE(&job->failed, 1); }
+    if (room) { opdi_lend_end(room, bytes); }
+}
+
+//== operators =========================================================================================================
+
+/* Checks the arguments of the kernel as PyTorch does, and what it reads beyond.  0, or -1 with an error. */
+static int opdi_flash_check(const opd_tensor *q, const opd_tensor *k, const opd_tensor *v, const opd_tensor *mask,
+                            double dropout) {
+    const char *const name = "scaled_dot_product_attention_flash_attention";
+    if (!opd_dtype_is_floating(OPDI_DTYPE(q))) {
+        return opd_fail(OPD_ERROR_DTYPE, "%s: Expected data type in FP32, FP64, BF16, FP16, but got %s instead.", name,
+                        opd_dtype_cname(OPDI_DTYPE(q)));
+    }
+    if (q->ndim != 4 || k->ndim != 4 || v->ndim != 4) {
+        return opd_fail(OPD_ERROR_SHAPE, "%s: Accept only 4 dims inputs shape of {B, H, T, K}", name);
+    }
+    if (dropout != 0) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: Currently do not support dropout > 0", name);
+    }
+    if (q->dims[3] != v->dims[3] || k->dims[3] != v->dims[3]) {
+        return opd_fail(OPD_ERROR_SHAPE, "%s: Q/K/V should have the same head size", name);
+    }
+    if (mask && mask->dtype != q->dtype && mask->dtype != OPD_FLOAT32) {
+        return opd_fail(OPD_ERROR_DTYPE, "%s: Attention mask is the same data type as query", name);
+    }
+    if (mask && mask->ndim != 2 && mask->ndim != 4) {
+        return opd_fail(OPD_ERROR_SHAPE, "%s: Attention mask dim in {2, 4}", name);
+    }
+    if (opdi_same_dtype(q, k) || opdi_same_dtype(q, v)) { return -1; }
+    if (k->dims[0] == q->dims[0] && opdi_same_sizes(k, v) &&
+        (k->dims[1] ? q->dims[1] % k->dims[1] == 0 : q->dims[1] == 0)) {
+        return 0;
+    }
+    return opd_fail(OPD_ERROR_SHAPE, "%s: key and value must have the batch size of query, the same sizes, and a "
+                    "number of heads that divides query's", name);
+}
+/* Sets mask and its strides; 0, or -1 with an error. */
+static int opdi_flash_mask(opdi_attention *job, opd_tensor *mask, opd_scalar_type work) {
+    int64_t full[4];
+    const int shift = mask ? 4 - mask->ndim : 0;
+    memset(job->mask_strides, 0, sizeof job->mask_strides);
+    if (!mask) { return 0; }
+    memcpy(full, opdi_sizes(job->q), sizeof full);
+    full[3] = job->keys;
+    if (opdi_expand_check(mask, full, 4)) { return -1; }
+    if (!mask->data) { return 0; }
+    if (!(mask = opdi_dense_as(mask, work))) { return -1; }
+    for (int i = 0; i < mask->ndim; i++) {
+        job->mask_strides[i + shift] = mask->dims[i] == 1 ? 0 : opdi_strides(mask)[i];
+    }
+    job->mask = mask->data;
+    return 0;
+}
+/* A tensor of the compute type for a result: itself, or one of its sizes and strides. */
+static opd_tensor *opdi_flash_desk(opd_tensor *out, opd_scalar_type work) {
+    return out->dtype == work ? out
+        : opdi_own(opdi_tensor_make(opdi_sizes(out), opdi_strides(out), out->ndim, work, OPD_CPU));
+}
+static double opdi_attention_scale(opd_value scale, const opd_tensor *query) {
+    return scale.tag == OPD_TAG_NONE ? 1 / sqrt((double)opd_size(query, -1))
+        : scale.tag == OPD_TAG_INT ? (double)scale.u.i : scale.u.d;
+}
+static void opdi_flash_job(opdi_attention *job, opd_tensor *q, opd_tensor *k, opd_tensor *v) {
+    memset(job, 0, sizeof *job);
+    job->q = q;
+    job->k = k;
+    job->v = v;
+    job->heads = q->dims[1];
+    job->rows = q->dims[2];
+    job->depth = q->dims[3];
+    job->keys = k->dims[2];
+    job->group = job->heads / OPDI_MAX(k->dims[1], (int64_t)1);
+}
+/* The output in query's order of strides, and logarithms of sums [B, H, L], in memory [B, L, H]. */
+static int opdi_flash_kernel(opd_call *call) {
+    opd_tensor *q = opd_arg_tensor(call, 0), *k = opd_arg_tensor(call, 1), *v = opd_arg_tensor(call, 2),
+        *mask = opd_arg_tensor(call, 5);
+    const opd_scalar_type work = q->dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32;
+    int64_t strides[4];
+    opdi_attention job;
+    if (opdi_flash_check(q, k, v, mask, opd_arg_float(call, 3))) { return -1; }
+    opdi_flash_job(&job, q, k, v);
+    opdi_strides_like(q, strides);
+    opd_tensor *out = opd_result_strided(call, 0, opdi_sizes(q), strides, 4, OPDI_DTYPE(q), opd_tensor_device(q));
+    strides[0] = job.rows * job.heads;
+    strides[1] = 1;
+    strides[2] = job.heads;
+    opd_tensor *lse = out ? opd_result_strided(call, 1, opdi_sizes(q), strides, 3, work, opd_tensor_device(q)) : NULL;
+    if (!lse || opdi_flash_mask(&job, mask, work)) { return -1; }
+    if (!out->data || !q->data || q->dims[0] * job.heads * job.rows == 0) { return 0; }
+    job.size = opd_dtype_size(work);
+    job.scale = opdi_attention_scale(opd_arg_value(call, 6), q);
+    job.causal = opd_arg_bool(call, 4);
+    job.block = OPDI_MIN(job.rows, OPDI_MIN((int64_t)256, OPDI_MAX((int64_t)32, 131072 / (job.keys + 1))));
+    job.blocks = (job.rows + job.block - 1) / job.block;
+    if (!(job.out = opdi_flash_desk(out, work)) || !(job.lse = opdi_flash_desk(lse, work))) { return -1; }
+    const double cost = (double)job.block * (double)(job.keys + 1) * (double)(job.depth + 8);
+    const size_t scores = (size_t)(job.block * OPDI_MAX(job.keys, (int64_t)1)) * job.size;
+    opdi_parallel_lend(q->dims[0] * job.heads * job.blocks, cost > OPDI_GRAIN ? 1 : (int64_t)(OPDI_GRAIN / cost) + 1,
+                       opdi_attention_range, &job, OPDI_LENT(scores) +
+                           OPDI_MAX(opdi_gemm_room(job.size, job.block, job.keys, job.depth),
+                                    opdi_gemm_room(job.size, job.block, job.depth, job.keys)));
+    if (OPDI_LOAD(&job.failed)) { return opd_fail(OPD_ERROR_MEMORY, "attention: out of memory"); }
+    return opdi_done_with(out, job.out) || opdi_done_with(lse, job.lse) ? -1 : 0;
+}
+/* Two products of rows and keys for each head. */
+static double opdi_flash_flops(const opd_call *call) {
+    const opd_tensor *q = call->args[0].u.t, *k = call->args[1].u.t;
+    return 4. * (double)q->numel * (double)opd_size(k, 2);
+}
+static int opdi_flash_backward(opd_backward_call *bw) {
+    opd_tensor *results[3];
+    if (!opd_bw_grad(bw, 0)) { return 0; }
+    if (opd_scaled_dot_product_flash_attention_for_cpu_backward_full(
+            results, opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1), opd_bw_tensor(bw, 2),
+            opd_bw_result(bw, 0), opd_bw_result(bw, 1), opd_bw_value(bw, 3).u.d, opd_bw_value(bw, 4).u.i != 0,
+            opd_bw_tensor(bw, 5), opd_bw_value(bw, 6))) {
+        return -1;
+    }
+    for (int i = 0; i < 3; i++) { OPDI_GIVE(i, results[i]); }
+    return 0;
+}
+/* The mask of all examples: it stays as it is where it is the same for all samples. */
+static opd_tensor *opdi_flash_batch_mask(opd_call *call, int64_t samples) {
+    int dim;
+    int64_t sizes[OPD_MAX_DIMS];
+    opd_tensor *mask = opd_batch_arg(call, 5, &dim);
+    if (!mask || (dim < 0 && (mask->ndim == 2 || (mask->ndim == 4 && mask->dims[0] == 1)))) { return mask; }
+    if (!(mask = opd_batch_front(mask, dim))) { return NULL; }
+    if (mask->ndim == 3) { mask = opd_unsqueeze(opd_unsqueeze(mask, 1), 1); }
+    if (!mask || mask->ndim != 5) { return mask; }
+    memcpy(sizes, opdi_sizes(mask), sizeof *sizes * 5);
+    sizes[1] = samples;
+    return opdi_batch_merge(opd_expand(mask, opd_ints_of(sizes, 5)), 0);
+}
+static int opdi_flash_batch(opd_call *call) {
+    opd_value args[OPD_MAX_ARGS];
+    opd_tensor *results[2];
+    if (opd_batch_size() == 0 || opd_arg_tensor(call, 0)->ndim != 4) { return opd_batch_loop(call); }
+    const int64_t samples = opdi_sizes(opd_arg_tensor(call, 0))[0];
+    memcpy(args, call->args, (size_t)call->op->nargs * sizeof *args);
+    for (int i = 0; i < 3; i++) { args[i] = opd_value_tensor(opdi_batch_merge(opdi_batch_front_arg(call, i), 0)); }
+    args[5] = opd_arg_tensor(call, 5) ? opd_value_tensor(opdi_flash_batch_mask(call, samples)) : OPD_NONE;
+    if (!opd_ok() || opd_call_tensors(call->op, results, args, call->op->nargs)) { return -1; }
+    return opd_batch_return(call, opdi_batch_split(results[0], 0, samples), 0) ? -1
+        : opd_batch_return(call, opdi_batch_split(results[1], 0, samples), 0);
+}
+OPDI_OP(_scaled_dot_product_flash_attention_for_cpu) {
+    op->schema = "_scaled_dot_product_flash_attention_for_cpu(Tensor query, Tensor key, Tensor value, float "
+        "dropout_p=0., bool is_causal=False, *, Tensor? attn_mask=None, float? scale=None) -> (Tensor output, Tensor "
+        "logsumexp)";
+    op->cpu = op->fake = opdi_flash_kernel; op->backward = opdi_flash_backward;
+    op->save = "query, key, value, attn_mask, output, logsumexp"; op->constant = "attn_mask, logsumexp";
+    op->vmap = opdi_flash_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->flops = opdi_flash_flops;
+    op->cases = "[1,2,3,2], [1,2,4,2], [1,2,4,2]; [2,2,3,2], [2,1,4,2], [2,1,4,2], 0.0, True, scale=0.3";
+}
+
+/* A mask to be added to scores: of numbers as it is; of truth values 0 where true, else -inf. */
+static opd_tensor *opdi_attention_mask(opd_tensor *mask, opd_scalar_type dtype) {
+    if (!mask || mask->dtype != OPD_BOOL) { return mask; }
+    const opd_value type = opd_value_int(dtype), device = opd_value_device(opd_tensor_device(mask));
+    return opd_where_self(mask, opd_scalar_tensor_full(opd_value_float(0), type, OPD_NONE, device, OPD_NONE),
+                          opd_scalar_tensor_full(opd_value_float(-OPDI_INF), type, OPD_NONE, device, OPD_NONE));
+}
+/* The mask of scores [.., L, S] by which row i sees keys up to i. */
+static opd_tensor *opdi_causal_mask(opd_tensor *scores) {
+    int64_t sizes[2];
+    if (!scores) { return NULL; }
+    sizes[0] = opd_size(scores, -2);
+    sizes[1] = opd_size(scores, -1);
+    return opdi_attention_mask(opd_tril(opd_ones_full(opd_ints_of(sizes, 2), opd_value_int(OPD_BOOL), OPD_NONE,
+                                                      opd_value_device(opd_tensor_device(scores)), OPD_NONE)),
+                               OPDI_DTYPE(scores));
+}
+/* Repeats the heads of *keys, dim -3, as many times as query has more. */
+static bool opdi_sdpa_repeat(const opd_tensor *query, opd_tensor **keys) {
+    const int64_t heads = query && query->ndim > 2 ? opd_size(query, -3) : 0,
+        few = *keys && (*keys)->ndim > 2 ? opd_size(*keys, -3) : 0;
+    if (!opd_ok()) { return false; }
+    if (few == 0 || heads % few) {
+        (void)opd_fail(OPD_ERROR_SHAPE, "Number of heads in key and value must divide the number of heads in query");
+        return false;
+    }
+    *keys = heads == few ? *keys : opd_repeat_interleave_full(*keys, heads / few, opd_value_int(-3), OPD_NONE);
+    return *keys != NULL;
+}
+
+/* Gives the results of the backward, which PyTorch lays out as [B, L, H, D]. */
+static int opdi_flash_give(opd_call *call, opd_tensor *const *results, opd_scalar_type dtype) {
+    for (int i = 0; i < 3; i++) {
+        opd_tensor *grad = opd_contiguous(opd_transpose(opd_to_dtype(results[i], dtype), 1, 2));
+        if (opd_return_tensor(call, opd_transpose(grad, 1, 2))) { return -1; }
+    }
+    return 0;
+}
+/* The sum over each group of heads of a gradient [B, heads, S, D]. */
+static opd_tensor *opdi_flash_group_sum(opd_tensor *grad, int64_t few) {
+    const int64_t two = 2;
+    int64_t split[5];
+    if (!grad || grad->dims[1] == few) { return grad; }
+    split[0] = grad->dims[0];
+    split[1] = few;
+    split[2] = grad->dims[1] / few;
+    split[3] = grad->dims[2];
+    split[4] = grad->dims[3];
+    return opdi_o_sum_dims(opdi_o_reshape(grad, split, 5), &two, 1, false);
+}
+/* True if a tensor lies in memory, and nothing follows it but the tape. */
+static bool opdi_in_memory(const opd_tensor *tensor) {
+    return tensor && tensor->backend == OPD_CPU && tensor->data && !(tensor->functionality & ~OPDI_TENSOR_KEYS) &&
+        !(tensor->flags & (OPDI_LAZY | OPDI_STORED | OPDI_BATCHED | OPDI_TRACED | OPDI_WRAPPED));
+}
+/* True if nothing but the tape follows operators on this thread. */
+static bool opdi_nothing_follows(void) {
+    const opdi_thread *const thread = opdi_self();
+    const uint64_t below = OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW);
+    const uint64_t hidden = thread->state.no_grad ? OPDI_AUTOGRAD_BITS : 0;
+    return !((thread->state.include ^ OPDI_DEFAULT_INCLUDE) & ~below) &&
+        !((thread->state.allow ^ OPDI_DEFAULT_ALLOW) & ~hidden) && !thread->state.autocast &&
+        !(thread->state.forward & OPDI_FORWARD_OPEN) && !thread->innermost.layer && !thread->innermost.tracer &&
+        !thread->innermost.fake && !OPDI_LOAD(&thread->observed) && !thread->paint;
+}
+/* True if the derivative can be taken block by block: of tensors in memory, where nothing records it. */
+static bool opdi_flash_back_fits(opd_call *call) {
+    const opd_tensor *const q = opd_arg_tensor(call, 1), *const lse = opd_arg_tensor(call, 5),
+        *const mask = opd_arg_tensor(call, 8);
+    if (!opdi_nothing_follows()) { return false; }
+    for (int i = 0; i < 9; i++) {
+        const opd_tensor *const tensor = i == 6 || i == 7 ? q : opd_arg_tensor(call, i);
+        if (i == 8 && !tensor) { continue; }
+        if (!opdi_in_memory(tensor) || tensor->numel == 0 || (opd_grad_mode_enabled() && opdi_tracked(tensor)) ||
+            (i < 5 && tensor->dtype != q->dtype)) {
+            return false;
+        }
+    }
+    return lse->dtype == (q->dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32) && opdi_has_sizes(lse, q->dims, 3) &&
+        opdi_same_sizes(opd_arg_tensor(call, 4), q) &&
+        (!mask || (mask->dtype != OPD_BOOL && (mask->ndim == 2 || mask->ndim == 4)));
+}
+/* tensor, or a copy of that dtype, whose last dim is contiguous. */
+static opd_tensor *opdi_flash_read(opd_tensor *tensor, opd_scalar_type dtype) {
+    return tensor->dtype == dtype && opdi_strides(tensor)[3] == 1 ? tensor : opdi_dense_as(tensor, dtype);
+}
+/* The derivative block by block: results[3] in memory [B, L, H, D], of the compute type; 0, or -1 with an error. */
+static int opdi_flash_back_run(opd_call *call, opd_tensor **results) {
+    const opd_tensor *const key = opd_arg_tensor(call, 2);
+    const opd_scalar_type work = opd_arg_tensor(call, 1)->dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32;
+    opd_tensor *in[5];
+    opdi_attention job;
+    for (int i = 0; i < 5; i++) { if (!(in[i] = opdi_flash_read(opd_arg_tensor(call, i), work))) { return -1; } }
+    opdi_flash_job(&job, in[1], in[2], in[3]);
+    job.grad = in[0];
+    job.out = in[4];
+    job.lse = opd_arg_tensor(call, 5);
+    job.size = opd_dtype_size(work);
+    job.scale = opdi_attention_scale(opd_arg_value(call, 9), in[1]);
+    job.causal = opd_arg_bool(call, 7);
+    if (opdi_flash_mask(&job, opd_arg_tensor(call, 8), work)) { return -1; }
+    const int64_t most = 32768 / (job.depth * (int64_t)job.size) / 32 * 32;       /* keys whose k^T stays in a cache */
+    job.wide = OPDI_MIN(opdi_round_up(job.keys, 32), OPDI_MAX((int64_t)32, OPDI_MIN((int64_t)256, most)));
+    for (int i = 0; i < 3; i++) {
+        int64_t sizes[4];
+        sizes[0] = in[1]->dims[0];
+        sizes[1] = i ? job.keys : job.rows;
+        sizes[2] = job.heads;
+        sizes[3] = job.depth;
+        results[i] = opd_transpose(opdi_own(opdi_tensor_make(sizes, NULL, 4, work, OPD_CPU)), 1, 2);
+        if (!(job.grads[i] = results[i])) { return -1; }
+    }
+    const double cost = (double)job.rows * (double)job.keys * (double)(job.depth + 8);
+    const int64_t rows = OPDI_FLASH_ROWS;
+    opdi_parallel_lend(in[1]->dims[0] * job.heads, cost > OPDI_GRAIN ? 1 : (int64_t)(OPDI_GRAIN / cost) + 1,
+                       opdi_attention_back_range, &job, OPDI_LENT(opdi_attention_room(&job)) +
+                           OPDI_MAX(opdi_gemm_room(job.size, rows, job.wide, job.depth),
+                                    OPDI_MAX(opdi_gemm_room(job.size, job.depth, job.wide, rows),
+                                             opdi_gemm_room(job.size, rows, job.depth, job.wide))));
+    if (OPDI_LOAD(&job.failed)) { return opd_fail(OPD_ERROR_MEMORY, "attention: out of memory"); }
+    for (int i = 1; i < 3; i++) { results[i] = opdi_flash_group_sum(results[i], key->dims[1]); }
+    return opd_ok() ? 0 : -1;
+}
+/* The derivative; in parts where something follows it, as operators with derivatives. */
+static int opdi_flash_back_kernel(opd_call *call) {
+    opd_tensor *grad = opd_arg_tensor(call, 0), *q = opd_arg_tensor(call, 1), *k = opd_arg_tensor(call, 2),
+        *v = opd_arg_tensor(call, 3), *mask = opd_arg_tensor(call, 8), *results[3];
+    const opd_scalar_type dtype = OPDI_DTYPE(q), work = dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32;
+    const int64_t few = k->ndim == 4 ? k->dims[1] : 0;
+    if (opdi_flash_check(q, k, v, NULL, opd_arg_float(call, 6)) || !opdi_same_sizes(grad, q)) {
+        return opd_ok() ? opd_fail(OPD_ERROR_SHAPE, "grad_out must have the sizes of query") : -1;
+    }
+    if (opdi_flash_back_fits(call)) {
+        return opdi_flash_back_run(call, results) ? -1 : opdi_flash_give(call, results, dtype);
+    }
+    const double scale = opdi_attention_scale(opd_arg_value(call, 9), q);
+    const int64_t group = q->dims[1] / OPDI_MAX(few, (int64_t)1);
+    grad = opd_to_dtype(grad, work);
+    q = opd_to_dtype(q, work);
+    k = opd_to_dtype(k, work);
+    v = opd_to_dtype(v, work);
+    if (group != 1) {
+        k = opd_repeat_interleave_full(k, group, opd_value_int(1), OPD_NONE);
+        v = opd_repeat_interleave_full(v, group, opd_value_int(1), OPD_NONE);
+    }
+    opd_tensor *weights = opdi_muls(opd_matmul(q, opdi_mt(k)), scale);
+    if (mask) { weights = opd_add(weights, opdi_attention_mask(mask, work)); }
+    if (opd_arg_bool(call, 7)) { weights = opd_add(weights, opdi_causal_mask(weights)); }
+    weights = opd_safe_softmax(weights, -1);
+    opd_tensor *scores = opd__softmax_backward_data(opd_matmul(grad, opdi_mt(v)), weights, -1, work);
+    scores = opdi_muls(scores, scale);
+    results[0] = opd_matmul(scores, k);
+    results[1] = opd_matmul(opdi_mt(scores), q);
+    results[2] = opd_matmul(opdi_mt(weights), grad);
+    for (int i = 1; i < 3; i++) { results[i] = opdi_flash_group_sum(results[i], few); }
+    return opdi_flash_give(call, results, dtype);
+}
+OPDI_OP(_scaled_dot_product_flash_attention_for_cpu_backward) {
+    op->schema = "_scaled_dot_product_flash_attention_for_cpu_backward(Tensor grad_out, Tensor query, Tensor key, "
+        "Tensor value, Tensor out, Tensor logsumexp, float dropout_p, bool is_causal, *, Tensor? attn_mask=None, "
+        "float? scale=None) -> (Tensor grad_query, Tensor grad_key, Tensor grad_value)";
+    op->composite = opdi_flash_back_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "";
+}
+
+//== attention =========================================================================================================
+
+/* The errors of sdp's validate_sdpa_input; 0, or -1. */
+static int opdi_sdpa_check(const opd_tensor *q, const opd_tensor *k, const opd_tensor *v, const opd_tensor *mask) {
+    if (q->dtype != k->dtype || q->dtype != v->dtype) {
+        return opd_fail(OPD_ERROR_DTYPE, "Expected query, key, and value to have the same dtype, but got query.dtype: "
+                        "%s key.dtype: %s and value.dtype: %s instead.", opd_dtype_cname(OPDI_DTYPE(q)),
+                        opd_dtype_cname(OPDI_DTYPE(k)), opd_dtype_cname(OPDI_DTYPE(v)));
+    }
+    if (q->ndim < 2 || k->ndim < 2 || v->ndim < 2) {
+        return opd_fail(OPD_ERROR_SHAPE, "Expected query, key, and value to all be  at least 2 dimensional, but got "
+                        "query.dim: %d key.dim: %d and value.dim: %d instead.", q->ndim, k->ndim, v->ndim);
+    }
+    if (mask && mask->dtype != OPD_BOOL && mask->dtype != OPD_FLOAT32 && mask->dtype != q->dtype) {
+        return opd_fail(OPD_ERROR_DTYPE, "Expected attn_mask dtype to be bool or float or to match query dtype, but "
+                        "got attn_mask.dtype: %s and  query.dtype: %s instead.", opd_dtype_cname(OPDI_DTYPE(mask)),
+                        opd_dtype_cname(OPDI_DTYPE(q)));
+    }
+    return 0;
+}
+/* True if mask broadcasts to the sizes of [B, H, L, S]. */
+static bool opdi_sdpa_mask_fits(const opd_tensor *mask, const opd_tensor *q, const opd_tensor *k) {
+    const int shift = 4 - mask->ndim;
+    if (mask->ndim != 2 && mask->ndim != 4) { return false; }
+    for (int i = 0; i < mask->ndim; i++) {
+        const int64_t full = i + shift == 3 ? k->dims[2] : q->dims[i + shift];
+        if (mask->dims[i] != 1 && mask->dims[i] != full) { return false; }
+    }
+    return true;
+}
+/* Whether PyTorch takes the kernel for the CPU (sdp::use_flash_attention_cpp). */
+static bool opdi_sdpa_flash(const opd_tensor *q, const opd_tensor *k, const opd_tensor *v, const opd_tensor *mask,
+                            double dropout, bool gqa) {
+    const opd_tensor *all[3];
+    all[0] = q;
+    all[1] = k;
+    all[2] = v;
+    if (dropout != 0 || opd_tensor_device(q).type != OPD_CPU || !opd_dtype_is_floating(OPDI_DTYPE(q))) { return false; }
+    for (int i = 0; i < 3; i++) {
+        if (all[i]->ndim != 4 || all[i]->dims[0] != q->dims[0] || all[i]->dims[2] == 0 ||
+            all[i]->dims[3] != q->dims[3] || opdi_strides(all[i])[3] != 1) {
+            return false;
+        }
+    }
+    if (!opdi_same_sizes(k, v)) { return false; }
+    const int64_t heads = q->dims[1], few = k->dims[1];
+    if (heads != few && few != 1 && !(gqa && few > 0 && heads % few == 0)) { return false; }
+    return !mask || opdi_sdpa_mask_fits(mask, q, k);
+}
+/* True if the kernel, which has no derivative by its mask, would lose one, in the mask or below vmaps around it. */
+static bool opdi_sdpa_learns(opd_tensor *mask) {
+    opd_tensor *tangent = NULL;
+    if (!mask) { return false; }
+    for (opd_tensor *part = mask; !tangent; part = opdi_batched_of(part)->value) {
+        (void)opd_dual_unpack(part, &tangent);
+        if (!(part->flags & OPDI_BATCHED)) { break; }
+    }
+    return tangent || opdi_tracked(mask);
+}
+/* scaled_dot_product_attention: three dims are one sample of heads. */
+static int opdi_sdpa_kernel(opd_call *call) {
+    opd_tensor *in[4], *results[2];
+    const double dropout = opd_arg_float(call, 4);
+    const bool causal = opd_arg_bool(call, 5), gqa = opd_arg_bool(call, 7);
+    const opd_value scale = opd_arg_value(call, 6);
+    for (int i = 0; i < 4; i++) { in[i] = opd_arg_tensor(call, i); }
+    if (opdi_sdpa_check(in[0], in[1], in[2], in[3])) { return -1; }
+    const bool one = in[0]->ndim == 3 && in[1]->ndim == 3 && in[2]->ndim == 3;
+    for (int i = 0; i < 3 && one; i++) { if (!(in[i] = opd_unsqueeze(in[i], 0))) { return -1; } }
+    while (one && in[3] && in[3]->ndim < 4) { if (!(in[3] = opd_unsqueeze(in[3], 0))) { return -1; } }
+    if (in[3] && causal) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "_scaled_dot_product_attention: Explicit attn_mask should not be set when "
+                        "is_causal=True");
+    }
+    if (opdi_sdpa_flash(in[0], in[1], in[2], in[3], dropout, gqa) && !opdi_sdpa_learns(in[3])) {
+        opd_tensor *mask = in[3] ? opdi_attention_mask(in[3], OPDI_DTYPE(in[0])) : NULL;
+        if (!opd_ok() || opd_scaled_dot_product_flash_attention_for_cpu_full(results, in[0], in[1], in[2], dropout,
+                                                                            causal, mask, scale)) {
+            return -1;
+        }
+    } else if (opd_scaled_dot_product_attention_math_full(results, in[0], in[1], in[2], in[3], dropout, causal, NULL,
+                                                          scale, gqa)) {
+        return -1;
+    }
+    return opd_return_tensor(call, one ? opd_squeeze_dim(results[0], 0) : results[0]);
+}
+OPDI_OP(scaled_dot_product_attention) {
+    op->schema = "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float "
+        "dropout_p=0., bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor";
+    op->composite = opdi_sdpa_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_LOWER;
+    op->cases = "[1,2,3,2], [1,2,3,2], [1,2,3,2]; [2,3,2], [2,4,2], [2,4,2], [3,4]; [2,3,2], [2,3,2], [2,3,2], None, "
+        "0.0, True, scale=0.5; [1,4,3,2], [1,2,3,2], [1,2,3,2], [3,3]b, enable_gqa=True; [3,2], [4,2], [4,3]";
+}
+
+/* Attention in parts, q and k scaled by the root each: the output, and the weights. */
+static int opdi_sdpa_math_kernel(opd_call *call) {
+    opd_tensor *q = opd_arg_tensor(call, 0), *k = opd_arg_tensor(call, 1), *v = opd_arg_tensor(call, 2),
+        *mask = opd_arg_tensor(call, 3), *drop = opd_arg_tensor(call, 6);
+    const opd_scalar_type dtype = OPDI_DTYPE(q);
+    const opd_scalar_type work = dtype == OPD_FLOAT16 || dtype == OPD_BFLOAT16 ? OPD_FLOAT32 : dtype;
+    const double dropout = opd_arg_float(call, 4), scale = opdi_attention_scale(opd_arg_value(call, 7), q),
+        root = sqrt(fabs(scale));
+    if (mask && opd_arg_bool(call, 5)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "_scaled_dot_product_attention: Explicit attn_mask should not be set when "
+                        "is_causal=True");
+    }
+    if (opdi_is_complex(q) || opdi_is_complex(k) || opdi_is_complex(v)) {
+        return opdi_same_dtype(q, k) || opdi_same_dtype(q, v) ? -1
+            : opdi_refuse_complex(q, "softmax_lastdim_kernel_impl");
+    }
+    q = opdi_muls(opd_to_dtype(q, work), scale < 0 ? -root : root);
+    k = opd_to_dtype(k, work);
+    v = opd_to_dtype(v, work);
+    if (opd_arg_bool(call, 8) && (!opdi_sdpa_repeat(q, &k) || !opdi_sdpa_repeat(q, &v))) { return -1; }
+    opd_tensor *weights = opd_matmul(q, opdi_muls(opdi_mt(k), root));
+    if (mask) { weights = opd_add(weights, opdi_attention_mask(mask, work)); }
+    if (opd_arg_bool(call, 5)) { weights = opd_add(weights, opdi_causal_mask(weights)); }
+    weights = opd_safe_softmax(weights, -1);
+    if (drop && dropout > 0) {
+        weights = opd_masked_fill_Scalar(weights, opd_logical_not(drop), opd_value_float(0));
+        v = opdi_muls(v, 1 / (1 - dropout));
+    } else if (dropout > 0) { weights = opd_dropout(weights, dropout, true); }
+    if (opd_return_tensor(call, opd_to_dtype(opd_matmul(weights, v), dtype))) { return -1; }
+    return opd_return_tensor(call, opd_to_dtype(weights, dtype));
+}
+OPDI_OP(_scaled_dot_product_attention_math) {
+    op->schema = "_scaled_dot_product_attention_math(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, "
+        "float dropout_p=0., bool is_causal=False, Tensor? dropout_mask=None, *, float? scale=None, bool "
+        "enable_gqa=False) -> (Tensor, Tensor)";
+    op->composite = opdi_sdpa_math_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[1,2,3,2], [1,2,3,2], [1,2,3,2]; [2,3,2], [2,4,2], [2,4,3], [3,4]; [3,2], [4,2], [4,2], None, 0.5, "
+        "False, [3,4]b, scale=-0.5; [4,3,2], [2,3,2], [2,3,2], None, 0.0, True, enable_gqa=True";
+}
+/* What programs that PyTorch 1.13 saved call for attention: the output, and the weights, wanted or not. */
+static int opdi_sdpa_old_kernel(opd_call *call) {
+    opd_tensor *results[2] = {NULL, NULL};
+    if (opd_scaled_dot_product_attention_math_full(results, opd_arg_tensor(call, 0), opd_arg_tensor(call, 1),
+                                                   opd_arg_tensor(call, 2), opd_arg_tensor(call, 3),
+                                                   opd_arg_float(call, 4), opd_arg_bool(call, 6), NULL,
+                                                   opd_value_none(), false)) { return -1; }
+    if (opd_return_tensor(call, results[0])) { return -1; }
+    return opd_return_tensor(call, results[1]);
+}
+OPDI_OP(_scaled_dot_product_attention) {
+    op->schema = "_scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float "
+        "dropout_p=0., bool need_attn_weights=False, bool is_causal=False) -> (Tensor, Tensor)";
+    op->composite = opdi_sdpa_old_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[1,2,3,2], [1,2,3,2], [1,2,3,2], None, 0.0, True; [2,3,2], [2,4,2], [2,4,3], [3,4]";
+}
+OPDI_OP(_scaled_dot_product_attention_forward) {
+    op->schema = "_scaled_dot_product_attention_forward(Tensor query, Tensor key, Tensor value, Tensor? "
+        "attn_mask=None, float dropout_p=0., bool need_attn_weights=False, bool is_causal=False) -> (Tensor, Tensor)";
+    op->composite = opdi_sdpa_old_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[1,2,3,2], [1,2,3,2], [1,2,3,2], None, 0.0, True; [3,2], [4,2], [4,2], None, 0.0, False, True";
+}
+
+//== _native_multi_head_attention, _transformer_encoder_layer_fwd ======================================================
+
+/* Hides from scores [B, H, T, S] what mask says: mask_type 0 is [T, S], 1 is [B, S], 2 is as scores. */
+static opd_tensor *opdi_mha_hide(opd_tensor *scores, opd_tensor *mask, opd_value type) {
+    const int64_t *sizes = opdi_sizes(scores), batch = sizes[0], rows = sizes[2], keys = sizes[3];
+    int64_t to[4] = {1, 1, rows, keys};
+    if (type.tag == OPD_TAG_NONE || type.u.i < 0 || type.u.i > 2) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "Mask Type should be defined: 0 (src_mask), 1 (src_key_padding_mask) or 2 "
+                       "(default_mask)");
+        return NULL;
+    }
+    if (type.u.i == 1) {
+        to[0] = batch;
+        to[2] = 1;
+    }
+    if (type.u.i == 2) { memcpy(to, sizes, sizeof to); }
+    if (!(type.u.i == 0 ? opdi_has_sizes(mask, to + 2, 2) : type.u.i == 2 ? opdi_has_sizes(mask, to, 4)
+          : mask->ndim == 2 && opdi_sizes(mask)[0] == batch && opdi_sizes(mask)[1] == keys)) {
+        (void)opd_fail(OPD_ERROR_SHAPE, type.u.i == 0 ? "For mask_type == 0 mask shape should be (L, L)"
+                       : type.u.i == 1 ? "For mask_type == 1 mask shape should be (B, L)"
+                       : "For mask_type == 2 mask shape should match input shape");
+        return NULL;
+    }
+    if (mask->dtype != OPD_BOOL) { mask = opd_to_dtype(mask, OPD_BOOL); }
+    mask = mask ? opdi_reshape_to(mask, to, 4) : NULL;
+    return mask ? opd_masked_fill_Scalar(scores, mask, opd_value_float(-INFINITY)) : NULL;
+}
+/* Part i of the projection of x [B, T, D] by weight [3 D, D], as heads [B, H, T, D / H]. */
+static opd_tensor *opdi_mha_heads(opd_tensor *x, opd_tensor *weight, opd_tensor *bias, int64_t i, int64_t heads) {
+    const int64_t dim = opd_size(x, 2);
+    x = opd_linear_full(x, opd_narrow(weight, 0, i * dim, dim), opd_narrow(bias, 0, i * dim, dim));
+    if (!x) { return NULL; }
+    const int64_t sizes[4] = {x->dims[0], x->dims[1], heads, dim / heads};
+    x = opdi_reshape_to(x, sizes, 4);
+    return x ? opd_transpose(x, 1, 2) : NULL;
+}
+static int opdi_native_multi_head_attention_kernel(opd_call *call) {
+    opd_tensor *x[3], *weight = opd_arg_tensor(call, 5), *bias = opd_arg_tensor(call, 6),
+        *mask = opd_arg_tensor(call, 9);
+    static const char *const names[] = {"query", "key", "value"};
+    const int64_t width = opd_arg_int(call, 3), heads = opd_arg_int(call, 4);
+    for (int i = 0; i < 3; i++) {
+        x[i] = opd_arg_tensor(call, i);
+        if (x[i]->ndim != 3) {
+            return opd_fail(OPD_ERROR_SHAPE, "expected 3-D `%s`, got %d-D tensor", names[i], x[i]->ndim);
+        }
+    }
+    const int64_t dim = opd_size(x[0], 2);
+    if (dim != width) {
+        return opd_fail(OPD_ERROR_SHAPE, "passed-in embed_dim %lld didn't match last dim of query %lld",
+                        (long long)width, (long long)dim);
+    }
+    if (!opdi_has_sizes(x[1], opdi_sizes(x[0]), 3) || !opdi_has_sizes(x[2], opdi_sizes(x[0]), 3)) {
+        return opd_fail(OPD_ERROR_SHAPE, "expected `query`/`key`/`value` shapes to match");
+    }
+    if (weight->ndim != 2 || opd_size(weight, 0) != 3 * dim) {
+        return opd_fail(OPD_ERROR_SHAPE, "expected `qkv_weight` first dim to be 3x embed_dim");
+    }
+    if (bias->ndim != 1 || opd_size(bias, 0) != 3 * dim) {
+        return opd_fail(OPD_ERROR_SHAPE, "expected `qkv_bias` first dim and first dim of query to be equal");
+    }
+    if (heads < 1 || dim % heads != 0) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "`embed_dim` must divide evenly by `num_heads`");
+    }
+    for (int i = 0; i < 3; i++) {
+        x[i] = opdi_mha_heads(x[i], weight, bias, i, heads);
+        if (!x[i]) { return -1; }
+    }
+    opd_tensor *scores = opd_mul_Scalar(x[0], opd_value_float(1 / sqrt((double)(dim / heads))));
+    scores = opd_matmul(scores, opd_transpose(x[1], -2, -1));
+    if (scores && mask) { scores = opdi_mha_hide(scores, mask, opd_arg_value(call, 12)); }
+    scores = opd_softmax(scores, -1);
+    opd_tensor *out = opd_transpose(opd_matmul(scores, x[2]), 1, 2);
+    if (!out) { return -1; }
+    const int64_t sizes[3] = {out->dims[0], out->dims[1], dim}, one = 1;
+    out = opd_linear_full(opdi_reshape_to(out, sizes, 3), opd_arg_tensor(call, 7), opd_arg_tensor(call, 8));
+    if (!opd_ok() || opd_return_tensor(call, out)) { return -1; }
+    if (!opd_arg_bool(call, 10)) { return opd_return_value(call, opd_value_none()); }
+    if (opd_arg_bool(call, 11)) { scores = opd_mean_dim(scores, opd_ints_of(&one, 1), false); }
+    return opd_return_tensor(call, scores);
+}
+/* x normalised over its last dim */
+static opd_tensor *opdi_encoder_norm(opd_call *call, opd_tensor *x, int weight) {
+    const int64_t size = opd_arg_int(call, 1);
+    return opd_layer_norm_full(x, opd_ints_of(&size, 1), opd_arg_tensor(call, weight), opd_arg_tensor(call, weight + 1),
+                               opd_arg_float(call, 9), true);
+}
+static int opdi_transformer_encoder_layer_fwd_kernel(opd_call *call) {
+    opd_tensor *src = opd_arg_tensor(call, 0), *x = src;
+    const bool first = opd_arg_bool(call, 8);
+    opd_value args[13], results[2];
+    if (first) { x = opdi_encoder_norm(call, x, 10); }
+    for (int i = 0; i < 3; i++) { args[i] = opd_value_tensor(x); }
+    for (int i = 3; i < 9; i++) { args[i] = opd_arg_value(call, i - 2); }
+    args[9] = opd_arg_value(call, 18);
+    args[10] = opd_value_bool(false);
+    args[11] = opd_value_bool(true);
+    args[12] = opd_arg_value(call, 19);
+    if (!x || opd_call_all(opd_op_builtin(OPD_OP__native_multi_head_attention), results, args, 13)) { return -1; }
+    src = x = opd_add(results[0].u.t, src);
+    if (!first) { src = x = opdi_encoder_norm(call, x, 10); }
+    if (first) { x = opdi_encoder_norm(call, x, 12); }
+    x = opd_linear_full(x, opd_arg_tensor(call, 14), opd_arg_tensor(call, 15));
+    x = opd_arg_bool(call, 7) ? opd_gelu(x) : opd_relu(x);
+    x = opd_add(opd_linear_full(x, opd_arg_tensor(call, 16), opd_arg_tensor(call, 17)), src);
+    return opd_return_tensor(call, first ? x : opdi_encoder_norm(call, x, 12));
+}
+#define OPDI_MHA_ARGS "Tensor query, Tensor key, Tensor value, int embed_dim, int num_head, Tensor qkv_weight, " \
+    "Tensor qkv_bias, Tensor proj_weight, Tensor proj_bias, Tensor? mask=None, bool need_weights=True, bool " \
+    "average_attn_weights=True, int? mask_type=None"
+OPDI_OP(_native_multi_head_attention) {
+    op->schema = "_native_multi_head_attention(" OPDI_MHA_ARGS ") -> (Tensor, Tensor)";
+    op->composite = opdi_native_multi_head_attention_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_LOWER_CPU;
+    op->cases = "[2,3,4], [2,3,4], [2,3,4], 4, 2, [12,4], [12], [4,4], [4]; [2,3,4], [2,3,4], [2,3,4], 4, 2, [12,4], "
+        "[12], [4,4], [4], None, True, False";
+}
+OPDI_OP(_transformer_encoder_layer_fwd) {
+    op->schema = "_transformer_encoder_layer_fwd(Tensor src, int embed_dim, int num_heads, Tensor qkv_weight, Tensor "
+        "qkv_bias, Tensor proj_weight, Tensor proj_bias, bool use_gelu, bool norm_first, float eps, Tensor "
+        "norm_weight_1, Tensor norm_bias_1, Tensor norm_weight_2, Tensor norm_bias_2, Tensor ffn_weight_1, Tensor "
+        "ffn_bias_1, Tensor ffn_weight_2, Tensor ffn_bias_2, Tensor? mask=None, int? mask_type=None) -> Tensor";
+    op->composite = opdi_transformer_encoder_layer_fwd_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3,4], 4, 2, [12,4], [12], [4,4], [4], False, False, 1e-5, [4], [4], [4], [4], [6,4], [6], [4,6], "
+        "[4]; [2,3,4], 4, 2, [12,4], [12], [4,4], [4], True, True, 1e-5, [4], [4], [4], [4], [6,4], [6], [4,6], [4]";
+}
+OPDI_COLD_END
+OPDI_LOOPS_END
+

@@ -1,0 +1,536 @@
+#if !defined(OPD_NO_OP_CONV)
+#if defined(OPDI_OPERATORS)
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>op:conv      convolution
+//
+//  Everything is done on contiguous tensors of a compute type, one to three spatial dims (fewer are given leading
+//  ones of size 1). A transposed convolution is the gradient of a convolution with respect to its input.
+//----------------------------------------------------------------------------------------------------------------------
+
+OPDI_LOOPS_BEGIN
+
+/* A convolution x [n, c, in] with w [oc, c / groups, k] to y [n, oc, out]. */
+typedef struct opdi_vol {
+    int dtype;                                    /* float32, float64 or int64 */
+    bool exact;                                   /* float32 for bfloat16 */
+    int64_t n, c, oc, groups;
+    int64_t in[3], kernel[3], stride[3], pad[3], dilation[3], out[3];
+} opdi_vol;
+static int64_t opdi_vol_area(const int64_t *sizes) { return sizes[0] * sizes[1] * sizes[2]; }
+
+/* One row of columns, what one tap sees in the innermost dim: places lo .. hi of x, zeros around; back adds it to x. */
+#define OPDI_UNFOLD_ROW(type)                                                                               \
+    {                                                                                                       \
+        const type *from = (const type *)(const void *)x + row; type *to = (type *)(void *)out;             \
+        if (back) { type *add = (type *)(void *)x + row;                                                    \
+            for (j = lo; j < hi; j++) { add[j * step] = (type)(add[j * step] + to[j]); } }                  \
+        else {                                                                                              \
+            for (j = 0; j < lo; j++) { to[j] = 0; }                                                         \
+            for (; j < hi; j++) { to[j] = from[j * step]; }                                                 \
+            for (; j < vol->out[2]; j++) { to[j] = 0; }                                                     \
+        }                                                                                                   \
+    }
+/* Unfolds the image x [channels, in] to columns col [channels * kernel, out], `ld` elements a row.  back: adds the
+   columns to the image instead. */
+static void opdi_vol_unfold(const opdi_vol *vol, int64_t channels, char *x, char *col, int64_t ld, bool back) {
+    const int64_t size = (int64_t)opd_dtype_size((opd_scalar_type)vol->dtype), taps = opdi_vol_area(vol->kernel),
+        step = vol->stride[2];
+    int64_t j;
+    for (int64_t turn = 0; turn < channels * taps; turn++) {
+        const int64_t channel = turn / taps, k2 = turn % vol->kernel[2], k1 = turn / vol->kernel[2] % vol->kernel[1],
+            k0 = turn % taps / (vol->kernel[2] * vol->kernel[1]);
+        const int64_t first = k2 * vol->dilation[2] - vol->pad[2];  /* x of column 0 in the innermost dim */
+        int64_t lo = first < 0 ? (-first + step - 1) / step : 0, hi = vol->in[2] - first <= 0 ? 0
+            : (vol->in[2] - first - 1) / step + 1;
+        hi = OPDI_MIN(hi, vol->out[2]);
+        lo = OPDI_MIN(lo, vol->out[2]);
+        if (hi < lo) { hi = lo; }
+        for (int64_t i = 0; i < vol->out[0] * vol->out[1]; i++) {
+            const int64_t left = i / vol->out[1] * vol->stride[0] + k0 * vol->dilation[0] - vol->pad[0],
+                second = i % vol->out[1] * vol->stride[1] + k1 * vol->dilation[1] - vol->pad[1];
+            const int64_t row = ((channel * vol->in[0] + left) * vol->in[1] + second) * vol->in[2] + first;
+            char *out = col + (turn * ld + i * vol->out[2]) * size;
+            if (left < 0 || left >= vol->in[0] || second < 0 || second >= vol->in[1]) {
+                if (!back) { memset(out, 0, (size_t)(vol->out[2] * size)); }
+            }
+            else if (vol->dtype == OPD_FLOAT32) { OPDI_UNFOLD_ROW(float) }
+            else if (vol->dtype == OPD_FLOAT64) { OPDI_UNFOLD_ROW(double) }
+            else { OPDI_UNFOLD_ROW(int64_t) }
+        }
+    }
+}
+OPDI_COLD_BEGIN
+/* Computes at [rows, count] = first second + beta at, with the distances of rows; ta, tb: first, second are given
+   transposed. */
+static int opdi_vol_gemm(const opdi_vol *vol, int64_t rows, int64_t count, int64_t element, const char *first,
+                         int64_t lda, bool ta, const char *second, int64_t ldb, bool tb, double beta, char *at,
+                         int64_t ldc) {
+    opdi_products products;
+    memset(&products, 0, sizeof products);
+    products.a.data = (char *)(uintptr_t)first;
+    products.a.bs = 0;
+    products.a.rs = ta ? 1 : lda;
+    products.a.cs = ta ? lda : 1;
+    products.b.data = (char *)(uintptr_t)second;
+    products.b.bs = 0;
+    products.b.rs = tb ? 1 : ldb;
+    products.b.cs = tb ? ldb : 1;
+    products.c.data = at;
+    products.c.bs = 0;
+    products.c.rs = ldc;
+    products.c.cs = 1;
+    products.dtype = products.from = vol->dtype;
+    products.m = rows;
+    products.n = count;
+    products.k = element;
+    return opdi_product_at(&products, 0, beta);
+}
+/* The two-dimensional routines where they fit: then 1 and *conv filled in. */
+static int opdi_vol_flat(const opdi_vol *vol, opdi_conv *conv) {
+    if (vol->dtype == OPD_INT64 || vol->in[0] != 1 || vol->kernel[0] != 1 || vol->out[0] != 1 || vol->pad[0] != 0) {
+        return 0;
+    }
+    memset(conv, 0, sizeof *conv);
+    conv->size = vol->dtype == OPD_FLOAT32 ? 4 : 8;
+    conv->exact = vol->exact;
+    conv->n = vol->n;
+    conv->c = vol->c;
+    conv->oc = vol->oc;
+    conv->groups = vol->groups;
+    conv->h = vol->in[1];
+    conv->w = vol->in[2];
+    conv->kh = vol->kernel[1];
+    conv->kw = vol->kernel[2];
+    conv->sh = vol->stride[1];
+    conv->sw = vol->stride[2];
+    conv->ph = vol->pad[1];
+    conv->pw = vol->pad[2];
+    conv->dh = vol->dilation[1];
+    conv->dw = vol->dilation[2];
+    int mark = opd_error_mark();
+    int fits = opdi_conv_init(conv) == 0 && conv->oh == vol->out[1] && conv->ow == vol->out[2];
+    (void)opd_error_rewind(mark);
+    return fits;
+}
+//== small images ======================================================================================================
+//
+//  Stride 1.  Images of a batch lie one after another in one padded plane of each channel, with the zeros between two
+//  rows and between two images shared: row stride wide = w + pw, an image every high = h + ph rows.  Row t of the
+//  unfolded matrix of the whole batch then is that plane from an offset on, so nothing is gathered; output (n, y, x)
+//  is column (n * high + y) * wide + x, and the columns between are computed for nothing.
+
+typedef struct opdi_shift {
+    opdi_conv conv;
+    /* plane: elements of a channel's plane for `chunk` images; cols: of its columns */
+    int64_t wide, high, plane, chunk, cols;
+    const char *input, *weight, *bias, *gy;
+    char *output, *gw;                            /* gw [parts, groups, k, up to a multiple of nr]: transposed */
+    int64_t parts, ldg;
+    int32_t failed;
+} opdi_shift;
+
+static bool opdi_shift_fits(const opdi_conv *conv, opdi_shift *shift, int64_t per_image) {
+    const int64_t used = conv->oh * conv->ow;
+    memset(shift, 0, sizeof *shift);
+    shift->conv = *conv;
+    shift->wide = conv->w + OPDI_MAX(conv->pw, conv->ow + (conv->kw - 1) * conv->dw - conv->pw - conv->w);
+    shift->high = conv->h + OPDI_MAX(conv->ph, conv->oh + (conv->kh - 1) * conv->dh - conv->ph - conv->h);
+    int64_t all = shift->wide * shift->high;
+    if (conv->sh != 1 || conv->sw != 1 || conv->oh > shift->high || conv->ow > shift->wide || conv->ow > 64 ||
+        all > 128 || used * 2 < all || conv->cg * conv->kh * conv->kw < 8 || conv->og < 4) {
+        return false;
+    }
+    shift->chunk = OPDI_MAX((int64_t)1, OPDI_MIN(conv->n, 65536 / OPDI_MAX((int64_t)1, all * per_image)));
+    shift->cols = shift->chunk * all;
+    shift->plane = shift->cols + (conv->kh - 1) * conv->dh * shift->wide + (conv->kw - 1) * conv->dw + OPDI_CONV_SLACK;
+    return true;
+}
+OPDI_COLD_END
+static inline int64_t opdi_shift_row(const opdi_shift *shift, int64_t t) {
+    const opdi_conv *conv = &shift->conv;
+    return t / conv->kw / conv->kh * shift->plane + t / conv->kw % conv->kh * conv->dh * shift->wide +
+        t % conv->kw * conv->dw;
+}
+static void opdi_shift_pack(void *ctx, int64_t k0, int64_t kc, int64_t j0, int64_t nc, int64_t ld, void *out) {
+    const opdi_unfold *unfold = (const opdi_unfold *)ctx;
+    const opdi_shift *shift = (const opdi_shift *)(const void *)unfold->conv;
+    const int64_t size = (int64_t)shift->conv.size;
+    for (int64_t step = 0; step < kc; step++) {
+        const char *at = unfold->pad + (opdi_shift_row(shift, k0 + step) + j0) * size;
+        char *to = (char *)out + step * ld * size;
+        if (ld * size == 128) { memcpy(to, at, 128); } else { memcpy(to, at, (size_t)(nc * size)); }
+    }
+}
+/* n elements, in steps that the compiler knows */
+static inline void opdi_shift_line(char *to, const char *from, int64_t bytes) {
+    int64_t i = 0;
+    for (; i + 16 <= bytes; i += 16) { memcpy(to + i, from + i, 16); }
+    for (; i < bytes; i += 4) { memcpy(to + i, from + i, 4); }
+}
+/* Images [first, first + count) of a group into the planes. */
+static void opdi_shift_fill(const opdi_shift *shift, int64_t group, int64_t first, int64_t count, char *pad) {
+    const opdi_conv *conv = &shift->conv;
+    const int64_t size = (int64_t)conv->size, line = conv->w * size;
+    for (int64_t batch = 0; batch < count; batch++) {
+        for (int64_t channel = 0; channel < conv->cg; channel++) {
+            const char *x = shift->input + ((first + batch) * conv->c + group * conv->cg + channel) * conv->h * line;
+            char *to = pad + (channel * shift->plane + (batch * shift->high + conv->ph) * shift->wide + conv->pw) *
+                size;
+            for (int64_t i = 0; i < conv->h; i++) { opdi_shift_line(to + i * shift->wide * size, x + i * line, line); }
+        }
+    }
+}
+/* y from the columns, plus the bias */
+static void opdi_shift_store(const opdi_shift *shift, int64_t group, int64_t first, int64_t count, const char *col) {
+    const opdi_conv *conv = &shift->conv;
+    const int64_t size = (int64_t)conv->size;
+    int64_t j;
+    for (int64_t batch = 0; batch < count; batch++) {
+        for (int64_t o = 0; o < conv->og; o++) {
+            const double add = shift->bias ? opdi_number_at(conv->size, shift->bias, group * conv->og + o) : 0;
+            for (int64_t i = 0; i < conv->oh; i++) {
+                const void *from = col + (o * shift->cols + (batch * shift->high + i) * shift->wide) * size;
+                void *to = shift->output + (((first + batch) * conv->oc + group * conv->og + o) * conv->oh + i) *
+                    conv->ow * size;
+                if (size == 4) {
+                    const float *at = (const float *)from, f = (float)add;
+                    float *there = (float *)to;
+                    for (j = 0; j + 4 <= conv->ow; j += 4) {
+                        OPDI_IVDEP
+                        for (int lane = 0; lane < 4; lane++) { there[j + lane] = at[j + lane] + f; }
+                    }
+                    for (; j < conv->ow; j++) { there[j] = at[j] + f; }
+                } else {
+                    const double *at = (const double *)from;
+                    double *there = (double *)to;
+                    for (j = 0; j < conv->ow; j++) { there[j] = at[j] + add; }
+                }
+            }
+        }
+    }
+}
+OPDI_COLD_BEGIN
+/* Items are (chunk of the batch, group). */
+static void opdi_shift_forward_range(void *ctx, int64_t begin, int64_t end) {
+    opdi_shift *shift = (opdi_shift *)ctx;
+    const opdi_conv *conv = &shift->conv;
+    const int64_t size = (int64_t)conv->size, depth = conv->cg * conv->kh * conv->kw,
+        pads = conv->cg * shift->plane * size, all = pads + conv->og * shift->cols * size;
+    const int dtype = size == 4 ? OPD_FLOAT32 : OPD_FLOAT64;
+    char *pad = opdi_lend((size_t)all);
+    if (!pad) {
+        OPDI_STORE(&shift->failed, 1);
+        return;
+    }
+    char *col = pad + pads;
+    memset(pad, 0, (size_t)pads);
+    for (int64_t i = begin; i < end; i++) {
+        const int64_t group = i % conv->groups, first = i / conv->groups * shift->chunk,
+            count = OPDI_MIN(shift->chunk, conv->n - first);
+        opdi_unfold unfold;
+        opdi_gemm_in other = opdi_gemm_in_of(shift->weight + group * conv->og * depth * size, dtype, depth, 1),
+            side = opdi_gemm_in_of(NULL, dtype, 0, 0);
+        unfold.conv = (const opdi_conv *)(const void *)shift;
+        unfold.pad = pad;
+        other.exact = side.exact = conv->exact;
+        side.pack = opdi_shift_pack;
+        side.ctx = &unfold;
+        opdi_shift_fill(shift, group, first, count, pad);
+        if (opdi_gemm(conv->size, conv->og, count * shift->high * shift->wide, depth, &other, &side, 0, col,
+                      shift->cols, 1) != 0) {
+            OPDI_STORE(&shift->failed, 1);
+        }
+        else { opdi_shift_store(shift, group, first, count, col); }
+    }
+    opdi_lend_end(pad, (size_t)all);
+}
+static int opdi_shift_forward(opdi_shift *shift, const void *x, const void *weights, const void *bias, void *y) {
+    shift->input = (const char *)x;
+    shift->weight = (const char *)weights;
+    shift->bias = (const char *)bias;
+    shift->output = (char *)y;
+    const opdi_conv *const conv = &shift->conv;
+    const int64_t all = (conv->cg * shift->plane + conv->og * shift->cols) * (int64_t)conv->size;
+    opdi_parallel_lend((conv->n + shift->chunk - 1) / shift->chunk * conv->groups, 1, opdi_shift_forward_range, shift,
+                       OPDI_LENT((size_t)all) +
+                           opdi_gemm_room(conv->size, conv->og, shift->cols, conv->cg * conv->kh * conv->kw));
+    return shift->failed ? opd_fail(OPD_ERROR_MEMORY, "convolution: out of memory") : 0;
+}
+static int opdi_conv_any(const opdi_conv *conv, const void *x, const void *weights, const void *bias, void *y) {
+    opdi_shift shift;
+    int rc = opdi_tiles_forward(conv, x, weights, bias, y);
+    if (rc > 0) { rc = opdi_lone_forward(conv, x, weights, bias, y); }
+    if (rc <= 0) { return rc; }
+    if (opdi_shift_fits(conv, &shift, conv->cg + conv->og)) { return opdi_shift_forward(&shift, x, weights, bias, y); }
+    return opdi_conv_forward(conv, x, weights, bias, y);
+}
+/* The gradient of x is a convolution of gy with the flipped weight. */
+static int opdi_shift_grad_input(const opdi_conv *conv, const void *gy, const void *weights, void *gx) {
+    const int64_t bytes = conv->oc * conv->cg * conv->kh * conv->kw * (int64_t)conv->size;
+    opdi_conv other = *conv;
+    opdi_shift shift;
+    other.ph = conv->dh * (conv->kh - 1) - conv->ph;
+    other.pw = conv->dw * (conv->kw - 1) - conv->pw;
+    other.c = conv->oc;
+    other.h = conv->oh;
+    other.w = conv->ow;
+    other.oc = conv->c;
+    if (conv->sh != 1 || conv->sw != 1 || other.ph < 0 || other.pw < 0 || opdi_conv_init(&other) != 0 ||
+        !opdi_shift_fits(&other, &shift, other.cg + other.og)) {
+        return 1;
+    }
+    char *turned = opdi_lend((size_t)bytes);
+    if (!turned) { return -1; }
+    opdi_conv_flip(conv, (const char *)weights, turned);
+    int rc = opdi_shift_forward(&shift, gy, turned, NULL, gx);
+    opdi_lend_end(turned, (size_t)bytes);
+    return rc;
+}
+OPDI_COLD_END
+/* Turns gy of images [first, first + count) to out [cols, ldg], the channels of each output column side by side, zero
+   where there is nothing. */
+static void opdi_shift_turn(const opdi_shift *shift, int64_t group, int64_t first, int64_t count, char *out) {
+    const opdi_conv *conv = &shift->conv;
+    const int64_t area = conv->oh * conv->ow;
+    for (int64_t batch = 0; batch < count; batch++) {
+        for (int64_t o = 0; o < conv->og; o += 4) {
+            const int64_t rows = OPDI_MIN((int64_t)4, conv->og - o),
+                at = ((first + batch) * conv->oc + group * conv->og + o) * area;
+            for (int64_t i = 0; i < conv->oh; i++) {
+                const int64_t to = (batch * shift->high + i) * shift->wide * shift->ldg + o;
+                if (conv->size == 4) {
+                    const float *from = (const float *)(const void *)shift->gy + at + i * conv->ow,
+                        *p1 = from + (rows > 1 ? area : 0), *p2 = from + (rows > 2 ? 2 * area : 0);
+                    const float *p3 = from + (rows > 3 ? 3 * area : 0);
+                    float *there = (float *)(void *)out + to;
+                    /* ldg is a multiple of 4: rows beyond og are not read back */
+                    for (int64_t j = 0; j < conv->ow; j++, there += shift->ldg) {
+                        there[0] = from[j];
+                        there[1] = p1[j];
+                        there[2] = p2[j];
+                        there[3] = p3[j];
+                    }
+                } else {
+                    const double *from = (const double *)(const void *)shift->gy + at + i * conv->ow;
+                    double *there = (double *)(void *)out + to;
+                    for (int64_t j = 0; j < conv->ow; j++) {
+                        for (int64_t lane = 0; lane < rows; lane++) {
+                            there[j * shift->ldg + lane] = from[lane * area + j];
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+/* Weight gradient, transposed: gw[turn, o] = sum over columns j of plane[offset(turn) + j] gy[j, o].  The planes are
+   the micro-kernel's rows as they are.  Items are (part of the batch, group). */
+static void opdi_shift_gw_range(void *ctx, int64_t begin, int64_t end) {
+    opdi_shift *shift = (opdi_shift *)ctx;
+    const opdi_conv *conv = &shift->conv;
+    const opdi_micro mk = opdi_micro_of(conv->size == 4 ? OPD_FLOAT32 : OPD_FLOAT64);
+    const int64_t size = (int64_t)conv->size, depth = conv->cg * conv->kh * conv->kw, kp = opdi_round_up(depth, mk.mr),
+        pads = opdi_round_up(conv->cg * shift->plane * size, 64);
+    const int64_t all = pads + shift->cols * shift->ldg * size, step = 256;
+    char *pad = (char *)opdi_alloc((size_t)all);
+    if (!pad) {
+        OPDI_STORE(&shift->failed, 1);
+        return;
+    }
+    char *grad = pad + pads;
+    memset(pad, 0, (size_t)all);
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t part = item / conv->groups, group = item % conv->groups,
+            last = conv->n * (part + 1) / shift->parts;
+        char *gw = shift->gw + item * kp * shift->ldg * size;
+        int add = 0;
+        for (int64_t first = conv->n * part / shift->parts; first < last; first += shift->chunk) {
+            const int64_t count = OPDI_MIN(shift->chunk, last - first), cols = count * shift->high * shift->wide;
+            opdi_shift_fill(shift, group, first, count, pad);
+            opdi_shift_turn(shift, group, first, count, grad);
+            for (int64_t j = 0; j < cols; j += step, add = 1) {
+                for (int64_t o = 0; o < shift->ldg; o += mk.nr) {
+                    for (int64_t turn = 0; turn < depth; turn += mk.mr) {
+                        const void *rows[OPDI_MAX_MR];
+                        for (int64_t row = 0; row < mk.mr; row++) {
+                            rows[row] = pad + (opdi_shift_row(shift, OPDI_MIN(turn + row, depth - 1)) + j) * size;
+                        }
+                        mk.run(OPDI_MIN(step, cols - j), rows, 1, grad + (j * shift->ldg + o) * size, shift->ldg,
+                               gw + (turn * shift->ldg + o) * size, shift->ldg, add);
+                    }
+                }
+            }
+        }
+    }
+    opdi_free(pad, (size_t)all);
+}
+static void opdi_shift_sum_f32(const opdi_shift *shift, int64_t element, int64_t kp, float *gw);
+static void opdi_shift_sum_f64(const opdi_shift *shift, int64_t element, int64_t kp, double *gw);
+#endif
+#if defined(OPDI_TYPED) && !defined(OPDI_TYPED_WHOLE)   /* once for each type, see >>typed */
+/* gw [groups, og, element]: the sum of the parts, each [groups, kp, ldg]. */
+static void OPDI_TYPED(shift_sum)(const opdi_shift *shift, int64_t element, int64_t kp, OPDI_T *gw) {
+    const int64_t og = shift->conv.og, groups = shift->conv.groups;
+    for (int64_t i = 0; i < groups; i++) {
+        const OPDI_T *from = (const OPDI_T *)(const void *)shift->gw + i * kp * shift->ldg;
+        for (int64_t o = 0; o < og; o++, gw += element) {
+            for (int64_t step = 0; step < element; step++) {
+                double sum = 0;
+                for (int64_t plane = 0; plane < shift->parts; plane++) {
+                    sum += (double)from[(plane * groups * kp + step) * shift->ldg + o];
+                }
+                gw[step] = (OPDI_T)sum;
+            }
+        }
+    }
+}
+#endif
+#if defined(OPDI_OPERATORS)
+OPDI_COLD_BEGIN
+/* Computes gw [groups, og, cg * kh * kw], the gradient of the weight, from gy and x: parts of the batch apart, and
+   then their sum.  0, 1 when the convolution does not suit this way, or -1 with an error. */
+static int opdi_shift_grad_weight(const opdi_conv *conv, const void *gy, const void *x, void *gw) {
+    const opdi_micro mk = opdi_micro_of(conv->size == 4 ? OPD_FLOAT32 : OPD_FLOAT64);
+    const int64_t depth = conv->cg * conv->kh * conv->kw, kp = opdi_round_up(depth, mk.mr),
+        ldg = opdi_round_up(conv->og, mk.nr);
+    opdi_shift shift;
+    if (!opdi_shift_fits(conv, &shift, conv->cg + ldg) || ldg > 2 * OPDI_MAX((int64_t)16, conv->og) ||
+        conv->og * depth > 1 << 17) { return 1; }
+    shift.input = (const char *)x;
+    shift.gy = (const char *)gy;
+    shift.ldg = ldg;
+    shift.parts = OPDI_MAX((int64_t)1, OPDI_MIN(OPDI_MIN(conv->n / shift.chunk, (int64_t)8),
+                                                ((int64_t)16 << 20) / (conv->groups * kp * ldg * (int64_t)conv->size)));
+    int64_t bytes = shift.parts * conv->groups * kp * ldg * (int64_t)conv->size;
+    shift.gw = (char *)opdi_alloc((size_t)bytes);
+    if (!shift.gw) { return -1; }
+    opdi_parallel_for(shift.parts * conv->groups, 1, opdi_shift_gw_range, &shift);
+    if (conv->size == 4) { opdi_shift_sum_f32(&shift, depth, kp, (float *)gw); }
+    else { opdi_shift_sum_f64(&shift, depth, kp, (double *)gw); }
+    opdi_free(shift.gw, (size_t)bytes);
+    return shift.failed ? opd_fail(OPD_ERROR_MEMORY, "convolution: out of memory") : 0;
+}
+
+enum { OPDI_VOL_Y, OPDI_VOL_GX, OPDI_VOL_GW };
+/* Computes one of y = conv(x, weights), gx = its gradient for gy = y, gw = its gradient for gy = y, image by image
+   through the columns. */
+static int opdi_vol_columns(const opdi_vol *vol, int what, char *x, char *weights, char *y) {
+    const int64_t size = (int64_t)opd_dtype_size((opd_scalar_type)vol->dtype), cg = vol->c / vol->groups,
+        og = vol->oc / vol->groups;
+    const int64_t depth = cg * opdi_vol_area(vol->kernel), area = opdi_vol_area(vol->out),
+        image = opdi_vol_area(vol->in);
+    const double elements = (double)depth * (double)area;
+    char *col = NULL;
+    int rc = 0;
+    if (elements > 1e15 || !(col = opdi_lend((size_t)(depth * area * size) + 16))) {
+        return opd_fail(OPD_ERROR_MEMORY, "convolution: out of memory");
+    }
+    if (what == OPDI_VOL_GX) { memset(x, 0, (size_t)(vol->n * vol->c * image * size)); }
+    for (int64_t i = 0; i < vol->n && rc == 0; i++) {
+        for (int64_t group = 0; group < vol->groups && rc == 0; group++) {
+            char *xi = x + (i * vol->c + group * cg) * image * size, *yi = y + (i * vol->oc + group * og) * area * size,
+                *wg = weights + group * og * depth * size;
+            if (what != OPDI_VOL_GX) { opdi_vol_unfold(vol, cg, xi, col, area, false); }
+            if (what == OPDI_VOL_Y) {
+                rc = opdi_vol_gemm(vol, og, area, depth, wg, depth, false, col, area, false, 0, yi, area);
+            }
+            else if (what == OPDI_VOL_GW) {
+                rc = opdi_vol_gemm(vol, og, depth, area, yi, area, false, col, area, true, i ? 1 : 0, wg, depth);
+            }
+            else {
+                rc = opdi_vol_gemm(vol, depth, area, og, wg, depth, true, yi, area, false, 0, col, area);
+                if (rc == 0) { opdi_vol_unfold(vol, cg, xi, col, area, true); }
+            }
+        }
+    }
+    opdi_lend_end(col, (size_t)(depth * area * size) + 16);
+    return rc;
+}
+/* *bias [oc], where there is one, is added to output here and then set to NULL, or left to the caller. */
+static int opdi_vol_run(const opdi_vol *vol, int what, const opd_tensor *input, const opd_tensor *weight,
+                        const opd_tensor *output, opd_tensor **bias) {
+    const void *second = NULL;
+    opd_tensor *const target = (opd_tensor *)(uintptr_t)(what == OPDI_VOL_Y ? output : what == OPDI_VOL_GX ? input
+                                                         : weight);
+    opdi_conv conv;
+    if (target->numel == 0) { return 0; }
+    if (input->numel == 0 || weight->numel == 0 || output->numel == 0) {
+        memset(target->data, 0, (size_t)target->numel * opd_dtype_size(OPDI_DTYPE(target)));
+        return 0;
+    }
+    if (!opdi_vol_flat(vol, &conv)) { return opdi_vol_columns(vol, what, input->data, weight->data, output->data); }
+    if (what == OPDI_VOL_Y) {
+        if (bias && *bias) {
+            second = (*bias)->data;
+            *bias = NULL;
+        }
+        return opdi_conv_any(&conv, input->data, weight->data, second, output->data);
+    }
+    if (what == OPDI_VOL_GX) {
+        const bool around = conv.kh * conv.kw * conv.sh * conv.sw > 1;    /* zeros are put around gy */
+        int rc = opdi_tiles_grad_input(&conv, output->data, weight->data, input->data);
+        if (rc > 0 && around && !opdi_conv_finite(conv.size, weight->numel, weight->data)) {  /* tiles see that */
+            return opdi_conv_grad_folded(&conv, output->data, weight->data, input->data);
+        }
+        if (rc > 0) { rc = opdi_lone_grad_input(&conv, output->data, weight->data, input->data); }
+        if (rc > 0) { rc = opdi_shift_grad_input(&conv, output->data, weight->data, input->data); }
+        return rc <= 0 ? rc : opdi_conv_grad_input(&conv, output->data, weight->data, input->data);
+    }
+    int rc = opdi_tiles_grad_weight(&conv, output->data, input->data, weight->data);
+    if (rc > 0) {
+        rc = opdi_lone_grad_weight(&conv, output->data, input->data, weight->data);
+        if (rc > 0) { rc = opdi_shift_grad_weight(&conv, output->data, input->data, weight->data); }
+        if (rc == 0 && !opdi_conv_finite(conv.size, weight->numel, weight->data)) { rc = 1; } /* zeros times infinity */
+    }
+    return rc <= 0 ? rc : opdi_conv_grad_weight(&conv, output->data, input->data, weight->data);
+}
+OPDI_COLD_END
+/* output [n, channels, area] += second [channels] */
+static void opdi_bias_add(opd_tensor *output, const opd_tensor *second) {
+    const int64_t channels = opdi_sizes(output)[1],
+        area = output->numel / OPDI_MAX((int64_t)1, opdi_sizes(output)[0] * channels);
+    for (int64_t i = 0; i < opdi_sizes(output)[0] * channels; i++) {
+        if (output->dtype == OPD_FLOAT32) {
+            float *at = (float *)(void *)output->data + i * area,
+                k = ((const float *)(const void *)second->data)[i % channels];
+            for (int64_t j = 0; j < area; j++) { at[j] += k; }
+        } else if (output->dtype == OPD_FLOAT64) {
+            double *at = (double *)(void *)output->data + i * area,
+                k = ((const double *)(const void *)second->data)[i % channels];
+            for (int64_t j = 0; j < area; j++) { at[j] += k; }
+        } else {
+            uint64_t *at = (uint64_t *)(void *)output->data + i * area,
+                k = ((const uint64_t *)(const void *)second->data)[i % channels];
+            for (int64_t j = 0; j < area; j++) { at[j] += k; }
+        }
+    }
+}
+/* out [channels] = sum over count and area of grad [count, channels, area], float or double */
+static void opdi_bias_sum(const opd_tensor *grad, opd_tensor *out) {
+    const int64_t count = opdi_sizes(grad)[0], channels = opdi_sizes(grad)[1],
+        area = grad->numel / OPDI_MAX((int64_t)1, count * channels);
+    int64_t j;
+    for (int64_t i = 0; i < channels; i++) {
+        double sum = 0;
+        for (int64_t batch = 0; batch < count; batch++) {
+            double part[8] = {0, 0, 0, 0, 0, 0, 0, 0};
+            if (grad->dtype == OPD_FLOAT32) {
+                const float *at = (const float *)(const void *)grad->data + (batch * channels + i) * area;
+                float f[16] = {0};
+                for (j = 0; j + 16 <= area && area <= 4096; j += 16) {
+                    for (int lane = 0; lane < 16; lane++) { f[lane] += at[j + lane]; }
+                }
+                for (int lane = 0; lane < 8; lane++) { part[lane] = (double)f[lane] + (double)f[lane + 8]; }
+                for (; j < area; j++) { part[j & 7] += (double)at[j]; }
+            } else {
+                const double *at = (const double *)(const void *)grad->data + (batch * channels + i) * area;
+                for (j = 0; j < area; j++) { part[j & 7] += at[j]; }
+            }
+            sum += ((part[0] + part[4]) + (part[2] + part[6])) + ((part[1] + part[5]) + (part[3] + part[7]));
+        }
+        if (grad->dtype == OPD_FLOAT32) { ((float *)(void *)out->data)[i] = (float)sum; }
+        else { ((double *)(void *)out->data)[i] = sum; }
+    }
+}
+

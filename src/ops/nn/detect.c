@@ -1,0 +1,298 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>op:detect    what models that find things in images call: boxes suppressed, regions pooled
+//
+//  They are torchvision's, not ATen's: no cards among the built-in operators, no typed functions.  They are registered
+//  when somebody asks for one of their names that no library has defined.
+//----------------------------------------------------------------------------------------------------------------------
+
+OPDI_LOOPS_BEGIN
+OPDI_COLD_BEGIN
+
+//== boxes =============================================================================================================
+
+/* As float32 or as float64. */
+static double opdi_box_rounded(double x, bool single) { return single ? (double)(float)x : x; }
+static double opdi_box_area(const double *box, bool single) {
+    return opdi_box_rounded(opdi_box_rounded(box[2] - box[0], single) * opdi_box_rounded(box[3] - box[1], single),
+                            single);
+}
+/* What two boxes have in common, of what they cover together. */
+static double opdi_box_overlap(const double *one, const double *other, bool single) {
+    double sides[2];
+    for (int i = 0; i < 2; i++) {
+        const double from = one[i] < other[i] ? other[i] : one[i];
+        const double to = other[2 + i] < one[2 + i] ? other[2 + i] : one[2 + i];
+        const double side = opdi_box_rounded(to - from, single);
+        sides[i] = 0 < side ? side : 0;
+    }
+    const double both = opdi_box_rounded(sides[0] * sides[1], single);
+    const double all = opdi_box_rounded(opdi_box_area(one, single) + opdi_box_area(other, single), single);
+    return opdi_box_rounded(both / opdi_box_rounded(all - both, single), single);
+}
+static int opdi_nms_check(const opd_tensor *boxes, const opd_tensor *scores) {
+    if (boxes->ndim != 2) {
+        return opd_fail(OPD_ERROR_SHAPE, "boxes should be a 2d tensor, got %dD", (int)boxes->ndim);
+    }
+    if (opdi_sizes(boxes)[1] != 4) {
+        return opd_fail(OPD_ERROR_SHAPE, "boxes should have 4 elements in dimension 1, got %lld",
+                        (long long)opdi_sizes(boxes)[1]);
+    }
+    if (scores->ndim != 1) {
+        return opd_fail(OPD_ERROR_SHAPE, "scores should be a 1d tensor, got %dD", (int)scores->ndim);
+    }
+    if (opdi_sizes(boxes)[0] != opdi_sizes(scores)[0]) {
+        return opd_fail(OPD_ERROR_SHAPE, "boxes and scores should have same number of elements in dimension 0, got "
+                        "%lld and %lld", (long long)opdi_sizes(boxes)[0], (long long)opdi_sizes(scores)[0]);
+    }
+    if (boxes->dtype != scores->dtype) {
+        return opd_fail(OPD_ERROR_DTYPE, "dets should have the same type as scores");
+    }
+    if (!opd_dtype_is_floating(OPDI_DTYPE(boxes))) {
+        return opd_fail(OPD_ERROR_DTYPE, "\"nms_kernel\" not implemented for '%s'", opd_dtype_cname(OPDI_DTYPE(boxes)));
+    }
+    return 0;
+}
+/* The boxes that no better one overlaps by more than the threshold, the best first. */
+static int opdi_nms_kernel(opd_call *call) {
+    opd_tensor *boxes = opd_arg_tensor(call, 0), *scores = opd_arg_tensor(call, 1), *sorted[2] = {NULL, NULL};
+    const double most = opd_arg_float(call, 2);
+    const bool single = boxes->dtype != OPD_FLOAT64;
+    const int64_t total = boxes->ndim ? opdi_sizes(boxes)[0] : 0;
+    int64_t count = 0;
+    if (opdi_nms_check(boxes, scores)) { return -1; }
+    if (boxes->backend == OPD_META || scores->backend == OPD_META) {
+        count = opd_fake_new_size(call, 0, total);
+        return count >= 0 && opd_result(call, 0, &count, 1, OPD_INT64) ? 0 : -1;
+    }
+    boxes = opd_contiguous(opd_to_dtype(boxes, OPD_FLOAT64));
+    int64_t *const kept = (int64_t *)opdi_scope_alloc((size_t)(total + 1) * sizeof *kept);
+    if (!boxes || !kept || opd_sort_stable(sorted, scores, opd_value_bool(true), 0, true)) { return -1; }
+    opd_tensor *const order = opd_contiguous(sorted[1]);
+    if (!order) { return -1; }
+    const double *const at = (const double *)(const void *)boxes->data;
+    for (int64_t i = 0; i < total; i++) {
+        const int64_t box = ((const int64_t *)(const void *)order->data)[i];
+        bool covered = false;
+        for (int64_t k = 0; k < count && !covered; k++) {
+            covered = opdi_box_overlap(at + 4 * kept[k], at + 4 * box, single) > most;
+        }
+        if (!covered) { kept[count++] = box; }
+    }
+    opd_tensor *const out = opd_result(call, 0, &count, 1, OPD_INT64);
+    if (out && count) { memcpy(out->data, kept, (size_t)count * sizeof *kept); }
+    return out ? 0 : -1;
+}
+static void opdi_vision_nms(opd_op_desc *op) {
+    op->schema = "nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor";
+    op->cpu = op->fake = opdi_nms_kernel; op->any = opd_cpu_fallback; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = opdi_batch_dynamic; op->autocast = OPD_AUTOCAST_FP32; op->tags = OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE;
+}
+
+//== regions ===========================================================================================================
+
+/* One axis of a region: it begins there, has bins of that length, and so many samples in each. */
+typedef struct opdi_roi_axis { double start, bin; int64_t samples; } opdi_roi_axis;
+/* Arguments from number `at` on: rois, scale, height, width; number `last`: sampling ratio, aligned. */
+typedef struct opdi_roi {
+    const double *regions;
+    double scale;
+    int64_t count, pooled[2], image[4];           /* image: examples, channels, height, width */
+    int64_t ratio;
+    bool aligned, single;                         /* single: regions are not float64 */
+} opdi_roi;
+
+static int opdi_roi_read(opd_call *call, opdi_roi *roi, const opd_tensor *input, const int64_t *image, int last) {
+    opd_tensor *regions = opd_arg_tensor(call, 1);
+    if (regions->ndim != 2 || opdi_sizes(regions)[1] != 5) {
+        return opd_fail(OPD_ERROR_SHAPE, "%s: rois must have shape as Tensor[K, 5]", call->op->name);
+    }
+    if (!opd_dtype_is_floating(OPDI_DTYPE(input)) || !opd_dtype_is_floating(OPDI_DTYPE(regions))) {
+        return opd_fail(OPD_ERROR_DTYPE, "%s: input and rois must be of floating dtypes", call->op->name);
+    }
+    roi->scale = opd_arg_float(call, 2);
+    roi->count = opdi_sizes(regions)[0];
+    for (int i = 0; i < 2; i++) {
+        roi->pooled[i] = opd_arg_int(call, 3 + i);
+        if (roi->pooled[i] < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: a negative size", call->op->name); }
+    }
+    for (int i = 0; i < 4; i++) {
+        roi->image[i] = image[i];
+        if (image[i] < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: a negative size", call->op->name); }
+    }
+    roi->ratio = opd_arg_int(call, last);
+    roi->aligned = opd_arg_bool(call, last + 1);
+    if (regions->backend == OPD_META || input->backend == OPD_META) { return 0; }
+    roi->single = OPDI_DTYPE(regions) != OPD_FLOAT64;
+    regions = opd_contiguous(opd_to_dtype(regions, OPD_FLOAT64));
+    roi->regions = regions ? (const double *)(const void *)regions->data : NULL;
+    for (int64_t i = 0; regions && i < roi->count; i++) {
+        const double number = roi->regions[5 * i];
+        if (number >= 0 && number < (double)image[0]) { continue; }
+        return opd_fail(OPD_ERROR_INDEX, "%s: region %lld is of image %g, and there are %lld", call->op->name,
+                        (long long)i, number, (long long)image[0]);
+    }
+    return regions ? 0 : -1;
+}
+/* Axis 0 is y, 1 is x; -1 with an error for a region that is out of bounds by far. */
+static int opdi_roi_axis_make(const opdi_roi *roi, int64_t region, int axis, opdi_roi_axis *made) {
+    const double shift = roi->aligned ? 0.5 : 0, *const box = roi->regions + 5 * region + 2 - axis;
+    const bool single = roi->single;              /* each step is rounded: lengths of whole bins stay whole */
+    const double scale = opdi_box_rounded(roi->scale, single);
+    const double start = opdi_box_rounded(opdi_box_rounded(box[0] * scale, single) - shift, single);
+    const double end = opdi_box_rounded(opdi_box_rounded(box[2] * scale, single) - shift, single);
+    double length = opdi_box_rounded(end - start, single);
+    if (!roi->aligned && !(length > 1)) { length = 1; }
+    made->start = start;
+    made->bin = opdi_box_rounded(length / (double)roi->pooled[axis], single);
+    const double samples = roi->ratio > 0 ? (double)roi->ratio : ceil(made->bin);
+    if (!(samples < 100000)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "roi_align: region %lld has %g samples for each bin", (long long)region,
+                        samples);
+    }
+    made->samples = samples > 0 ? (int64_t)samples : 0;
+    return 0;
+}
+/* The two lines around a place, and how much of each; none outside. */
+static bool opdi_roi_lines(double place, int64_t size, int64_t lines[2], double parts[2]) {
+    if (!(place >= -1 && place <= (double)size)) { return false; }
+    place = place > 0 ? place : 0;
+    lines[0] = (int64_t)place;
+    lines[1] = lines[0] + 1;
+    if (lines[0] >= size - 1) {
+        lines[0] = lines[1] = size - 1;
+        place = (double)lines[0];
+    }
+    parts[1] = place - (double)lines[0];
+    parts[0] = 1 - parts[1];
+    return true;
+}
+/* One bin of one region in all channels: the mean of its samples, or, back, its gradient to where they are from. */
+static void opdi_roi_bin(const opdi_roi *roi, const opdi_roi_axis *axes, const int64_t *bin, double *image,
+                         double *pooled, bool back) {
+    const int64_t samples = axes[0].samples * axes[1].samples, area = roi->image[2] * roi->image[3];
+    const double share = 1 / (double)OPDI_MAX(samples, 1);
+    int64_t lines[2][2];
+    double parts[2][2];
+    for (int64_t i = 0; i < samples; i++) {
+        const int64_t number[2] = {i / axes[1].samples, i % axes[1].samples};
+        bool inside = area > 0;
+        for (int k = 0; k < 2 && inside; k++) {
+            const double step = axes[k].bin, within = opdi_box_rounded(((double)number[k] + 0.5) * step, roi->single);
+            double place = axes[k].start + opdi_box_rounded((double)bin[k] * step, roi->single);
+            place = opdi_box_rounded(place, roi->single);
+            place += opdi_box_rounded(within / (double)axes[k].samples, roi->single);
+            place = opdi_box_rounded(place, roi->single);
+            inside = opdi_roi_lines(place, roi->image[2 + k], lines[k], parts[k]);
+        }
+        for (int corner = 0; corner < 4 && inside; corner++) {
+            const double part = parts[0][corner / 2] * parts[1][corner % 2] * share;
+            double *from = image + lines[0][corner / 2] * roi->image[3] + lines[1][corner % 2];
+            double *to = pooled;
+            for (int64_t c = 0; c < roi->image[1]; c++) {
+                if (back) { *from += part * *to; } else { *to += part * *from; }
+                from += area;
+                to += roi->pooled[0] * roi->pooled[1];
+            }
+        }
+    }
+}
+/* All bins of all regions; 0, or -1 with an error. */
+static int opdi_roi_walk(const opdi_roi *roi, double *image, double *pooled, bool back) {
+    const int64_t bins = roi->pooled[0] * roi->pooled[1];
+    for (int64_t i = 0; bins > 0 && roi->image[1] > 0 && i < roi->count; i++) {
+        double *const its = image + (int64_t)roi->regions[5 * i] * roi->image[1] * roi->image[2] * roi->image[3];
+        opdi_roi_axis axes[2];
+        if (opdi_roi_axis_make(roi, i, 0, &axes[0]) || opdi_roi_axis_make(roi, i, 1, &axes[1])) { return -1; }
+        for (int64_t k = 0; k < bins; k++) {
+            const int64_t bin[2] = {k / roi->pooled[1], k % roi->pooled[1]};
+            opdi_roi_bin(roi, axes, bin, its, pooled + i * roi->image[1] * bins + k, back);
+        }
+    }
+    return 0;
+}
+/* Gives what was computed in float64 as the result, whose dtype it becomes. */
+static int opdi_roi_give(opd_call *call, opd_tensor *out, opd_tensor *made) {
+    return made && opd_copy_(out, made) ? opd_return_tensor(call, out) : -1;
+}
+static int opdi_roi_align_kernel(opd_call *call) {
+    opd_tensor *input = opd_arg_tensor(call, 0);
+    opdi_roi roi;
+    memset(&roi, 0, sizeof roi);
+    if (input->ndim != 4) {
+        return opd_fail(OPD_ERROR_SHAPE, "roi_align: input must have 4 dims, and has %d", (int)input->ndim);
+    }
+    if (opdi_roi_read(call, &roi, input, opdi_sizes(input), 5)) { return -1; }
+    const int64_t sizes[4] = {roi.count, roi.image[1], roi.pooled[0], roi.pooled[1]};
+    opd_tensor *const out = opd_result(call, 0, sizes, 4, OPDI_DTYPE(input));
+    if (!out || !roi.regions) { return out ? 0 : -1; }
+    opd_tensor *const image = opd_contiguous(opd_to_dtype(input, OPD_FLOAT64));
+    opd_tensor *const made = opd_zeros(opd_ints_of(sizes, 4), OPD_FLOAT64);
+    if (!image || !made || opdi_roi_walk(&roi, (double *)(void *)image->data, (double *)(void *)made->data, false)) {
+        return -1;
+    }
+    return opdi_roi_give(call, out, made);
+}
+static int opdi_roi_align_backward_kernel(opd_call *call) {
+    opd_tensor *grad = opd_arg_tensor(call, 0);
+    int64_t sizes[4];
+    opdi_roi roi;
+    memset(&roi, 0, sizeof roi);
+    for (int i = 0; i < 4; i++) { sizes[i] = opd_arg_int(call, 5 + i); }
+    if (opdi_roi_read(call, &roi, grad, sizes, 9)) { return -1; }
+    const int64_t want[4] = {roi.count, sizes[1], roi.pooled[0], roi.pooled[1]};
+    if (!opdi_has_sizes(grad, want, 4)) {
+        return opd_fail(OPD_ERROR_SHAPE, "_roi_align_backward: grad has other sizes than roi_align's result");
+    }
+    opd_tensor *const out = opd_result(call, 0, sizes, 4, OPDI_DTYPE(grad));
+    if (!out || !roi.regions) { return out ? 0 : -1; }
+    opd_tensor *const pooled = opd_contiguous(opd_to_dtype(grad, OPD_FLOAT64));
+    opd_tensor *const made = opd_zeros(opd_ints_of(sizes, 4), OPD_FLOAT64);
+    if (!pooled || !made || opdi_roi_walk(&roi, (double *)(void *)made->data, (double *)(void *)pooled->data, true)) {
+        return -1;
+    }
+    return opdi_roi_give(call, out, made);
+}
+static int opdi_roi_align_backward(opd_backward_call *bw) {
+    static opd_op *op;
+    opd_tensor *const input = opd_bw_tensor(bw, 0), *const grad = opd_bw_grad(bw, 0);
+    opd_value args[11];
+    if (!grad || !input) { return -1; }
+    args[0] = opd_value_tensor(grad);
+    args[1] = opd_value_tensor(opd_bw_tensor(bw, 1));
+    for (int i = 2; i < 5; i++) { args[i] = opd_bw_value(bw, i); }
+    for (int i = 0; i < 4; i++) { args[5 + i] = opd_value_int(opd_size(input, i)); }
+    for (int i = 0; i < 2; i++) { args[9 + i] = opd_bw_value(bw, 5 + i); }
+    OPDI_GIVE(0, opd_call_op(OPD_OP(&op, "torchvision::_roi_align_backward"), args, 11));
+    return opd_bw_return(bw, 1, NULL);
+}
+/* It is linear: the derivative by grad is roi_align. */
+static int opdi_roi_align_twice(opd_backward_call *bw) {
+    static opd_op *op;
+    opd_value args[7];
+    args[0] = opd_value_tensor(opd_bw_grad(bw, 0));
+    args[1] = opd_value_tensor(opd_bw_tensor(bw, 1));
+    for (int i = 2; i < 5; i++) { args[i] = opd_bw_value(bw, i); }
+    for (int i = 0; i < 2; i++) { args[5 + i] = opd_bw_value(bw, 9 + i); }
+    OPDI_GIVE(0, opd_call_op(OPD_OP(&op, "torchvision::roi_align"), args, 7));
+    return opd_bw_return(bw, 1, NULL);
+}
+static void opdi_vision_roi_align(opd_op_desc *op) {
+    op->schema = "roi_align(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width, "
+        "int sampling_ratio, bool aligned) -> Tensor";
+    op->cpu = op->fake = opdi_roi_align_kernel; op->any = opd_cpu_fallback;
+    op->backward = opdi_roi_align_backward; op->save = "input.sizes, rois";
+    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+}
+static void opdi_vision_roi_align_backward(opd_op_desc *op) {
+    op->schema = "_roi_align_backward(Tensor grad, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt "
+        "pooled_width, SymInt batch_size, SymInt channels, SymInt height, SymInt width, int sampling_ratio, bool "
+        "aligned) -> Tensor";
+    op->cpu = op->fake = opdi_roi_align_backward_kernel; op->any = opd_cpu_fallback;
+    op->backward = opdi_roi_align_twice; op->save = "rois";
+    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+}
+OPDI_COLD_END
+OPDI_LOOPS_END
+
+#endif
+#endif   /* OPD_NO_OP_POOL */

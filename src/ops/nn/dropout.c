@@ -1,0 +1,388 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>op:dropout   dropout and fake quantisation
+//----------------------------------------------------------------------------------------------------------------------
+
+OPDI_LOOPS_BEGIN
+OPDI_COLD_BEGIN
+
+//== dropout ===========================================================================================================
+
+static int opdi_dropout_check(double p) {
+    return p >= 0 && p <= 1 ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "dropout probability has to be between 0 and 1, but "
+                                           "got %g", p);
+}
+/* 1 with probability 1 - p, else 0.  From sizes alone, so that vmap's randomness decides for whom it is drawn. */
+static opd_tensor *opdi_dropout_drawn(const opd_tensor *input, const int64_t *sizes, opd_scalar_type dtype, double p) {
+    int64_t zeros[OPD_MAX_DIMS];
+    memset(zeros, 0, sizeof zeros);
+    return opd_bernoulli_p(opd_empty_strided_full(opd_ints_of(sizes, input->ndim), opd_ints_of(zeros, input->ndim),
+                                                  opd_value_int(dtype), OPD_NONE,
+                                                  opd_value_device(opd_tensor_device(input)), OPD_NONE), 1 - p);
+}
+static int opdi_native_dropout_kernel(opd_call *call) {
+    opd_tensor *input = opd_arg_tensor(call, 0);
+    const double p = opd_arg_float(call, 1);
+    const bool train = opd_arg_is_none(call, 2) || opd_arg_bool(call, 2);
+    if (opdi_dropout_check(p)) { return -1; }
+    if (input->numel == 0) {
+        return opd_return_tensor(call, opd_clone(input)) ? -1 : opd_return_tensor(call, opd_empty_like(input));
+    }
+    if (!train) {
+        opd_tensor *mask = opd_ones_like_full(input, opd_value_int(OPD_BOOL), OPD_NONE, OPD_NONE, OPD_NONE, OPD_NONE);
+        if (opd_return_tensor(call, opd_clone(input))) { return -1; }
+        return opd_return_tensor(call, mask);
+    }
+    opd_tensor *mask = opdi_dropout_drawn(input, opdi_sizes(input), OPD_BOOL, p);
+    input = opdi_muls(opd_mul(input, mask), p >= 1 ? 0 : 1 / (1 - p));
+    if (opd_return_tensor(call, input)) { return -1; }
+    return opd_return_tensor(call, mask);
+}
+static int opdi_native_dropout_backward(opd_backward_call *bw) {
+    const double p = opd_bw_value(bw, 1).u.d;
+    const opd_value train = opd_bw_value(bw, 2);
+    const bool on = train.tag == OPD_TAG_NONE || train.u.i;
+    return opd_bw_return(bw, 0, opd_native_dropout_backward(opd_bw_grad(bw, 0), opd_bw_result(bw, 1), !on ? 1 : p >= 1
+                                                            ? 0 : 1 / (1 - p)));
+}
+OPDI_OP(native_dropout) {
+    op->schema = "native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)";
+    op->any = opdi_native_dropout_kernel; op->backward = opdi_native_dropout_backward; op->save = "result1";
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->tags = OPD_OPTAG_CORE | OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->out = "native_dropout.out(Tensor input, float p, bool? train, *, Tensor(a!) out0, Tensor(b!) out1) -> "
+        "(Tensor(a!), Tensor(b!))";
+    op->cases = "[2,3], 0.0, True";
+}
+
+static int opdi_native_dropout_backward_kernel(opd_call *call) {
+    return opd_return_tensor(call, opdi_muls(opd_mul(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1)),
+                                             opd_arg_float(call, 2)));
+}
+static int opdi_native_dropout_backward_backward(opd_backward_call *bw) {
+    OPDI_GIVE(0, opd_native_dropout_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 1), opd_bw_value(bw, 2).u.d));
+    return opd_bw_return(bw, 1, NULL);
+}
+OPDI_OP(native_dropout_backward) {
+    op->schema = "native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor";
+    op->any = opdi_native_dropout_backward_kernel; op->backward = opdi_native_dropout_backward_backward;
+    op->save = "mask";
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->tags = OPD_OPTAG_POINTWISE | OPDI_OPTAG_OUT_EXACT;
+    op->out = "native_dropout_backward.out";
+    op->cases = "[2,3], [2,3]b, 2.0";
+}
+
+/* The factor each element gets: 0 or 1 / (1 - p); for features, one for each of the first two dims. */
+static opd_tensor *opdi_dropout_noise(opd_tensor *input, double p, bool features) {
+    int64_t sizes[OPD_MAX_DIMS];
+    if (features) {
+        if (input->ndim < 2) {
+            (void)opd_fail(OPD_ERROR_SHAPE, "Feature dropout requires at least 2 dimensions in the input");
+            return NULL;
+        }
+        for (int dim = 0; dim < input->ndim; dim++) { sizes[dim] = dim < 2 ? opdi_sizes(input)[dim] : 1; }
+    }
+    opd_tensor *tensor = opdi_dropout_drawn(input, features ? sizes : opdi_sizes(input), (opd_scalar_type)input->dtype,
+                                            p);
+    return p >= 1 ? tensor : opd_div_Scalar(tensor, opd_value_float(1 - p));
+}
+static int opdi_dropout_kernel(opd_call *call) {
+    static opd_op *mul;
+    opd_tensor *input = opd_arg_tensor(call, 0);
+    const double p = opd_arg_float(call, 1);
+    const char *name = call->op->schema->name;
+    if (opdi_dropout_check(p)) { return -1; }
+    if (!(p > 0) || !opd_arg_bool(call, 2) || input->numel == 0) { return opd_return_tensor(call, input); }
+    opd_tensor *noise = opdi_dropout_noise(input, p, strncmp(name, "feature_", strlen("feature_")) == 0);
+    if (name[strlen(name) - 1] != '_') { return opd_return_tensor(call, opd_mul(input, noise)); }
+    return opd_return_tensor(call,
+                             opdi_aten(&mul, "aten::mul_.Tensor", opd_value_tensor(input), opd_value_tensor(noise),
+                                       OPD_DEFAULT, OPD_DEFAULT));
+}
+OPDI_OP(dropout) {
+    op->schema = "dropout(Tensor input, float p, bool train) -> Tensor";
+    op->composite = opdi_dropout_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->cases = "[2,3], 0.0, True";
+}
+OPDI_OP(dropout_) {
+    op->schema = "dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)";
+    op->composite = opdi_dropout_kernel; op->cases = "";
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+}
+OPDI_OP(feature_dropout) {
+    op->schema = "feature_dropout(Tensor input, float p, bool train) -> Tensor";
+    op->composite = opdi_dropout_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->cases = "[2,3,4], 0.0, True";
+}
+OPDI_OP(feature_dropout_) {
+    op->schema = "feature_dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)";
+    op->composite = opdi_dropout_kernel; op->cases = "";
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+}
+
+/* alpha_dropout and feature_alpha_dropout: what is dropped is -alpha' of SELU, and a x + b keeps mean and variance. */
+static int opdi_alpha_dropout_kernel(opd_call *call) {
+    opd_tensor *input = opd_arg_tensor(call, 0);
+    const double p = opd_arg_float(call, 1), alpha = 1.7580993408473766;
+    const double a = 1 / sqrt((alpha * alpha * p + 1) * (1 - p));
+    if (opdi_dropout_check(p)) { return -1; }
+    if (!(p > 0) || !opd_arg_bool(call, 2) || input->numel == 0) { return opd_return_tensor(call, input); }
+    const char *name = call->op->schema->name;
+    const bool here = name[strlen(name) - 1] == '_', features = strncmp(name, "feature_", strlen("feature_")) == 0;
+    if (p >= 1 && here) { return opd_return_tensor(call, opd_mul_Scalar_(input, opd_value_int(0))); }
+    if (p >= 1) { return opd_return_tensor(call, opdi_muls(input, 0)); }
+    opd_tensor *kept = opdi_muls(opdi_dropout_noise(input, p, features), 1 - p);                 /* 0 or 1 */
+    opd_tensor *shift = opdi_adds(opdi_muls(opdi_adds(kept, -1), alpha * a), alpha * a * p);
+    if (here) { return opd_return_tensor(call, opd_add_(opd_mul_(input, opdi_muls(kept, a)), shift)); }
+    return opd_return_tensor(call, opd_add(opd_mul(input, opdi_muls(kept, a)), shift));
+}
+OPDI_OP(alpha_dropout) {
+    op->schema = "alpha_dropout(Tensor input, float p, bool train) -> Tensor";
+    op->composite = opdi_alpha_dropout_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->cases = "[2,3], 0.0, True";
+}
+OPDI_OP(feature_alpha_dropout) {
+    op->schema = "feature_alpha_dropout(Tensor input, float p, bool train) -> Tensor";
+    op->composite = opdi_alpha_dropout_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->cases = "[2,3,4], 0.0, True";
+}
+OPDI_OP(alpha_dropout_) {
+    op->schema = "alpha_dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)";
+    op->composite = opdi_alpha_dropout_kernel; op->cases = "";
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+}
+OPDI_OP(feature_alpha_dropout_) {
+    op->schema = "feature_alpha_dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)";
+    op->composite = opdi_alpha_dropout_kernel; op->cases = "";
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+}
+
+//== fake quantisation =================================================================================================
+
+/* Numbers low..high stand for (number - zero) scale; inverse is 1 / scale in float.  fine: zero is no integer; single:
+   what is read back is a float, whatever it becomes. */
+typedef struct opdi_quant {
+    opd_tensor *scale, *inverse, *zero;
+    int64_t low, high;
+    bool fine, single;
+} opdi_quant;
+
+/* Reads quant_min and quant_max from argument `at` on; 0, or -1 with an error. */
+static int opdi_quant_range(const opd_call *call, int at, opdi_quant *quant) {
+    quant->low = opd_arg_int(call, at);
+    quant->high = opd_arg_int(call, at + 1);
+    quant->fine = false;
+    quant->single = true;
+    if (quant->low <= quant->high) { return 0; }
+    return opd_fail(OPD_ERROR_ARGUMENT, "`quant_min` should be less than or equal to `quant_max`.");
+}
+/* Checks the zero points that can be read; 0, or -1 with an error. */
+static int opdi_quant_zeros(const opdi_quant *quant, opd_tensor *zero) {
+    while (zero->flags & OPDI_BATCHED) { zero = opdi_batched_of(zero)->value; }
+    if (!zero->data || zero->backend != OPD_CPU) { return 0; }
+    zero = opdi_dense_as(zero, OPD_FLOAT64);
+    for (int64_t i = 0; zero && i < zero->numel; i++) {
+        const double each = ((const double *)(const void *)zero->data)[i];
+        if (!(each >= (double)quant->low && each <= (double)quant->high)) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "`zero_point` must be between `quant_min` and `quant_max`.");
+        }
+    }
+    return zero ? 0 : -1;
+}
+/* Returns input as it is after it was rounded to a number and read back, and where the number was within range.
+   NaN is the lowest number.  enabled, where it is not NULL: 0 leaves input as it is. */
+static int opdi_quant_return(opd_call *call, opd_tensor *input, const opdi_quant *quant, opd_tensor *enabled) {
+    const opd_scalar_type work = input->dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32;
+    const opd_value low = opd_value_int(quant->low), high = opd_value_int(quant->high);
+    if (!opd_dtype_is_floating((opd_scalar_type)input->dtype)) {
+        return opd_fail(OPD_ERROR_DTYPE, "\"fake_quantize\" not implemented for '%s'",
+                        opd_dtype_cname((opd_scalar_type)input->dtype));
+    }
+    opd_tensor *x = opd_to_dtype(input, work), *number = x && quant->inverse ? opd_mul(x, quant->inverse) : NULL;
+    if (!number) { return -1; }
+    number = quant->fine ? opd_round(opd_add(number, quant->zero)) : opd_add(opd_round(number), quant->zero);
+    opd_tensor *mask = opd_logical_and(opd_ge_Scalar(number, low), opd_le_Scalar(number, high));
+    number = opd_clamp_full(opd_masked_fill_Scalar(number, opd_ne(number, number), low), low, high);
+    if (quant->single) { number = opd_to_dtype(number, OPD_FLOAT32); }
+    opd_tensor *out = opd_to_dtype(opd_mul(opd_sub(number, quant->zero), quant->scale), (opd_scalar_type)input->dtype);
+    if (enabled && opd_ok()) {
+        opd_tensor *off = opd_eq_Scalar(enabled, opd_value_int(0));
+        out = opd_where_self(off, input, out);
+        mask = opd_logical_or(off, mask);
+    }
+    return !opd_ok() || opd_return_tensor(call, out) ? -1 : opd_return_tensor(call, mask);
+}
+static int opdi_fake_quantize_tensor_kernel(opd_call *call) {
+    const float scale = (float)opd_arg_float(call, 1);
+    const int64_t zero = opd_arg_int(call, 2);
+    opdi_quant quant;
+    if (opdi_quant_range(call, 3, &quant)) { return -1; }
+    if (zero < quant.low || zero > quant.high) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "`zero_point` must be between `quant_min` and `quant_max`.");
+    }
+    quant.scale = opd_tensor_wrapped_number(opd_value_float((double)scale));
+    quant.inverse = opd_tensor_wrapped_number(opd_value_float((double)(1.0f / scale)));
+    quant.zero = opd_tensor_wrapped_number(opd_value_int(zero));
+    return opdi_quant_return(call, opd_arg_tensor(call, 0), &quant, NULL);
+}
+/* tensor as float, [] or, if dim is not negative, along that dim of ndim. */
+static opd_tensor *opdi_quant_along(opd_tensor *tensor, int64_t dim, int ndim) {
+    int64_t sizes[OPD_MAX_DIMS];
+    for (int i = 0; i < ndim; i++) { sizes[i] = i == dim ? tensor->numel : 1; }
+    return opdi_reshape_to(opd_to_dtype(tensor, OPD_FLOAT32), sizes, ndim);
+}
+static int opdi_fake_quantize_qparams_kernel(opd_call *call) {
+    opd_tensor *input = opd_arg_tensor(call, 0), *scale = opd_arg_tensor(call, 1), *zero = opd_arg_tensor(call, 2),
+        *enabled = opd_arg_tensor(call, 3);
+    opdi_quant quant;
+    if (opdi_quant_range(call, 4, &quant)) { return -1; }
+    if (scale->numel != 1 || zero->numel != 1 || enabled->numel != 1) {
+        return opd_fail(OPD_ERROR_SHAPE, "fake_quantize: scale, zero_point and fake_quant_enabled must have one "
+                        "element each");
+    }
+    quant.scale = opdi_quant_along(scale, -1, 0);
+    quant.zero = opd_trunc(opdi_quant_along(zero, -1, 0));
+    quant.inverse = opd_reciprocal(quant.scale);
+    enabled = opdi_reshape_to(enabled, NULL, 0);
+    return opd_ok() ? opdi_quant_return(call, input, &quant, enabled) : -1;
+}
+static int opdi_fake_quantize_channel_kernel(opd_call *call) {
+    opd_tensor *input = opd_arg_tensor(call, 0), *scale = opd_arg_tensor(call, 1), *zero = opd_arg_tensor(call, 2);
+    const int64_t axis = opd_arg_int(call, 3);
+    opdi_quant quant;
+    if (scale->dtype != OPD_FLOAT32 && scale->dtype != OPD_BFLOAT16) {
+        return opd_fail(OPD_ERROR_DTYPE, "Scale must be Float or BFloat16, found %s",
+                        opd_dtype_cname((opd_scalar_type)scale->dtype));
+    }
+    if (zero->dtype != OPD_INT32 && zero->dtype != OPD_FLOAT32 && zero->dtype != OPD_FLOAT16) {
+        return opd_fail(OPD_ERROR_DTYPE, "Zero-point must be Int32, Float or Half, found %s",
+                        opd_dtype_cname((opd_scalar_type)zero->dtype));
+    }
+    if (scale->ndim != 1 || zero->ndim != 1) {
+        return opd_fail(OPD_ERROR_SHAPE, "scale and zero_point should be 1-D tensors");
+    }
+    if (scale->numel != zero->numel) {
+        return opd_fail(OPD_ERROR_SHAPE, "scale and zero-point need to have the same dimensions");
+    }
+    if (axis < 0 || axis >= input->ndim) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "`axis` must be between 0 and number of dimensions of input");
+    }
+    if (scale->numel != opdi_sizes(input)[axis]) {
+        return opd_fail(OPD_ERROR_SHAPE, "dimensions of scale and zero-point are not consistent with input tensor");
+    }
+    if (opdi_quant_range(call, 4, &quant)) { return -1; }
+    quant.fine = zero->dtype != OPD_INT32;
+    quant.single = false;
+    if (!quant.fine && opdi_quant_zeros(&quant, zero)) { return -1; }
+    quant.scale = opdi_quant_along(scale, axis, input->ndim);
+    quant.zero = opdi_quant_along(zero, axis, input->ndim);
+    quant.inverse = opd_reciprocal(quant.scale);
+    return opd_ok() ? opdi_quant_return(call, input, &quant, NULL) : -1;
+}
+/* The straight-through gradient: grad where the number was within range. */
+static int opdi_fake_quantize_mask_kernel(opd_call *call) {
+    opd_tensor *grad = opd_arg_tensor(call, 0), *mask = opd_arg_tensor(call, 1);
+    if (mask->dtype != OPD_BOOL) { return opd_fail(OPD_ERROR_DTYPE, "fake_quantize: the mask must be of bool"); }
+    if (mask->numel != grad->numel) {
+        return opd_fail(OPD_ERROR_SHAPE, "`mask` and `dY` are not the same size: `mask` is size %lld and `dY` is size "
+                        "%lld", (long long)mask->numel, (long long)grad->numel);
+    }
+    return opd_return_tensor(call, grad->numel ? opd_mul(grad, mask) : grad);
+}
+static int opdi_fake_quantize_backward(opd_backward_call *bw) {
+    return opd_bw_return(bw, 0, opd_fake_quantize_per_tensor_affine_cachemask_backward(opd_bw_grad(bw, 0),
+                                                                                       opd_bw_result(bw, 1)));
+}
+static int opdi_fake_quantize_per_tensor_kernel(opd_call *call) {
+    opd_tensor *rets[2];
+    return opd_fake_quantize_per_tensor_affine_cachemask(rets, opd_arg_tensor(call, 0), opd_arg_float(call, 1),
+                                                         opd_arg_int(call, 2), opd_arg_int(call, 3),
+                                                         opd_arg_int(call, 4))
+        ? -1 : opd_return_tensor(call, rets[0]);
+}
+static int opdi_fake_quantize_per_tensor_qparams_kernel(opd_call *call) {
+    opd_tensor *rets[2], *scale = opd_arg_tensor(call, 1), *on = opd_new_ones(scale, OPD_INTS(1));
+    return !on || opd__fake_quantize_per_tensor_affine_cachemask_tensor_qparams(
+        rets, opd_arg_tensor(call, 0), scale, opd_arg_tensor(call, 2), on, opd_arg_int(call, 3), opd_arg_int(call, 4))
+        ? -1 : opd_return_tensor(call, rets[0]);
+}
+static int opdi_fake_quantize_per_channel_kernel(opd_call *call) {
+    opd_tensor *rets[2];
+    return opd_fake_quantize_per_channel_affine_cachemask(rets, opd_arg_tensor(call, 0), opd_arg_tensor(call, 1),
+                                                          opd_arg_tensor(call, 2), opd_arg_int(call, 3),
+                                                          opd_arg_int(call, 4), opd_arg_int(call, 5))
+        ? -1 : opd_return_tensor(call, rets[0]);
+}
+OPDI_OP(fake_quantize_per_tensor_affine) {
+    op->schema = "fake_quantize_per_tensor_affine(Tensor self, float scale, int zero_point, int quant_min, int "
+        "quant_max) -> Tensor";
+    op->composite = opdi_fake_quantize_per_tensor_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_CPU;
+    op->cases = "";
+}
+OPDI_OP(fake_quantize_per_tensor_affine_tensor_qparams) {
+    op->schema = "fake_quantize_per_tensor_affine.tensor_qparams(Tensor self, Tensor scale, Tensor zero_point, int "
+        "quant_min, int quant_max) -> Tensor";
+    op->composite = opdi_fake_quantize_per_tensor_qparams_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "";
+}
+OPDI_OP(fake_quantize_per_tensor_affine_cachemask) {
+    op->schema = "fake_quantize_per_tensor_affine_cachemask(Tensor self, float scale, int zero_point, int quant_min, "
+        "int quant_max) -> (Tensor output, Tensor mask)";
+    op->any = opdi_fake_quantize_tensor_kernel; op->backward = opdi_fake_quantize_backward; op->save = "result1";
+    op->vmap = OPD_BATCH_POINTWISE;        /* the formula, not those of what the kernel is made of */
+    op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "fake_quantize_per_tensor_affine_cachemask.out(Tensor self, float scale, int zero_point, int quant_min, "
+        "int quant_max, *, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))";
+    op->cases = "";
+}
+OPDI_OP(_fake_quantize_per_tensor_affine_cachemask_tensor_qparams) {
+    op->schema = "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams(Tensor self, Tensor scale, Tensor "
+        "zero_point, Tensor fake_quant_enabled, int quant_min, int quant_max) -> (Tensor output, Tensor mask)";
+    op->any = opdi_fake_quantize_qparams_kernel; op->backward = opdi_fake_quantize_backward; op->save = "result1";
+    op->constant = "scale, zero_point, fake_quant_enabled";
+    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams.out(Tensor self, Tensor scale, Tensor "
+        "zero_point, Tensor fake_quant_enabled, int quant_min, int quant_max, *, Tensor(a!) out0, Tensor(b!) out1) -> "
+        "(Tensor(a!), Tensor(b!))";
+    op->cases = "";
+}
+OPDI_OP(fake_quantize_per_tensor_affine_cachemask_backward) {
+    op->schema = "fake_quantize_per_tensor_affine_cachemask_backward(Tensor grad, Tensor mask) -> Tensor";
+    op->composite = opdi_fake_quantize_mask_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3], [2,3]b";
+}
+OPDI_OP(fake_quantize_per_channel_affine) {
+    op->schema = "fake_quantize_per_channel_affine(Tensor self, Tensor scale, Tensor zero_point, int axis, int "
+        "quant_min, int quant_max) -> Tensor";
+    op->composite = opdi_fake_quantize_per_channel_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "";
+}
+OPDI_OP(fake_quantize_per_channel_affine_cachemask) {
+    op->schema = "fake_quantize_per_channel_affine_cachemask(Tensor self, Tensor scale, Tensor zero_point, int axis, "
+        "int quant_min, int quant_max) -> (Tensor output, Tensor mask)";
+    op->any = opdi_fake_quantize_channel_kernel; op->backward = opdi_fake_quantize_backward; op->save = "result1";
+    op->constant = "scale, zero_point";
+    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "fake_quantize_per_channel_affine_cachemask.out(Tensor self, Tensor scale, Tensor zero_point, int axis, "
+        "int quant_min, int quant_max, *, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))";
+    op->cases = "";
+}
+OPDI_OP(fake_quantize_per_channel_affine_cachemask_backward) {
+    op->schema = "fake_quantize_per_channel_affine_cachemask_backward(Tensor grad, Tensor mask) -> Tensor";
+    op->composite = opdi_fake_quantize_mask_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3], [2,3]b";
+}
+OPDI_COLD_END
+OPDI_LOOPS_END
+
+#endif
+#endif   /* OPD_NO_OP_NORM */

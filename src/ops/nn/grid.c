@@ -1,0 +1,757 @@
+//== grid_sampler_2d ===================================================================================================
+//
+//  Each output looks at one, two or four rows and columns of its image, at a place between -1 and 1 that the grid gives
+//  (x, then y); weights of both directions are multiplied.  What lies outside is 0, the border's or mirrored.
+
+enum { OPDI_GRID_BILINEAR = 0, OPDI_GRID_NEAREST, OPDI_GRID_BICUBIC };
+enum { OPDI_GRID_ZEROS = 0, OPDI_GRID_BORDER, OPDI_GRID_REFLECTION };
+typedef struct opdi_grid {
+    int64_t n, c, in[2], out[2];                  /* images, channels; rows and columns of input and output */
+    int how, outside;
+    bool corners;
+    const void *input, *grid, *grad;              /* [n, c, in], [n, out, 2], [n, c, out] */
+    void *output, *dx, *dgrid;                    /* as g, x (or NULL) and grid */
+} opdi_grid;
+static void opdi_grid_rows_f32(void *ctx, int64_t begin, int64_t end);
+static void opdi_grid_rows_f64(void *ctx, int64_t begin, int64_t end);
+static void opdi_grid_back_f32(void *ctx, int64_t begin, int64_t end);
+static void opdi_grid_back_f64(void *ctx, int64_t begin, int64_t end);
+#endif
+#if defined(OPDI_TYPED) && !defined(OPDI_TYPED_WHOLE)   /* once for each type, see >>typed */
+/* The lines that a place looks at (-1: none), their weights and the derivatives of these; lost: NaN
+   where the place is nowhere, 0 else. */
+typedef struct OPDI_TYPED(looks) { int count; int64_t at[4]; OPDI_T weight[4], slope[4], lost; } OPDI_TYPED(looks);
+/* `at` brought inside of [0, size), times *factor its derivative. */
+static OPDI_T OPDI_TYPED(grid_inside)(const opdi_grid *grid, OPDI_T at, int64_t size, OPDI_T *factor) {
+    const OPDI_T low = grid->corners ? 0 : (OPDI_T)-0.5, span = grid->corners ? (OPDI_T)(size - 1) : (OPDI_T)size;
+    if (grid->outside == OPDI_GRID_REFLECTION) {
+        if (!(span > 0)) {
+            *factor = 0;
+            return 0;
+        }
+        at -= low;
+        if (at < 0) {
+            at = -at;
+            *factor = -*factor;
+        }
+        OPDI_T times = OPDI_FN(floor)(at / span);
+        at = OPDI_FN(fmod)(at, span);
+        if (OPDI_FN(fmod)(times, 2) > 0) {
+            at = span - at;
+            *factor = -*factor;
+        }
+        at += low;
+    }
+    if (!(at > 0)) {
+        *factor = 0;
+        return 0;
+    }
+    if (at >= (OPDI_T)(size - 1)) {
+        *factor = 0;
+        return (OPDI_T)(size - 1);
+    }
+    return at;
+}
+/* Finds what coordinate `at`, -1 to 1 along a dim of `size`, looks at: sets *looks. */
+static void OPDI_TYPED(grid_looks)(OPDI_TYPED(looks) *looks, const opdi_grid *grid, OPDI_T at, int64_t size) {
+    OPDI_T factor = grid->corners ? (OPDI_T)(size - 1) / 2 : (OPDI_T)size / 2, none = 0;
+    at = grid->corners ? (at + 1) / 2 * (OPDI_T)(size - 1) : ((at + 1) * (OPDI_T)size - 1) / 2;
+    if (grid->how != OPDI_GRID_BICUBIC && grid->outside != OPDI_GRID_ZEROS) {
+        at = OPDI_TYPED(grid_inside)(grid, at, size, &factor);
+    }
+    looks->lost = grid->how == OPDI_GRID_NEAREST ? 0 : at - at;
+    if (!(at > (OPDI_T)-1e9 && at < (OPDI_T)1e9)) { at = -100; }
+    looks->count = grid->how == OPDI_GRID_NEAREST ? 1 : grid->how == OPDI_GRID_BILINEAR ? 2 : 4;
+    OPDI_T first = looks->count == 1 ? OPDI_FN(rint)(at) : OPDI_FN(floor)(at);
+    OPDI_T t = at - first;
+    looks->weight[0] = 1;
+    looks->slope[0] = 0;
+    if (looks->count == 2) {
+        looks->weight[0] = 1 - t;
+        looks->weight[1] = t;
+        looks->slope[0] = -factor;
+        looks->slope[1] = factor;
+    }
+    if (looks->count == 4) {                  /* the cubic with a = -3/4 */
+        const OPDI_T a = (OPDI_T)-0.75, r = 1 - t, u = t + 1, v = 2 - t;
+        first -= 1;
+        looks->weight[0] = ((a * u - 5 * a) * u + 8 * a) * u - 4 * a;
+        looks->weight[1] = ((a + 2) * t - (a + 3)) * t * t + 1;
+        looks->weight[2] = ((a + 2) * r - (a + 3)) * r * r + 1;
+        looks->weight[3] = ((a * v - 5 * a) * v + 8 * a) * v - 4 * a;
+        looks->slope[0] = factor * ((3 * a * u - 10 * a) * u + 8 * a);
+        looks->slope[1] = factor * (3 * (a + 2) * t - 2 * (a + 3)) * t;
+        looks->slope[2] = -factor * (3 * (a + 2) * r - 2 * (a + 3)) * r;
+        looks->slope[3] = -factor * ((3 * a * v - 10 * a) * v + 8 * a);
+    }
+    for (int i = 0; i < looks->count; i++) {
+        OPDI_T line = first + (OPDI_T)i;
+        if (looks->count == 4 && grid->outside != OPDI_GRID_ZEROS) {
+            line = OPDI_TYPED(grid_inside)(grid, line, size, &none);
+        }
+        looks->at[i] = line >= 0 && line < (OPDI_T)size ? (int64_t)line : -1;
+    }
+}
+static void OPDI_TYPED(grid_places)(const opdi_grid *grid, int64_t place, OPDI_TYPED(looks) *looks) {
+    const OPDI_T *at = (const OPDI_T *)grid->grid + place * 2;
+    OPDI_TYPED(grid_looks)(&looks[0], grid, at[1], grid->in[0]);
+    OPDI_TYPED(grid_looks)(&looks[1], grid, at[0], grid->in[1]);
+}
+/* Samples rows [begin, end) of the output, counted over all images, in all channels. */
+static void OPDI_TYPED(grid_rows)(void *ctx, int64_t begin, int64_t end) {
+    const opdi_grid *grid = (const opdi_grid *)ctx;
+    const int64_t area = grid->in[0] * grid->in[1], points = grid->out[0] * grid->out[1];
+    for (int64_t place = begin; place < end; place++) {
+        const int64_t count = place / grid->out[0];
+        const OPDI_T *x = (const OPDI_T *)grid->input + count * grid->c * area;
+        for (int64_t j = 0; j < grid->out[1]; j++) {
+            OPDI_T *y = (OPDI_T *)grid->output + count * grid->c * points + place % grid->out[0] * grid->out[1] + j;
+            OPDI_TYPED(looks) looks[2];
+            OPDI_TYPED(grid_places)(grid, place * grid->out[1] + j, looks);
+            for (int64_t channel = 0; channel < grid->c; channel++) {
+                OPDI_T sum = looks[0].lost + looks[1].lost;
+                for (int first = 0; first < looks[0].count; first++) {
+                    const OPDI_T *row = x + channel * area + looks[0].at[first] * grid->in[1];
+                    OPDI_T part = 0;
+                    if (looks[0].at[first] < 0) { continue; }
+                    for (int batch = 0; batch < looks[1].count; batch++) {
+                        if (looks[1].at[batch] >= 0) { part += looks[1].weight[batch] * row[looks[1].at[batch]]; }
+                    }
+                    sum += looks[0].weight[first] * part;
+                }
+                y[channel * points] = sum;
+            }
+        }
+    }
+}
+/* Gradients of images [begin, end): what is looked at gets its part, in order, and the grid what the weights' slopes
+   say. */
+static void OPDI_TYPED(grid_back)(void *ctx, int64_t begin, int64_t end) {
+    const opdi_grid *grid = (const opdi_grid *)ctx;
+    const int64_t area = grid->in[0] * grid->in[1], points = grid->out[0] * grid->out[1];
+    for (int64_t count = begin; count < end; count++) {
+        OPDI_T *dx = grid->dx ? (OPDI_T *)grid->dx + count * grid->c * area : NULL;
+        if (dx) { memset(dx, 0, (size_t)(grid->c * area) * sizeof *dx); }
+        for (int64_t plane = 0; plane < points; plane++) {
+            OPDI_T *to = (OPDI_T *)grid->dgrid + (count * points + plane) * 2;
+            OPDI_TYPED(looks) looks[2];
+            OPDI_T along[2] = {0, 0};
+            OPDI_TYPED(grid_places)(grid, count * points + plane, looks);
+            for (int64_t channel = 0; channel < grid->c; channel++) {
+                const OPDI_T *x = (const OPDI_T *)grid->input + (count * grid->c + channel) * area;
+                const OPDI_T grad = ((const OPDI_T *)grid->grad)[(count * grid->c + channel) * points + plane];
+                for (int first = 0; first < looks[0].count; first++) {
+                    for (int batch = 0; batch < looks[1].count; batch++) {
+                        const int64_t at = looks[0].at[first] * grid->in[1] + looks[1].at[batch];
+                        if (looks[0].at[first] < 0 || looks[1].at[batch] < 0) { continue; }
+                        if (dx) { dx[channel * area + at] += grad * looks[0].weight[first] * looks[1].weight[batch]; }
+                        along[0] += grad * x[at] * looks[0].slope[first] * looks[1].weight[batch];
+                        along[1] += grad * x[at] * looks[0].weight[first] * looks[1].slope[batch];
+                    }
+                }
+            }
+            to[0] = along[1];
+            to[1] = along[0];
+        }
+    }
+}
+#endif
+#if defined(OPDI_OPERATORS)
+OPDI_COLD_BEGIN
+/* Reads input, grid and how to sample from argument `at` on into *other; dims: how many the input must have.  0, or
+   -1 with an error. */
+static int opdi_grid_read(opd_call *call, int at, int dims, opdi_grid *other) {
+    opd_tensor *input = opd_arg_tensor(call, at), *grid = opd_arg_tensor(call, at + 1);
+    const int64_t how = opd_arg_int(call, at + 2), outside = opd_arg_int(call, at + 3);
+    char first[256], second[256];
+    opdi_sizes_text(opdi_sizes(input), input->ndim, first, sizeof first);
+    opdi_sizes_text(opdi_sizes(grid), grid->ndim, second, sizeof second);
+    if (input->ndim && grid->ndim && opdi_sizes(input)[0] != opdi_sizes(grid)[0]) {
+        return opd_fail(OPD_ERROR_SHAPE, "grid_sampler(): expected grid and input to have same batch size, but got "
+                        "input with sizes %s and grid with sizes %s", first, second);
+    }
+    if (input->ndim != dims || grid->ndim != dims) {
+        return opd_fail(OPD_ERROR_SHAPE, "grid_sampler(): expected %dD input and grid with same number of dimensions, "
+                        "but got input with sizes %s and grid with sizes %s", dims, first, second);
+    }
+    if (opdi_sizes(grid)[dims - 1] != dims - 2) {
+        return opd_fail(OPD_ERROR_SHAPE, "grid_sampler(): expected grid to have size %d in last dimension, but got "
+                        "grid with sizes %s", dims - 2, second);
+    }
+    for (int dim = 2; dim < dims; dim++) {
+        if (opdi_sizes(input)[dim] <= 0) {
+            return opd_fail(OPD_ERROR_SHAPE, "grid_sampler(): expected input to have non-empty spatial dimensions, but "
+                            "input has sizes %s with dimension %d being empty", first, dim);
+        }
+    }
+    if (how < 0 || how > 2 || outside < 0 || outside > 2) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "grid_sampler(): interpolation_mode and padding_mode have to be 0, 1 or 2, "
+                        "but got %lld and %lld", (long long)how, (long long)outside);
+    }
+    if (opdi_kernel_dtype(OPDI_DTYPE(input), false, "grid_sampler_2d_cpu") < 0 || opdi_same_dtype(input, grid)) {
+        return -1;
+    }
+    memset(other, 0, sizeof *other);
+    other->n = opdi_sizes(input)[0];
+    other->c = opdi_sizes(input)[1];
+    for (int dim = 0; dim < 2; dim++) {
+        other->in[dim] = opdi_sizes(input)[2 + dim];
+        other->out[dim] = opdi_sizes(grid)[1 + dim];
+    }
+    other->how = (int)how;
+    other->outside = (int)outside;
+    other->corners = opd_arg_bool(call, at + 4);
+    return 0;
+}
+/* grid_sampler_2d: samples input [n, c, h, w] at the places of grid [n, H, W, 2]; the result is [n, c, H, W]. */
+static int opdi_grid_sampler_2d_kernel(opd_call *call) {
+    opd_tensor *input = opd_arg_tensor(call, 0), *grid = opd_arg_tensor(call, 1);
+    const opd_scalar_type dtype = input->dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32;
+    int64_t sizes[4];
+    opdi_grid other;
+    if (opdi_grid_read(call, 0, 4, &other)) { return -1; }
+    sizes[0] = other.n;
+    sizes[1] = other.c;
+    sizes[2] = other.out[0];
+    sizes[3] = other.out[1];
+    opd_tensor *out = opd_result(call, 0, sizes, 4, OPDI_DTYPE(input));
+    if (!out || !out->data || out->numel == 0) { return out ? 0 : -1; }
+    input = opdi_dense_as(input, dtype);
+    grid = opdi_dense_as(grid, dtype);
+    opd_tensor *output = opdi_work_for(out, dtype);
+    if (!input || !grid || !output) { return -1; }
+    other.input = input->data;
+    other.grid = grid->data;
+    other.output = output->data;
+    opdi_parallel_for(other.n * other.out[0],
+                      OPDI_MAX((int64_t)1, OPDI_GRAIN / 8 / OPDI_MAX((int64_t)1, other.c * other.out[1])),
+                      dtype == OPD_FLOAT64 ? opdi_grid_rows_f64 : opdi_grid_rows_f32, &other);
+    return opdi_done_with(out, output);
+}
+/* grid_sampler_2d_backward: the gradients by input, unless output_mask leaves it out (None), and by grid.
+   grad_output is broadcast to the sizes of the output. */
+static int opdi_grid_sampler_2d_backward_kernel(opd_call *call) {
+    opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1), *grid = opd_arg_tensor(call, 2),
+        *out[2];
+    const opd_scalar_type dtype = input->dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32;
+    const opd_value mask = opd_arg_value(call, 6);
+    opd_tensor *work[2] = {NULL, NULL};
+    int64_t sizes[4];
+    opdi_grid other;
+    if (opdi_grid_read(call, 1, 4, &other)) { return -1; }
+    sizes[0] = other.n;
+    sizes[1] = other.c;
+    sizes[2] = other.out[0];
+    sizes[3] = other.out[1];
+    if (opdi_expand_check(grad, sizes, 4) || !(grad = opd_expand(grad, opd_ints_of(sizes, 4))) ||
+        opdi_same_dtype(input, grad)) {
+        return -1;
+    }
+    out[0] = mask.n && !mask.u.bools[0] ? NULL : opd_result(call, 0, opdi_sizes(input), 4, OPDI_DTYPE(input));
+    if (!opd_ok() || !(out[1] = opd_result(call, 1, opdi_sizes(grid), 4, OPDI_DTYPE(input)))) { return -1; }
+    if (out[1]->data) {
+        grad = opdi_dense_as(grad, dtype);
+        input = opdi_dense_as(input, dtype);
+        grid = opdi_dense_as(grid, dtype);
+        work[0] = out[0] ? opdi_work_for(out[0], dtype) : NULL;
+        work[1] = opdi_work_for(out[1], dtype);
+        if (!grad || !input || !grid || !work[1] || (out[0] && !work[0])) { return -1; }
+        other.input = input->data;
+        other.grid = grid->data;
+        other.grad = grad->data;
+        other.dx = work[0] ? work[0]->data : NULL;
+        other.dgrid = work[1]->data;
+        opdi_parallel_for(other.n, 1, dtype == OPD_FLOAT64 ? opdi_grid_back_f64 : opdi_grid_back_f32, &other);
+    }
+    for (int i = 0; i < 2; i++) {
+        if (work[i] && opdi_done_with(out[i], work[i])) { return -1; }
+        if (out[i] ? opd_return_tensor(call, call->rets[i].u.t) : opd_return_value(call, opd_value_none())) {
+            return -1;
+        }
+    }
+    return 0;
+}
+static int opdi_grid_sampler_2d_backward(opd_backward_call *bw) {
+    opd_tensor *results[2];
+    bool mask[2];
+    for (int i = 0; i < 2; i++) { mask[i] = opd_bw_needs(bw, i); }
+    if (opd_grid_sampler_2d_backward(results, opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1),
+                                     opd_bw_value(bw, 2).u.i, opd_bw_value(bw, 3).u.i, opd_bw_value(bw, 4).u.i != 0,
+                                     opd_value_bools(mask, 2))) { return -1; }
+    for (int i = 0; i < 2; i++) { OPDI_GIVE(i, results[i]); }
+    return 0;
+}
+/* What opdi_grid_axis_make finds, by public operators, so that every derivative has derivatives: one direction's
+   lines [n, 1, places], the weights of each, and their first and second derivatives by the grid (NULL: 0). */
+typedef struct opdi_grid_axis { int count; opd_tensor *weights[3][4], *line[4]; } opdi_grid_axis;
+
+static opd_tensor *opdi_times(opd_tensor *first, opd_tensor *second) {
+    return first && second ? opd_mul(first, second) : NULL;
+}
+/* scale tensor + shift */
+static opd_tensor *opdi_affine(opd_tensor *tensor, double scale, double shift) {
+    return opd_add_Scalar(opd_mul_Scalar(tensor, opd_value_float(scale)), opd_value_float(shift));
+}
+/* opdi_grid_inside; *sign: its derivative. */
+static opd_tensor *opdi_grid_fold(const opdi_grid *grid, opd_tensor *at, int64_t size, opd_tensor **sign) {
+    const double low = grid->corners ? 0 : -0.5, span = grid->corners ? (double)(size - 1) : (double)size;
+    opd_tensor *one = opd_ones_like(at);
+    if (grid->outside == OPDI_GRID_REFLECTION && span > 0) {
+        at = opdi_affine(at, 1, -low);
+        one = opd_where_self(opd_lt_Scalar(at, opd_value_int(0)), opd_neg(one), one);
+        at = opd_abs(at);
+        opd_tensor *odd = opd_floor(opd_div_Scalar(at, opd_value_float(span)));
+        at = opd_sub(at, opd_mul_Scalar(odd, opd_value_float(span)));
+        odd = opd_gt_Scalar(opd_remainder_Scalar(odd, opd_value_int(2)), opd_value_int(0));
+        at = opdi_affine(opd_where_self(odd, opdi_affine(at, -1, span), at), 1, low);
+        one = opd_where_self(odd, opd_neg(one), one);
+    }
+    opd_tensor *in = opd_logical_and(opd_gt_Scalar(at, opd_value_int(0)), opd_lt_Scalar(at, opd_value_int(size - 1)));
+    *sign = opd_mul(one, in);
+    return opd_clamp_full(at, opd_value_int(0), opd_value_int(size - 1));
+}
+/* Fills *axis for coordinates `at`, -1 to 1 along a dim of `size`: the lines, weights and slopes of opdi_grid_looks
+   by public operators, and second derivatives.  After an error tensors of it are NULL. */
+static void opdi_grid_axis_make(opdi_grid_axis *axis, const opdi_grid *grid, opd_tensor *at, int64_t size) {
+    const double half = (double)(grid->corners ? size - 1 : size) / 2, a = -0.75;
+    opd_tensor *sign = opd_ones_like(at), *unused;
+    memset(axis, 0, sizeof *axis);
+    at = opdi_affine(at, half, grid->corners ? half : half - 0.5);
+    if (grid->how != OPDI_GRID_BICUBIC && grid->outside != OPDI_GRID_ZEROS) {
+        at = opdi_grid_fold(grid, at, size, &sign);
+    }
+    axis->count = grid->how == OPDI_GRID_NEAREST ? 1 : grid->how == OPDI_GRID_BILINEAR ? 2 : 4;
+    opd_tensor *first = axis->count == 1 ? opd_round(at) : opd_floor(at);
+    opd_tensor *tensor = opd_sub(at, first);
+    opd_tensor *factor = opd_mul_Scalar(sign, opd_value_float(half));
+    if (axis->count == 1) { axis->weights[0][0] = opd_ones_like(tensor); }
+    if (axis->count == 2) {
+        axis->weights[0][0] = opdi_affine(tensor, -1, 1);
+        axis->weights[0][1] = tensor;
+        axis->weights[1][0] = opd_neg(factor);
+        axis->weights[1][1] = factor;
+    }
+    for (int i = 0; axis->count == 4 && i < 4; i++) {  /* cubics: of how far line i is */
+        const bool outer = i == 0 || i == 3;
+        opd_tensor *upper = i < 2 ? opdi_affine(tensor, 1, outer) : opdi_affine(tensor, -1, outer ? 2 : 1);
+        axis->weights[0][i] = outer
+            ? opdi_affine(opd_mul(opdi_affine(opd_mul(opdi_affine(upper, a, -5 * a), upper), 1, 8 * a), upper), 1,
+                          -4 * a) : opdi_affine(opd_mul(opd_mul(opdi_affine(upper, a + 2, -(a + 3)), upper), upper), 1,
+                                                1);
+        opd_tensor *d1 = outer ? opdi_affine(opd_mul(opdi_affine(upper, 3 * a, -10 * a), upper), 1, 8 * a)
+            : opd_mul(opdi_affine(upper, 3 * (a + 2), -2 * (a + 3)), upper);
+        opd_tensor *d2 = outer ? opdi_affine(upper, 6 * a, -10 * a) : opdi_affine(upper, 6 * (a + 2), -2 * (a + 3));
+        axis->weights[1][i] = opd_mul_Scalar(d1, opd_value_float(i < 2 ? half : -half));
+        axis->weights[2][i] = opd_mul_Scalar(d2, opd_value_float(half * half));
+    }
+    for (int i = 0; i < axis->count; i++) {
+        opd_tensor *line = opdi_affine(first, 1, i - axis->count / 4);
+        if (axis->count == 4 && grid->outside != OPDI_GRID_ZEROS) { line = opdi_grid_fold(grid, line, size, &unused); }
+        opd_tensor *inside = opd_logical_and(opd_ge_Scalar(line, opd_value_int(0)),
+                                             opd_lt_Scalar(line, opd_value_int(size)));
+        for (int order = 0; order < 3; order++) {
+            axis->weights[order][i] = opdi_times(axis->weights[order][i], inside);
+        }
+        axis->line[i] = opd_to_dtype(opdi_where(inside, opd_detach(line)), OPD_INT64);
+    }
+}
+/* Let S be the samples of input.  results[0]: how S changes when input moves along value and the grid along upper.
+   Given grad, results[1] and results[2]: how grad results[0] changes by input and by the grid.  value, upper: NULL
+   where nothing moves; results: NULL where they are 0. */
+static int opdi_grid_second(const opdi_grid *other, opd_tensor *input, opd_tensor *grid, opd_tensor *grad,
+                            opd_tensor *value, opd_tensor *upper, opd_tensor **results /*[3]*/) {
+    const int64_t *in = opdi_sizes(input), *to = opdi_sizes(grid), channels = 1;
+    int64_t flat[3], sizes[4];
+    opd_tensor *move[2] = {NULL, NULL}, *along[2] = {NULL, NULL};
+    opdi_grid_axis axis[2];
+    results[0] = results[1] = results[2] = NULL;
+    flat[0] = in[0];
+    flat[1] = to[1] * to[2];
+    flat[2] = 2;
+    opd_tensor *at = opdi_reshape_to(grid, flat, 3);
+    upper = upper ? opdi_reshape_to(upper, flat, 3) : NULL;
+    for (int i = 0; i < 2; i++) {
+        opdi_grid_axis_make(&axis[i], other, opd_unsqueeze(opd_select(at, 2, 1 - i), 1), in[2 + i]);
+        if (upper) { move[i] = opd_unsqueeze(opd_select(upper, 2, 1 - i), 1); }
+    }
+    flat[1] = in[1];
+    flat[2] = to[1] * to[2];
+    grad = grad ? opdi_reshape_to(grad, flat, 3) : NULL;
+    flat[2] = in[2] * in[3];
+    input = opdi_reshape_to(input, flat, 3);
+    value = value ? opdi_reshape_to(value, flat, 3) : NULL;
+    if (!opd_ok()) { return -1; }
+    flat[2] = to[1] * to[2];
+    for (int first = 0; first < axis[0].count; first++) {
+        for (int batch = 0; batch < axis[1].count; batch++) {
+            opd_tensor *weights[3][3];
+            for (int plane = 0; plane < 3; plane++) {
+                for (int q = 0; q + plane < 3; q++) {
+                    weights[plane][q] = opdi_times(axis[0].weights[plane][first], axis[1].weights[q][batch]);
+                }
+            }
+            opd_tensor *from = opd_add(opd_mul_Scalar(axis[0].line[first], opd_value_int(in[3])), axis[1].line[batch]);
+            from = opd_expand(from, opd_ints_of(flat, 3));
+            opd_tensor *xs = opd_gather(input, 2, from);
+            opd_tensor *vs = value ? opd_gather(value, 2, from) : NULL;
+            opd_tensor *shift = opdi_plus(opdi_times(move[0], weights[1][0]), opdi_times(move[1], weights[0][1]));
+            results[0] = opdi_plus(results[0], opdi_plus(opdi_times(weights[0][0], vs), opdi_times(shift, xs)));
+            if (!grad) { continue; }
+            if (shift) {
+                results[1] = opd_scatter_add(results[1] ? results[1] : opd_zeros_like(input), 2, from,
+                                             opd_mul(shift, grad));
+            }
+            for (int i = 0; i < 2; i++) {
+                shift = opdi_plus(opdi_times(move[0], i ? weights[1][1] : weights[2][0]),
+                                  opdi_times(move[1], i ? weights[0][2] : weights[1][1]));
+                shift = opdi_plus(opdi_times(i ? weights[0][1] : weights[1][0], vs), opdi_times(shift, xs));
+                along[i] = opdi_plus(along[i], opdi_times(grad, shift));
+            }
+            if (!opd_ok()) { return -1; }
+        }
+    }
+    sizes[0] = in[0];
+    sizes[1] = in[1];
+    sizes[2] = to[1];
+    sizes[3] = to[2];
+    if (results[0]) { results[0] = opdi_reshape_to(results[0], sizes, 4); }
+    if (results[1]) { results[1] = opdi_reshape_to(results[1], in, 4); }
+    if (along[0] || along[1]) {
+        opd_tensor *pair[2];
+        for (int i = 0; i < 2; i++) {
+            pair[i] = along[1 - i] ? opdi_sum_over(along[1 - i], &channels, 1, false) : NULL;
+        }
+        for (int i = 0; i < 2; i++) { if (!pair[i]) { pair[i] = opd_zeros_like(pair[1 - i]); } }
+        results[2] = opdi_reshape_to(opd_stack_full(opd_tensors_of(pair, 2), -1), to, 4);
+    }
+    return opd_ok() ? 0 : -1;
+}
+static int opdi_grid_jvp(opd_jvp_call *jv) {
+    opd_tensor *results[3];
+    opdi_grid grid;
+    memset(&grid, 0, sizeof grid);
+    grid.how = (int)opd_jvp_value(jv, 2).u.i;
+    grid.outside = (int)opd_jvp_value(jv, 3).u.i;
+    grid.corners = opd_jvp_value(jv, 4).u.i != 0;
+    if (opdi_grid_second(&grid, opd_jvp_tensor(jv, 0), opd_jvp_tensor(jv, 1), NULL, opd_jvp_tangent(jv, 0),
+                         opd_jvp_tangent(jv, 1), results)) { return -1; }
+    return results[0] ? opd_jvp_return(jv, 0, results[0]) : 0;
+}
+static int opdi_grid_sampler_2d_backward_backward(opd_backward_call *bw) {
+    opd_tensor *results[3];
+    opdi_grid grid;
+    memset(&grid, 0, sizeof grid);
+    grid.how = (int)opd_bw_value(bw, 3).u.i;
+    grid.outside = (int)opd_bw_value(bw, 4).u.i;
+    grid.corners = opd_bw_value(bw, 5).u.i != 0;
+    if (opdi_grid_second(&grid, opd_bw_tensor(bw, 1), opd_bw_tensor(bw, 2), opd_bw_tensor(bw, 0), opd_bw_grad(bw, 0),
+                         opd_bw_grad(bw, 1), results)) { return -1; }
+    for (int i = 0; i < 3; i++) { OPDI_GIVE(i, results[i]); }
+    return 0;
+}
+#define OPDI_GRID_ARGS "Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners"
+OPDI_OP(grid_sampler_2d) {
+    op->schema = "grid_sampler_2d(" OPDI_GRID_ARGS ") -> Tensor";
+    op->cpu = op->fake = opdi_grid_sampler_2d_kernel; op->backward = opdi_grid_sampler_2d_backward;
+    op->save = "input, grid"; op->jvp = opdi_grid_jvp;
+    op->vmap = OPD_BATCH_FOLD; op->autocast = OPD_AUTOCAST_FP32_CPU; op->tags = OPD_OPTAG_CORE;
+    op->out = "grid_sampler_2d.out";
+    op->cases = "[1,2,3,4], [1,2,3,2], 0, 0, False; [2,1,3,3], [2,2,2,2], 0, 1, True; [1,1,4,3], [1,2,2,2], 0, 2, "
+        "False; [1,2,3,4], [1,2,2,2], 1, 0, False; [1,1,4,4], [1,2,2,2], 2, 0, False; [1,1,4,4], [1,2,2,2], 2, 2, "
+        "True; [1,1,4,4], [1,2,2,2], 2, 1, False";
+}
+OPDI_OP(grid_sampler_2d_backward) {
+    op->schema = "grid_sampler_2d_backward(Tensor grad_output, " OPDI_GRID_ARGS ", bool[2] output_mask) -> (Tensor, "
+        "Tensor)";
+    op->cpu = op->fake = opdi_grid_sampler_2d_backward_kernel; op->backward = opdi_grid_sampler_2d_backward_backward;
+    op->save = "grad_output, input, grid";
+    op->vmap = OPD_BATCH_FOLD; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "grid_sampler_2d_backward.out(Tensor grad_output, " OPDI_GRID_ARGS ", bool[2] output_mask, *, "
+        "Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))";
+    op->cases = "[1,2,2,3], [1,2,3,4], [1,2,3,2], 0, 0, False, (True,True); [1,1,2,2], [1,1,3,4], [1,2,2,2], 2, 2, "
+        "False, (True,True); [1,1,2,2], [1,1,3,4], [1,2,2,2], 0, 1, True, (True,True)";
+}
+
+/* Three directions: their lines and weights; the images [n, c, area]; how many corners a place has; [n, c, places]. */
+typedef struct opdi_grid_cube {
+    opdi_grid_axis axis[3];
+    opd_tensor *image;
+    opd_tensor *known;                            /* bool [n, 1, places]: false at a place that is no number */
+    bool zeros;                                   /* padded by zeros */
+    int corners;
+    int64_t rows[3];
+} opdi_grid_cube;
+
+/* Makes one axis for coordinates that need not be finite: reading ends at a side for those, but *known is made false
+   where that is for NaN, or for what NaN becomes of.  There nothing has a slope, and padding by zeros gives 0. */
+static void opdi_grid_cube_axis(opdi_grid_cube *cube, int number, const opdi_grid *grid, opd_tensor *at, int64_t size) {
+    const bool border = grid->outside == OPDI_GRID_BORDER, one = grid->corners && size == 1;
+    opd_tensor *known = border && !one ? opd_logical_not(opd_isnan(at)) : opd_isfinite(at);
+    if (!one || grid->outside != OPDI_GRID_REFLECTION) {
+        cube->known = cube->known ? opd_logical_and(cube->known, known) : known;
+    }
+    at = opd_nan_to_num_full(at, opd_value_float(1), opd_value_float(border ? 3 : 1), opd_value_float(border ? -3 : 1));
+    opdi_grid_axis_make(&cube->axis[number], grid, at, size);
+}
+
+/* Reads input [n, c, d, h, w] and grid [n, D, H, W, 3] (x, y, z) from argument `at` on; 0, or -1 with an error. */
+static int opdi_grid_cube_read(opd_call *call, int at, opdi_grid_cube *cube) {
+    opd_tensor *input = opd_arg_tensor(call, at), *grid = opd_arg_tensor(call, at + 1);
+    const int64_t *in = opdi_sizes(input), *to = opdi_sizes(grid);
+    opdi_grid other;
+    if (opdi_grid_read(call, at, 5, &other)) { return -1; }
+    if (other.how == OPDI_GRID_BICUBIC) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "grid_sampler(): bicubic interpolation only supports 4D input");
+    }
+    cube->rows[0] = in[0];
+    cube->rows[1] = opdi_size_times(to[1], opdi_size_times(to[2], to[3]));
+    cube->rows[2] = 3;
+    opd_tensor *places = opdi_reshape_to(grid, cube->rows, 3);
+    cube->zeros = other.outside == OPDI_GRID_ZEROS;
+    cube->known = NULL;
+    for (int i = 0; i < 3 && opd_ok(); i++) {
+        opdi_grid_cube_axis(cube, i, &other, opd_unsqueeze(opd_select(places, 2, 2 - i), 1), in[2 + i]);
+    }
+    cube->rows[2] = in[2] * in[3] * in[4];
+    cube->rows[1] = in[1];
+    cube->image = opd_ok() ? opdi_reshape_to(input, cube->rows, 3) : NULL;
+    cube->rows[2] = opdi_size_times(to[1], opdi_size_times(to[2], to[3]));
+    if (!opd_ok()) { return -1; }
+    cube->corners = cube->axis[0].count * cube->axis[1].count * cube->axis[2].count;
+    return 0;
+}
+/* Where corner number `corner` of all places lies in its image [n, c, places]; sets lines[3], its numbers along the
+   axes. */
+static opd_tensor *opdi_grid_cube_corner(const opdi_grid_cube *cube, const int64_t *in, int corner, int *lines) {
+    lines[2] = corner % cube->axis[2].count;
+    lines[1] = corner / cube->axis[2].count % cube->axis[1].count;
+    lines[0] = corner / cube->axis[2].count / cube->axis[1].count;
+    opd_tensor *from = cube->axis[0].line[lines[0]];
+    for (int i = 1; i < 3; i++) {
+        from = opd_add(opd_mul_Scalar(from, opd_value_int(in[2 + i])), cube->axis[i].line[lines[i]]);
+    }
+    return opd_expand(from, opd_ints_of(cube->rows, 3));
+}
+/* The weight of a corner, or (axis >= 0) its derivative by the place along that axis; NULL: 0, or an error. */
+static opd_tensor *opdi_grid_cube_weight(const opdi_grid_cube *cube, const int *lines, int axis) {
+    opd_tensor *weight = cube->axis[0].weights[axis == 0][lines[0]];
+    for (int i = 1; i < 3; i++) { weight = opdi_times(weight, cube->axis[i].weights[axis == i][lines[i]]); }
+    return weight;
+}
+/* grid_sampler_3d out of operators: the sum over the lines of three directions of weights times what lies there. */
+static int opdi_grid_sampler_3d_kernel(opd_call *call) {
+    const int64_t *in = opdi_sizes(opd_arg_tensor(call, 0)), *to = opdi_sizes(opd_arg_tensor(call, 1));
+    opd_tensor *sum = NULL;
+    int64_t sizes[5];
+    int lines[3];
+    opdi_grid_cube cube;
+    if (opdi_grid_cube_read(call, 0, &cube)) { return -1; }
+    for (int i = 0; opd_ok() && i < cube.corners; i++) {
+        opd_tensor *from = opdi_grid_cube_corner(&cube, in, i, lines);
+        sum = opdi_plus(sum, opd_mul(opd_gather(cube.image, 2, from), opdi_grid_cube_weight(&cube, lines, -1)));
+    }
+    if (cube.known && cube.zeros) { sum = opdi_where(cube.known, sum); }
+    else if (cube.known) { sum = opd_where_self(cube.known, sum, opd_detach(sum)); }
+    sizes[0] = in[0];
+    sizes[1] = in[1];
+    for (int i = 1; i < 4; i++) { sizes[1 + i] = to[i]; }
+    return opd_return_tensor(call, opd_ok() ? opdi_reshape_to(sum, sizes, 5) : NULL);
+}
+/* The gradients by input, unless output_mask leaves it out (None), and by grid: grad_output times the weights of what
+   a place looks at, and times what lies there by the weights' slopes. */
+static int opdi_grid_sampler_3d_backward_kernel(opd_call *call) {
+    opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1), *grid = opd_arg_tensor(call, 2);
+    opd_tensor *along[3] = {NULL, NULL, NULL}, *xyz[3], *delta = NULL;
+    const opd_value mask = opd_arg_value(call, 6);
+    const int64_t *in = opdi_sizes(input), channels = 1;
+    int64_t sizes[5];
+    int lines[3];
+    opdi_grid_cube cube;
+    if (opdi_grid_cube_read(call, 1, &cube)) { return -1; }
+    for (int i = 0; i < 5; i++) { sizes[i] = i < 2 ? in[i] : opdi_sizes(grid)[i - 1]; }
+    if (opdi_expand_check(grad, sizes, 5) || opdi_same_dtype(input, grad)) { return -1; }
+    grad = opdi_reshape_to(opd_expand(grad, opd_ints_of(sizes, 5)), cube.rows, 3);
+    if (cube.known) { grad = opdi_where(cube.known, grad); }
+    if (!mask.n || mask.u.bools[0]) { delta = opd_zeros_like(cube.image); }
+    for (int i = 0; opd_ok() && i < cube.corners; i++) {
+        opd_tensor *from = opdi_grid_cube_corner(&cube, in, i, lines);
+        if (delta) {
+            delta = opd_scatter_add(delta, 2, from, opd_mul(grad, opdi_grid_cube_weight(&cube, lines, -1)));
+        }
+        opd_tensor *part = opdi_sum_over(opd_mul(grad, opd_gather(cube.image, 2, from)), &channels, 1, true);
+        for (int k = 0; k < 3; k++) {
+            along[k] = opdi_plus(along[k], opdi_times(part, opdi_grid_cube_weight(&cube, lines, k)));
+        }
+    }
+    for (int i = 0; opd_ok() && i < 3; i++) { xyz[i] = along[2 - i] ? opd_squeeze_dim(along[2 - i], 1) : NULL; }
+    if (!opd_ok()) { return -1; }
+    opd_tensor *slope = xyz[0] ? opdi_reshape_to(opd_stack_full(opd_tensors_of(xyz, 3), -1), opdi_sizes(grid), 5)
+        : opd_zeros_like_full(grid, OPD_NONE, OPD_NONE, OPD_NONE, OPD_NONE, opd_value_int(0));
+    if (delta ? opd_return_tensor(call, opdi_reshape_to(delta, in, 5)) : opd_return_value(call, opd_value_none())) {
+        return -1;
+    }
+    return opd_return_tensor(call, slope);
+}
+OPDI_OP(grid_sampler_3d) {
+    op->schema = "grid_sampler_3d(" OPDI_GRID_ARGS ") -> Tensor";
+    op->composite = opdi_grid_sampler_3d_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_CPU;
+    op->out = "grid_sampler_3d.out";
+    op->cases = "[1,2,2,3,4], [1,2,1,2,3], 0, 0, False; [2,1,2,2,3], [2,1,2,2,3], 0, 1, True; [1,1,3,2,2], "
+        "[1,1,1,2,3], 0, 2, False; [1,2,2,3,2], [1,2,1,1,3], 1, 0, False";
+}
+OPDI_OP(grid_sampler_3d_backward) {
+    op->schema = "grid_sampler_3d_backward(Tensor grad_output, " OPDI_GRID_ARGS ", bool[2] output_mask) -> (Tensor, "
+        "Tensor)";
+    op->composite = opdi_grid_sampler_3d_backward_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "grid_sampler_3d_backward.out(Tensor grad_output, " OPDI_GRID_ARGS ", bool[2] output_mask, *, "
+        "Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))";
+    op->cases = "[1,2,2,1,2], [1,2,2,3,4], [1,2,1,2,3], 0, 0, False, (True,True); [1,1,1,1,2], [1,1,3,2,2], "
+        "[1,1,1,2,3], 0, 2, False, (True,True); [1,1,1,1,2], [1,1,3,2,2], [1,1,1,2,3], 1, 1, True, (True,True)";
+}
+static int opdi_grid_sampler_kernel(opd_call *call) {
+    opd_tensor *input = opd_arg_tensor(call, 0);
+    if (input->ndim == 5) {
+        return opd_return_tensor(call, opd_grid_sampler_3d(input, opd_arg_tensor(call, 1), opd_arg_int(call, 2),
+                                                           opd_arg_int(call, 3), opd_arg_bool(call, 4)));
+    }
+    if (input->ndim != 4) {
+        return opd_fail(OPD_ERROR_SHAPE, "grid_sampler(): expected 4D or 5D input, but got input of %d dims",
+                        input->ndim);
+    }
+    return opd_return_tensor(call, opd_grid_sampler_2d(input, opd_arg_tensor(call, 1), opd_arg_int(call, 2),
+                                                       opd_arg_int(call, 3), opd_arg_bool(call, 4)));
+}
+OPDI_OP(grid_sampler) {
+    op->schema = "grid_sampler(" OPDI_GRID_ARGS ") -> Tensor";
+    op->composite = opdi_grid_sampler_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_PROMOTE_FP32_CPU;
+    op->cases = "[1,2,3,4], [1,2,3,2], 0, 0, False; [1,1,2,3,2], [1,1,2,1,3], 0, 0, True";
+}
+
+//== affine_grid_generator =============================================================================================
+
+/* n coordinates from -1 to 1, at the corners, or else in the middle of n pixels; one is 0. */
+static opd_tensor *opdi_affine_line(opd_tensor *like, int64_t n, bool corners) {
+    if (n <= 1) { return opd_new_zeros(like, opd_ints_of(&n, 1)); }
+    opd_tensor *line = opd_linspace_full(opd_value_int(-1), opd_value_int(1), n, opd_value_int(like->dtype), OPD_NONE,
+                                         opd_value_device(opd_tensor_device(like)), OPD_NONE);
+    return corners ? line : opdi_muls(line, (double)(n - 1) / (double)n);
+}
+/* The places of an image of size [N, C, ..]: [N, places, coordinates and 1], the last dim's coordinate first.  NULL
+   with an error. */
+static opd_tensor *opdi_affine_base(opd_tensor *like, opd_ints size, bool corners) {
+    const int dims = (int)size.n - 2;
+    opd_tensor *parts[4] = {NULL, NULL, NULL, NULL};
+    int64_t shape[3];
+    if (dims != 2 && dims != 3) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "AffineGridGenerator needs 4d (spatial) or 5d (volumetric) inputs.");
+        return NULL;
+    }
+    for (int i = 0; i < dims; i++) {
+        const int dim = dims - 1 - i;
+        for (int k = 0; k < 3; k++) { shape[k] = 1; }
+        shape[dim] = size.data[2 + dim];
+        parts[i] = opdi_reshape_to(opdi_affine_line(like, size.data[2 + dim], corners), shape, dims);
+        parts[i] = opd_expand(parts[i], opd_ints_of(size.data + 2, dims));
+    }
+    parts[dims] = opd_ok() ? opd_ones_like(parts[0]) : NULL;
+    opd_tensor *base = opd_ok() ? opd_stack_full(opd_tensors_of(parts, dims + 1), -1) : NULL;
+    shape[0] = size.data[0];
+    shape[1] = base ? base->numel / (dims + 1) : 0;
+    shape[2] = dims + 1;
+    return base ? opd_expand(opdi_reshape_to(base, shape + 1, 2), opd_ints_of(shape, 3)) : NULL;
+}
+/* The places of an output of `size` where theta [N, 2, 3] (or [N, 3, 4]) sends them: [N, .., coordinates]. */
+static int opdi_affine_grid_generator_kernel(opd_call *call) {
+    opd_tensor *theta = opd_arg_tensor(call, 0), *base;
+    const opd_ints size = opd_arg_ints(call, 1);
+    int64_t shape[5];
+    if (!(base = opdi_affine_base(theta, size, opd_arg_bool(call, 2)))) { return -1; }
+    if (theta->ndim != 3 || opdi_sizes(theta)[1] != size.n - 2 || opdi_sizes(theta)[2] != size.n - 1) {
+        return opd_fail(OPD_ERROR_SHAPE, "affine_grid_generator: theta must be [%lld, %lld, %lld]",
+                        (long long)size.data[0], (long long)size.n - 2, (long long)size.n - 1);
+    }
+    shape[0] = size.data[0];
+    for (int i = 2; i < size.n; i++) { shape[i - 1] = size.data[i]; }
+    shape[size.n - 1] = size.n - 2;
+    base = opdi_reshape_to(opd_bmm(base, opd_transpose(theta, 1, 2)), shape, size.n);
+    return opd_return_tensor(call, opd_clone(base));                          /* no view of what is gone */
+}
+static int opdi_affine_grid_generator_backward_kernel(opd_call *call) {
+    opd_tensor *grad = opd_arg_tensor(call, 0), *base;
+    const opd_ints size = opd_arg_ints(call, 1);
+    int64_t shape[3];
+    if (!(base = opdi_affine_base(grad, size, opd_arg_bool(call, 2)))) { return -1; }
+    shape[0] = size.data[0];
+    shape[1] = opd_size(base, 1);
+    shape[2] = size.n - 2;
+    opd_tensor *sum = opd_bmm(opd_transpose(base, 1, 2), opdi_reshape_to(grad, shape, 3));
+    return opd_return_tensor(call, opd_transpose(sum, 1, 2));
+}
+static int opdi_affine_grid_generator_backward(opd_backward_call *bw) {
+    return opd_bw_return(bw, 0, opd_affine_grid_generator_backward(opd_bw_grad(bw, 0), opdi_bw_ints(bw, 1),
+                                                                   opd_bw_value(bw, 2).u.i != 0));
+}
+OPDI_OP(affine_grid_generator) {
+    op->schema = "affine_grid_generator(Tensor theta, SymInt[] size, bool align_corners) -> Tensor";
+    op->any = opdi_affine_grid_generator_kernel; op->backward = opdi_affine_grid_generator_backward;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "affine_grid_generator.out";
+    op->cases = "[2,2,3], (2,1,3,2), False; [1,2,3], (1,1,1,4), True; [1,3,4], (1,1,2,1,3), False";
+}
+OPDI_OP(affine_grid_generator_backward) {
+    op->schema = "affine_grid_generator_backward(Tensor grad, SymInt[] size, bool align_corners) -> Tensor";
+    op->composite = opdi_affine_grid_generator_backward_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3,2,2], (2,1,3,2), False; [1,2,1,3,3], (1,1,2,1,3), True";
+}
+
+//== channel_shuffle ===================================================================================================
+
+/* channel_shuffle: channels [N, groups, each, ..] become [N, each, groups, ..]. */
+static int opdi_channel_shuffle_kernel(opd_call *call) {
+    opd_tensor *input = opd_arg_tensor(call, 0);
+    const int64_t groups = opd_arg_int(call, 1);
+    int64_t sizes[OPD_MAX_DIMS + 1];
+    if (input->ndim < 3) {
+        return opd_fail(OPD_ERROR_SHAPE, "channel_shuffle expects input with > 2 dims, but got input of %d dims",
+                        input->ndim);
+    }
+    if (groups <= 0) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "Number of groups to divide channels in must be positive. Value of "
+                        "groups:%lld", (long long)groups);
+    }
+    if (opdi_sizes(input)[1] % groups) {
+        return opd_fail(OPD_ERROR_SHAPE, "Number of channels must be divisible by groups. Got %lld channels and %lld "
+                        "groups.", (long long)opdi_sizes(input)[1], (long long)groups);
+    }
+    sizes[0] = opdi_sizes(input)[0];
+    sizes[1] = groups;
+    sizes[2] = opdi_sizes(input)[1] / groups;
+    sizes[3] = 1;
+    for (int i = 2; i < input->ndim; i++) { sizes[3] = opdi_size_times(sizes[3], opdi_sizes(input)[i]); }
+    opd_tensor *parts = opd_transpose(opdi_reshape_to(input, sizes, 4), 1, 2);
+    parts = opd_clone_full(parts, OPDI_MEMORY_DENSE);                         /* never a view */
+    return opd_return_tensor(call, opdi_reshape_to(parts, opdi_sizes(input), input->ndim));
+}
+OPDI_OP(channel_shuffle) {
+    op->schema = "channel_shuffle(Tensor self, SymInt groups) -> Tensor";
+    op->composite = opdi_channel_shuffle_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "channel_shuffle.out";
+    op->cases = "[2,6,2,3], 3; [1,4,2], 2";
+}
+OPDI_OP(native_channel_shuffle) {
+    op->schema = "native_channel_shuffle(Tensor self, SymInt groups) -> Tensor";
+    op->composite = opdi_channel_shuffle_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,6,2,3], 3";
+}
+OPDI_COLD_END
+OPDI_COLD_END
+OPDI_LOOPS_END
+
+#endif
+#endif   /* OPD_NO_OP_RESAMPLE */

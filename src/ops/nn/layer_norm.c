@@ -1,0 +1,591 @@
+//== layer norm ========================================================================================================
+
+/* Checks normalized_shape and the sizes of weight and bias of a norm of input over its last dims.  Returns the first
+   dim that is normalised, or -1 with an error. */
+static int opdi_norm_axis(const opd_tensor *input, opd_ints shape, const opd_tensor *weight, const opd_tensor *bias) {
+    const int axis = input->ndim - (int)shape.n;
+    char text[256], unit[256];
+    if (shape.n < 1) {
+        return opd_fail(OPD_ERROR_SHAPE, "Expected normalized_shape to be at least 1-dimensional, i.e., containing at "
+                        "least one element, but got normalized_shape = []");
+    }
+    for (int i = 0; i < 2; i++) {
+        const opd_tensor *part = i ? bias : weight;
+        if (part && !opdi_has_sizes(part, shape.data, (int)shape.n)) {
+            return opd_fail(OPD_ERROR_SHAPE, "Expected %s to be of same shape as normalized_shape, but got %s of "
+                            "shape %s and normalized_shape = %s", i ? "bias" : "weight",
+                            i ? "bias" : "weight", opdi_sizes_text(opdi_sizes(part), part->ndim, text, sizeof text),
+                            opdi_sizes_text(shape.data, (int)OPDI_MIN(shape.n, (int64_t)8), unit, sizeof unit));
+        }
+    }
+    if (axis < 0 || memcmp(opdi_sizes(input) + axis, shape.data, sizeof(int64_t) * (size_t)shape.n) != 0) {
+        return opd_fail(OPD_ERROR_SHAPE, "Given normalized_shape=%s, expected input with shape [*, ...], but got "
+                        "input of size%s",
+                        opdi_sizes_text(shape.data, (int)OPDI_MIN(shape.n, (int64_t)8), unit, sizeof unit),
+                        opdi_sizes_text(opdi_sizes(input), input->ndim, text, sizeof text));
+    }
+    return axis;
+}
+static int opdi_layer_norm_axis(const opd_tensor *input, opd_ints shape, const opd_tensor *weight,
+                                const opd_tensor *bias) {
+    const int axis = opdi_norm_axis(input, shape, weight, bias);
+    return axis < 0 || opdi_norm_params_dtype(input, weight, bias) ? -1 : axis;
+}
+/* native_layer_norm over the last dims of input, those of normalized_shape: the output, mean and rstd, in which these
+   dims have size 1. */
+static int opdi_native_layer_norm_kernel(opd_call *call) {
+    opd_tensor *input = opd_arg_tensor(call, 0), *weight = opd_arg_tensor(call, 2), *bias = opd_arg_tensor(call, 3),
+        *out[3], *desk[3];
+    const int axis = opdi_layer_norm_axis(input, opd_arg_ints(call, 1), weight, bias);
+    const opd_scalar_type dtype = opdi_norm_type(input), stat = opdi_norm_stat_type(input, weight);
+    int64_t sizes[OPD_MAX_DIMS];
+    bool bad = false;
+    opdi_norm norm;
+    if (axis < 0 || opdi_norm_floating(input, "LayerNormKernelImpl")) { return -1; }
+    for (int i = 0; i < input->ndim; i++) { sizes[i] = i < axis ? opdi_sizes(input)[i] : 1; }
+    memset(&norm, 0, sizeof norm);
+    for (int i = 0; i < 3; i++) {
+        out[i] = opd_result(call, i, i ? sizes : opdi_sizes(input), input->ndim,
+                            i ? stat : (opd_scalar_type)input->dtype);
+        if (!out[i]) { return -1; }
+    }
+    if (!out[0]->data) { return 0; }
+    norm.n = opdi_span_of(opdi_sizes(input), axis, input->ndim);
+    const bool shorts = opd_dtype_size((opd_scalar_type)input->dtype) == 2 && norm.n <= OPDI_NORM_ROW;
+    const opd_scalar_type kept = shorts ? (opd_scalar_type)input->dtype : dtype;
+    for (int i = 0; i < 3; i++) { if (!(desk[i] = opdi_work_for(out[i], i ? dtype : kept))) { return -1; } }
+    if (shorts) {
+        norm.load = opdi_load_of(OPDI_F32, input->dtype);
+        norm.store = opdi_store_of(OPDI_F32, input->dtype);
+    }
+    norm.a = opdi_span_of(opdi_sizes(input), 0, axis);
+    norm.c = 1;
+    norm.per = 1;
+    norm.layer = true;
+    norm.eps = opd_arg_float(call, 4);
+    norm.input = opdi_norm_in(input, kept, &bad);
+    norm.weight = opdi_norm_in(weight, dtype, &bad);
+    norm.bias = opdi_norm_in(bias, dtype, &bad);
+    if (bad) { return -1; }
+    norm.output = desk[0]->data;
+    norm.mean = desk[1]->data;
+    norm.rstd = desk[2]->data;
+    opdi_norm_run(&norm, dtype, norm.a, norm.n, opdi_norm_forward_f32, opdi_norm_forward_f64);
+    for (int i = 0; i < 3; i++) { if (opdi_done_with(out[i], desk[i])) { return -1; } }
+    return 0;
+}
+/* Sets mask[3] to whether arguments x, w and bias want gradients. */
+static void opdi_needs_mask(const opd_backward_call *bw, int x, int w, int bias, bool *mask) {
+    mask[0] = opd_bw_needs(bw, x);
+    mask[1] = opd_bw_needs(bw, w);
+    mask[2] = opd_bw_needs(bw, bias);
+}
+/* The statistics' own gradients: of M elements each gets g / M from the mean, -g rstd^2 xhat / M from rstd.  input is
+   seen with sizes xs, results 1 and 2 (mean and rstd) with sizes stat, count of both.  NULL when nobody wants them. */
+static opd_tensor *opdi_stats_backward(opd_backward_call *bw, opd_tensor *input, const int64_t *xs, const int64_t *stat,
+                                       int count) {
+    opd_tensor *gm = opd_bw_grad(bw, 1), *gr = opd_bw_grad(bw, 2), *mean = opd_bw_result(bw, 1),
+        *rstd = opd_bw_result(bw, 2), *delta = NULL;
+    if ((!gm && !gr) || !mean || !rstd || mean->numel == 0) { return NULL; }
+    if (gr) {
+        rstd = opdi_o_reshape(rstd, stat, count);
+        delta = opd_mul(opd_sub(opdi_o_reshape(input, xs, count), opdi_o_reshape(mean, stat, count)),
+                        opd_mul(rstd, opd_square(rstd)));
+        delta = opd_mul(delta, opd_neg(opdi_o_reshape(gr, stat, count)));
+    }
+    if (gm) { delta = opdi_plus(opdi_o_expand(opdi_o_reshape(gm, stat, count), xs, count), delta); }
+    delta = opdi_muls(delta, (double)mean->numel / (double)OPDI_MAX(input->numel, (int64_t)1));
+    return opdi_o_reshape(delta, opdi_sizes(input), input->ndim);
+}
+/* Gives results, NULL where there are none, as gradients of arguments x, w and bias; stats is added to the
+   first. */
+static int opdi_give_norm(opd_backward_call *bw, int x, int w, int bias, opd_tensor **results, opd_tensor *stats) {
+    if (stats) { results[0] = opdi_plus(stats, results[0]); }
+    if (!opd_ok()) { return -1; }
+    return opd_bw_return(bw, x, results[0]) || opd_bw_return(bw, w, results[1]) || opd_bw_return(bw, bias, results[2]);
+}
+static int opdi_native_layer_norm_backward(opd_backward_call *bw) {
+    opd_tensor *results[3] = {NULL, NULL, NULL}, *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0),
+        *mean = opd_bw_result(bw, 1);
+    bool mask[3];
+    opdi_needs_mask(bw, 0, 2, 3, mask);
+    if (!opd_ok()) { return -1; }
+    if (grad && opd_native_layer_norm_backward(results, grad, input,
+                                               opd_ints_of(opd_bw_value(bw, 1).u.ints, opd_bw_value(bw, 1).n), mean,
+                                               opd_bw_result(bw, 2), opd_bw_tensor(bw, 2), opd_bw_tensor(bw, 3),
+                                               opd_value_bools(mask, 3))) {
+        return -1;
+    }
+    return opdi_give_norm(bw, 0, 2, 3, results,
+                          mask[0] ? opdi_stats_backward(bw, input, opdi_sizes(input), opdi_sizes(mean), input->ndim)
+                          : NULL);
+}
+/* The statistics are of each row; weight and bias that examples have of their own come afterwards. */
+static int opdi_layer_norm_apart(opd_call *call) {
+    opd_tensor *weight = opd_arg_tensor(call, 2), *bias = opd_arg_tensor(call, 3), *input = opd_arg_tensor(call, 0),
+        *results[3];
+    if (opd_native_layer_norm(results, input, opd_arg_ints(call, 1), NULL, NULL, opd_arg_float(call, 4))) { return -1; }
+    if (weight) { results[0] = opd_mul(results[0], weight); }
+    if (bias) { results[0] = opd_add(results[0], bias); }
+    return opd_return_tensor(call, opd_to_dtype(results[0], OPDI_DTYPE(input))) ||
+        opd_return_tensor(call, results[1]) ? -1 : opd_return_tensor(call, results[2]);
+}
+static int opdi_layer_norm_batch(opd_call *call) {
+    opd_tensor *input = opd_arg_tensor(call, 0), *results[3];
+    if (opdi_layer_norm_axis(input, opd_arg_ints(call, 1), opd_arg_tensor(call, 2), opd_arg_tensor(call, 3)) < 0) {
+        return -1;
+    }
+    if (opdi_batch_is(call, 2) || opdi_batch_is(call, 3)) { return opdi_batch_as(call, opdi_layer_norm_apart); }
+    input = opdi_batch_front_arg(call, 0);
+    if (!input || opd_native_layer_norm(results, input, opd_arg_ints(call, 1), opd_arg_tensor(call, 2),
+                                        opd_arg_tensor(call, 3), opd_arg_float(call, 4))) {
+        return -1;
+    }
+    for (int i = 0; i < 3; i++) { if (opd_batch_return(call, results[i], 0)) { return -1; } }
+    return 0;
+}
+OPDI_OP(native_layer_norm) {
+    op->schema = "native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) "
+        "-> (Tensor, Tensor, Tensor)";
+    op->cpu = op->fake = opdi_native_layer_norm_kernel; op->backward = opdi_native_layer_norm_backward;
+    op->save = "input, weight, bias, result1, result2";
+    op->vmap = opdi_layer_norm_batch; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU; op->tags = OPD_OPTAG_CORE;
+    op->flops = opdi_flops_elements;
+    op->out = "native_layer_norm.out(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float "
+        "eps, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))";
+    op->cases = "[2,3], (3), [3], [3], 0.00001; [2,3], (3), None, None, 0.00001";
+}
+
+/* Results dx, dw, db where output_mask asks for them, None elsewhere.  dw and db have weight's shape; dx is written in
+   dtype `kept`. */
+static int opdi_norm_results(opd_call *call, int mask, opd_tensor *input, const int64_t *wsizes, int wdim,
+                             opd_scalar_type wtype, opd_scalar_type kept, opd_tensor **out, opd_tensor **desk) {
+    const opd_scalar_type dtype = opdi_norm_type(input);
+    for (int i = 0; i < 3; i++) {
+        out[i] = desk[i] = NULL;
+        if (!opdi_mask_at(call, mask, i) && !call->targets) { continue; }
+        out[i] = opd_result(call, i, i ? wsizes : opdi_sizes(input), i ? wdim : input->ndim, i ? wtype
+                            : (opd_scalar_type)input->dtype);
+        if (!out[i] || (out[i]->data && !(desk[i] = opdi_work_for(out[i], i ? dtype : kept)))) { return -1; }
+    }
+    return 0;
+}
+static int opdi_norm_settle(opd_call *call, opd_tensor **out, opd_tensor **desk) {
+    for (int i = 0; i < 3; i++) {
+        if (out[i] && desk[i] && opdi_done_with(out[i], desk[i])) { return -1; }
+        if (out[i] ? opd_return_tensor(call, call->rets[i].u.t) : opd_return_value(call, opd_value_none())) {
+            return -1;
+        }
+    }
+    return 0;
+}
+/* Runs layer norm's backward, whose operands are there.  0, or -1 with an error. */
+static int opdi_layer_norm_back(opdi_norm *norm, opd_scalar_type dtype) {
+    const int64_t blocks = (norm->a + OPDI_NORM_ROWS - 1) / OPDI_NORM_ROWS;
+    const size_t bytes = (size_t)(2 * blocks * norm->n) * opd_dtype_size(dtype);
+    const bool params = norm->dw || norm->db;
+    if (params && !(norm->parts = opdi_lend(bytes))) { return -1; }
+    if (norm->n && (params || norm->dx)) {
+        opdi_norm_run(norm, dtype, blocks, OPDI_NORM_ROWS * norm->n, opdi_norm_layer_back_f32,
+                      opdi_norm_layer_back_f64);
+    }
+    if (!params) { return 0; }
+    opdi_norm_run(norm, dtype, (norm->n + OPDI_NORM_COLUMNS - 1) / OPDI_NORM_COLUMNS, blocks * OPDI_NORM_COLUMNS,
+                  opdi_norm_params_f32, opdi_norm_params_f64);
+    opdi_lend_end((char *)norm->parts, bytes);
+    return 0;
+}
+/* native_layer_norm_backward: the gradients of input, weight and bias that output_mask wants, from grad_out and the
+   forward's mean and rstd. */
+static int opdi_native_layer_norm_backward_kernel(opd_call *call) {
+    opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1), *weight = opd_arg_tensor(call, 5),
+        *out[3], *desk[3];
+    const opd_ints shape = opd_arg_ints(call, 2);
+    const int axis = opdi_layer_norm_axis(input, shape, weight, NULL);
+    const opd_scalar_type dtype = opdi_norm_type(input);
+    bool bad = false;
+    opdi_norm norm;
+    if (axis < 0 || opdi_norm_floating(input, "LayerNormBackwardKernelImpl")) { return -1; }
+    memset(&norm, 0, sizeof norm);
+    norm.a = opdi_span_of(opdi_sizes(input), 0, axis);
+    norm.c = 1;
+    norm.per = 1;
+    norm.n = opdi_span_of(opdi_sizes(input), axis, input->ndim);
+    norm.layer = true;
+    if (!opdi_same_sizes(grad, input) || opd_arg_tensor(call, 3)->numel != norm.a ||
+        opd_arg_tensor(call, 4)->numel != norm.a) {
+        return opd_fail(OPD_ERROR_SHAPE, "native_layer_norm_backward: grad_out, mean and rstd do not have the sizes "
+                        "of the forward");
+    }
+    const bool shorts = opd_dtype_size((opd_scalar_type)input->dtype) == 2 && norm.n <= OPDI_NORM_ROW &&
+        grad->dtype == input->dtype;
+    const opd_scalar_type kept = shorts ? (opd_scalar_type)input->dtype : dtype;
+    if (opdi_norm_results(call, 7, input, shape.data, (int)shape.n,
+                          (opd_scalar_type)(weight ? weight->dtype : input->dtype), kept, out, desk)) {
+        return -1;
+    }
+    if (call->keys.backends >> OPD_META & 1) { return opdi_norm_settle(call, out, desk); }
+    if (shorts) {
+        norm.load = opdi_load_of(OPDI_F32, input->dtype);
+        norm.store = opdi_store_of(OPDI_F32, input->dtype);
+    }
+    norm.input = opdi_norm_in(input, kept, &bad);
+    norm.grad = opdi_norm_in(grad, kept, &bad);
+    norm.weight = opdi_norm_in(weight, dtype, &bad);
+    norm.mean_in = opdi_norm_in(opd_arg_tensor(call, 3), dtype, &bad);
+    norm.rstd_in = opdi_norm_in(opd_arg_tensor(call, 4), dtype, &bad);
+    if (bad) { return -1; }
+    norm.dx = desk[0] ? desk[0]->data : NULL;
+    norm.dw = desk[1] ? desk[1]->data : NULL;
+    norm.db = desk[2] ? desk[2]->data : NULL;
+    return opdi_layer_norm_back(&norm, dtype) ? -1 : opdi_norm_settle(call, out, desk);
+}
+/* The gradients of native_layer_norm_backward by grad_out, input and weight, by opdi_norm_twice. */
+static int opdi_native_layer_norm_backward_backward(opd_backward_call *bw) {
+    const opd_value shape = opd_bw_value(bw, 2);
+    opdi_norm_second second;
+    opd_tensor *dg, *dx, *dw, *input = opd_bw_tensor(bw, 1);
+    memset(&second, 0, sizeof second);
+    second.grad = opd_bw_tensor(bw, 0);
+    second.input = input;
+    second.mean = opd_bw_tensor(bw, 3);
+    second.rstd = opd_bw_tensor(bw, 4);
+    second.weight = opd_bw_tensor(bw, 5);
+    second.GX = opd_bw_grad(bw, 0);
+    second.GW = opd_bw_grad(bw, 1);
+    second.GB = opd_bw_grad(bw, 2);
+    for (int i = 0; i < input->ndim; i++) {
+        if (i < input->ndim - shape.n) { second.sum[second.nsum++] = i; } else { second.dims[second.ndims++] = i; }
+    }
+    if (opdi_norm_twice(&second, &dg, &dx, &dw)) { return -1; }
+    OPDI_GIVE(0, dg);
+    OPDI_GIVE(1, dx);
+    OPDI_GIVE(5, dw ? opdi_o_reshape(dw, shape.u.ints, shape.n) : NULL);
+    return opd_bw_return(bw, 3, NULL) || opd_bw_return(bw, 4, NULL) || opd_bw_return(bw, 6, NULL);
+}
+/* input's gradient by the operator without a weight; the others are sums over the rows of each example */
+static int opdi_layer_norm_back_apart(opd_call *call) {
+    opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1), *mean = opd_arg_tensor(call, 3),
+        *rstd = opd_arg_tensor(call, 4), *weight = opd_arg_tensor(call, 5), *results[3] = {NULL, NULL, NULL};
+    const opd_ints shape = opd_arg_ints(call, 2);
+    const bool *mask = opd_call_args(call)[7].u.bools, only[3] = {true, false, false};
+    const int rows = input->ndim - (int)shape.n;
+    int64_t dims[OPD_MAX_DIMS];
+    for (int i = 0; i < rows; i++) { dims[i] = i; }
+    if (mask[0]) {
+        opd_tensor *gw = weight ? opd_mul(grad, weight) : grad;
+        if (opd_native_layer_norm_backward(results, gw, input, shape, mean, rstd, NULL, NULL,
+                                           opd_value_bools(only, 3))) {
+            return -1;
+        }
+    }
+    for (int i = 1; i < 3 && opd_ok(); i++) {
+        if (!mask[i]) { continue; }
+        results[i] = i == 1 ? opd_mul(grad, opd_mul(opd_sub(input, mean), rstd)) : grad;
+        if (rows) { results[i] = opd_sum_dim(results[i], opd_ints_of(dims, rows), false); }
+        results[i] = opd_to_dtype(results[i], OPDI_DTYPE(weight ? weight : input));
+    }
+    for (int i = 0; i < 3; i++) {
+        if (mask[i] ? opd_return_tensor(call, results[i]) : opd_return_value(call, OPD_NONE)) { return -1; }
+    }
+    return 0;
+}
+static int opdi_layer_norm_back_batch(opd_call *call) {
+    const bool *mask = opd_call_args(call)[7].u.bools;
+    opd_tensor *tensors[5], *results[3];
+    if (opdi_layer_norm_axis(opd_arg_tensor(call, 1), opd_arg_ints(call, 2), opd_arg_tensor(call, 5), NULL) < 0) {
+        return -1;
+    }
+    if (mask[1] || mask[2] || opdi_batch_is(call, 5)) { return opdi_batch_as(call, opdi_layer_norm_back_apart); }
+    for (int i = 0; i < 5; i++) { if (i != 2 && !(tensors[i] = opdi_batch_front_arg(call, i))) { return -1; } }
+    if (opd_native_layer_norm_backward(results, tensors[0], tensors[1], opd_arg_ints(call, 2), tensors[3], tensors[4],
+                                       opd_arg_tensor(call, 5), NULL, opd_value_bools(mask, 3))) {
+        return -1;
+    }
+    if (mask[0] ? opd_batch_return(call, results[0], 0) : opd_return_value(call, OPD_NONE)) { return -1; }
+    return opd_return_value(call, OPD_NONE) ? -1 : opd_return_value(call, OPD_NONE);
+}
+OPDI_OP(native_layer_norm_backward) {
+    op->schema = "native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor mean, "
+        "Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)";
+    op->cpu = op->fake = opdi_native_layer_norm_backward_kernel;
+    op->backward = opdi_native_layer_norm_backward_backward; op->save = "grad_out, input, mean, rstd, weight";
+    op->vmap = opdi_layer_norm_back_batch; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->flops = opdi_flops_elements;
+    op->out = "native_layer_norm_backward.out(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor mean, "
+        "Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask, *, Tensor(a!) out0, Tensor(b!) out1, "
+        "Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))";
+    op->cases = "";
+}
+
+static int opdi_layer_norm_kernel(opd_call *call) {
+    opd_tensor *results[3];
+    return opd_native_layer_norm(results, opd_arg_tensor(call, 0), opd_arg_ints(call, 1), opd_arg_tensor(call, 2),
+                                 opd_arg_tensor(call, 3), opd_arg_float(call, 4)) ? -1
+           : opd_return_tensor(call, results[0]);
+}
+OPDI_OP(layer_norm) {
+    op->schema = "layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float "
+        "eps=1e-05, bool cudnn_enable=True) -> Tensor";
+    op->composite = opdi_layer_norm_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
+    op->cases = "[2,3], (3), [3], [3]";
+}
+
+//== rms norm ==========================================================================================================
+
+/* input * rsqrt(mean(input^2) + eps) * weight, in float32 for halves: results[0] of input's dtype, and the second
+   factor, results[1].  0, or -1 with an error. */
+static int opdi_rms_norm(opd_call *call, opd_tensor **results) {
+    opd_tensor *input = opd_arg_tensor(call, 0), *weight = opd_arg_tensor(call, 2);
+    const bool pairs = OPDI_DTYPE(input) == OPD_COMPLEX64 || OPDI_DTYPE(input) == OPD_COMPLEX128;
+    const opd_scalar_type dtype = OPDI_DTYPE(input), work = pairs ? dtype : opdi_norm_type(input);
+    const opd_ints shape = opd_arg_ints(call, 1);
+    const int axis = opdi_norm_axis(input, shape, weight, NULL);
+    const bool wide = work == OPD_FLOAT64 || work == OPD_COMPLEX128;
+    const double least = wide ? 2.220446049250313e-16 : 1.1920928955078125e-07;
+    const double eps = opd_arg_is_none(call, 3) ? least : opd_arg_float(call, 3);
+    int64_t dims[OPD_MAX_DIMS];
+    if (axis < 0 || (!pairs && opdi_norm_floating(input, "rms_norm"))) { return -1; }
+    for (int i = 0; i < input->ndim - axis; i++) { dims[i] = axis + i; }
+    input = opd_to_dtype(input, work);
+    results[1] = opd_rsqrt(opdi_adds(opdi_o_mean_dims(opd_square(input), dims, shape.n, true),
+                                     wide ? eps : (double)(float)eps));
+    results[0] = opd_mul(input, results[1]);
+    if (weight) { results[0] = opd_mul(results[0], weight); }
+    results[0] = opd_contiguous(opd_to_dtype(results[0], dtype));
+    return opd_ok() ? 0 : -1;
+}
+static int opdi_rms_norm_kernel(opd_call *call) {
+    opd_tensor *results[2];
+    return opdi_rms_norm(call, results) ? -1 : opd_return_tensor(call, results[0]);
+}
+static int opdi_fused_rms_norm_kernel(opd_call *call) {
+    opd_tensor *results[2];
+    return opdi_rms_norm(call, results) || opd_return_tensor(call, results[0]) ? -1
+        : opd_return_tensor(call, results[1]);
+}
+OPDI_OP(rms_norm) {
+    op->schema = "rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor";
+    op->composite = opdi_rms_norm_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
+    op->cases = "[2,3], (3), [3], 0.00001; [2,3], (2,3)";
+}
+OPDI_OP(_fused_rms_norm) {
+    op->schema = "_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) -> (Tensor, "
+        "Tensor)";
+    op->composite = opdi_fused_rms_norm_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3], (3), [3], 0.00001; [2,3], (2,3), None, None";
+}
+
+//== group norm ========================================================================================================
+
+/* Fills a, c, n, per from the integer arguments at `first` (N, C, HxW, group) and checks them against input. */
+static int opdi_group_norm_open(opd_call *call, int first, const opd_tensor *input, const opd_tensor *weight,
+                                const opd_tensor *bias, opdi_norm *norm) {
+    const int64_t groups = opd_arg_int(call, first + 3);
+    memset(norm, 0, sizeof *norm);
+    norm->a = opd_arg_int(call, first);
+    norm->c = opd_arg_int(call, first + 1);
+    norm->n = opd_arg_int(call, first + 2);
+    if (opdi_norm_floating(input, "GroupNormKernelImpl")) { return -1; }
+    if (norm->c == 0 || norm->n == 0) {
+        return opd_fail(OPD_ERROR_SHAPE, "Expected %s to be greater than 0, got 0", norm->c ? "HxW" : "number of "
+                        "channels");
+    }
+    if (groups < 1 || norm->c < 0 || norm->c % groups) {
+        return opd_fail(OPD_ERROR_SHAPE, "Expected number of channels in input to be divisible by num_groups, but got "
+                        "C = %lld and num_groups=%lld", (long long)norm->c, (long long)groups);
+    }
+    if (norm->a < 0 || norm->n < 0 || norm->a > INT32_MAX || norm->c > INT32_MAX || norm->n > INT32_MAX ||
+        norm->a * norm->c > INT32_MAX || norm->a * norm->c * norm->n != input->numel) {
+        return opd_fail(OPD_ERROR_SHAPE, "Expected input with N * C * HxW = %lld elements", (long long)input->numel);
+    }
+    if ((weight && weight->numel != norm->c) || (bias && bias->numel != norm->c)) {
+        return opd_fail(OPD_ERROR_SHAPE, "Expected weight and bias to be vectors of size equal to the number of "
+                        "channels in input");
+    }
+    norm->per = norm->c / groups;
+    norm->groups = groups;
+    return opdi_norm_params_dtype(input, weight, bias);
+}
+/* native_group_norm of input [N, C, ..], whose channels form `group` groups: the output, mean and rstd [N, group]. */
+static int opdi_native_group_norm_kernel(opd_call *call) {
+    opd_tensor *input = opd_arg_tensor(call, 0), *weight = opd_arg_tensor(call, 1), *bias = opd_arg_tensor(call, 2),
+        *out[3], *desk[3];
+    const opd_scalar_type dtype = opdi_norm_type(input), stat = opdi_norm_stat_type(input, weight);
+    int64_t sizes[2];
+    bool bad = false;
+    opdi_norm norm;
+    if (opdi_group_norm_open(call, 3, input, weight, bias, &norm)) { return -1; }
+    sizes[0] = norm.a;
+    sizes[1] = norm.groups;
+    for (int i = 0; i < 3; i++) {
+        out[i] = opd_result(call, i, i ? sizes : opdi_sizes(input), i ? 2 : input->ndim,
+                            i ? stat : (opd_scalar_type)input->dtype);
+        if (!out[i]) { return -1; }
+    }
+    if (!out[0]->data) { return 0; }
+    for (int i = 0; i < 3; i++) { if (!(desk[i] = opdi_work_for(out[i], dtype))) { return -1; } }
+    norm.eps = opd_arg_float(call, 7);
+    norm.input = opdi_norm_in(input, dtype, &bad);
+    norm.weight = opdi_norm_in(weight, dtype, &bad);
+    norm.bias = opdi_norm_in(bias, dtype, &bad);
+    if (bad) { return -1; }
+    norm.output = desk[0]->data;
+    norm.mean = desk[1]->data;
+    norm.rstd = desk[2]->data;
+    opdi_norm_run(&norm, dtype, norm.a * norm.groups, norm.per * norm.n, opdi_norm_forward_f32, opdi_norm_forward_f64);
+    for (int i = 0; i < 3; i++) { if (opdi_done_with(out[i], desk[i])) { return -1; } }
+    return 0;
+}
+static int opdi_native_group_norm_backward(opd_backward_call *bw) {
+    opd_tensor *results[3] = {NULL, NULL, NULL}, *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
+    int64_t three[3], stat[3];
+    bool mask[3];
+    opdi_needs_mask(bw, 0, 1, 2, mask);
+    if (!opd_ok()) { return -1; }
+    if (grad && opd_native_group_norm_backward(results, grad, input, opd_bw_result(bw, 1), opd_bw_result(bw, 2),
+                                               opd_bw_tensor(bw, 1), opd_bw_value(bw, 3).u.i, opd_bw_value(bw, 4).u.i,
+                                               opd_bw_value(bw, 5).u.i, opd_bw_value(bw, 6).u.i,
+                                               opd_value_bools(mask, 3))) {
+        return -1;
+    }
+    three[0] = stat[0] = opd_bw_value(bw, 3).u.i;
+    three[1] = stat[1] = opd_bw_value(bw, 6).u.i;
+    three[2] = three[0] * three[1] != 0 ? input->numel / (three[0] * three[1]) : 1;
+    stat[2] = 1;
+    return opdi_give_norm(bw, 0, 1, 2, results, mask[0] ? opdi_stats_backward(bw, input, three, stat, 3) : NULL);
+}
+static int opdi_group_norm_batch(opd_call *call) {
+    static const opdi_channel_kind kinds[8] = {
+        OPDI_CHANNEL_IMAGE, OPDI_CHANNEL_LIST, OPDI_CHANNEL_LIST, OPDI_CHANNEL_NONE, OPDI_CHANNEL_COUNT,
+        OPDI_CHANNEL_NONE, OPDI_CHANNEL_COUNT, OPDI_CHANNEL_NONE};
+    static const opdi_channel_kind results[3] = {
+        OPDI_CHANNEL_IMAGE, OPDI_CHANNEL_IMAGE, OPDI_CHANNEL_IMAGE};
+    return opdi_batch_by_channel(call, kinds, results);
+}
+OPDI_OP(native_group_norm) {
+    op->schema = "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int "
+        "group, float eps) -> (Tensor, Tensor, Tensor)";
+    op->cpu = op->fake = opdi_native_group_norm_kernel; op->backward = opdi_native_group_norm_backward;
+    op->save = "input, weight, result1, result2";
+    op->vmap = opdi_group_norm_batch; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->flops = opdi_flops_elements;
+    op->out = "native_group_norm.out(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int "
+        "group, float eps, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), "
+        "Tensor(c!))";
+    op->cases = "[2,4,3], [4], [4], 2, 4, 3, 2, 0.00001";
+}
+
+/* native_group_norm_backward: the gradients of input, weight and bias that output_mask wants, from grad_out and the
+   forward's mean and rstd [N, group]. */
+static int opdi_native_group_norm_backward_kernel(opd_call *call) {
+    opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1), *weight = opd_arg_tensor(call, 4),
+        *out[3], *desk[3];
+    const opd_scalar_type dtype = opdi_norm_type(input);
+    bool bad = false;
+    opdi_norm norm;
+    if (opdi_group_norm_open(call, 5, input, weight, NULL, &norm)) { return -1; }
+    if (grad->numel != input->numel || opd_arg_tensor(call, 2)->numel != norm.a * norm.groups ||
+        opd_arg_tensor(call, 3)->numel != norm.a * norm.groups) {
+        return opd_fail(OPD_ERROR_SHAPE, "native_group_norm_backward: grad_out, mean and rstd do not have the sizes "
+                        "of the forward");
+    }
+    if (opdi_norm_results(call, 9, input, &norm.c, 1, (opd_scalar_type)(weight ? weight->dtype : input->dtype),
+                          opdi_norm_type(input), out, desk)) {
+        return -1;
+    }
+    if (call->keys.backends >> OPD_META & 1) { return opdi_norm_settle(call, out, desk); }
+    norm.input = opdi_norm_in(input, dtype, &bad);
+    norm.grad = opdi_norm_in(grad, dtype, &bad);
+    norm.weight = opdi_norm_in(weight, dtype, &bad);
+    norm.mean_in = opdi_norm_in(opd_arg_tensor(call, 2), dtype, &bad);
+    norm.rstd_in = opdi_norm_in(opd_arg_tensor(call, 3), dtype, &bad);
+    if (bad) { return -1; }
+    norm.dx = desk[0] ? desk[0]->data : NULL;
+    norm.dw = desk[1] ? desk[1]->data : NULL;
+    norm.db = desk[2] ? desk[2]->data : NULL;
+    if (norm.dx && input->numel) {
+        opdi_norm_run(&norm, dtype, norm.a * norm.groups, norm.per * norm.n, opdi_norm_backward_f32,
+                      opdi_norm_backward_f64);
+    }
+    if (norm.dw || norm.db) {
+        opdi_norm_run(&norm, dtype, norm.c, norm.a * norm.n, opdi_norm_params_f32, opdi_norm_params_f64);
+    }
+    return opdi_norm_settle(call, out, desk);
+}
+/* input as [N, group, C / group, HxW] */
+static int opdi_native_group_norm_backward_backward(opd_backward_call *bw) {
+    opdi_norm_second second;
+    opd_tensor *dg, *dx, *dw, *input = opd_bw_tensor(bw, 1), *grad = opd_bw_tensor(bw, 0),
+        *weight = opd_bw_tensor(bw, 4);
+    const int64_t count = opd_bw_value(bw, 5).u.i, channels = opd_bw_value(bw, 6).u.i, hw = opd_bw_value(bw, 7).u.i,
+        groups = opd_bw_value(bw, 8).u.i;
+    int64_t four[4], stat[4], wide[4];
+    four[0] = stat[0] = count;
+    four[1] = stat[1] = wide[1] = groups;
+    four[2] = wide[2] = channels / groups;
+    four[3] = hw;
+    stat[2] = stat[3] = wide[0] = wide[3] = 1;
+    memset(&second, 0, sizeof second);
+    second.grad = opdi_o_reshape(grad, four, 4);
+    second.input = opdi_o_reshape(input, four, 4);
+    second.mean = opdi_o_reshape(opd_bw_tensor(bw, 2), stat, 4);
+    second.rstd = opdi_o_reshape(opd_bw_tensor(bw, 3), stat, 4);
+    second.weight = weight ? opdi_o_reshape(weight, wide, 4) : NULL;
+    second.GX = opd_bw_grad(bw, 0) ? opdi_o_reshape(opd_bw_grad(bw, 0), four, 4) : NULL;
+    second.GW = opd_bw_grad(bw, 1) ? opdi_o_reshape(opd_bw_grad(bw, 1), wide, 4) : NULL;
+    second.GB = opd_bw_grad(bw, 2) ? opdi_o_reshape(opd_bw_grad(bw, 2), wide, 4) : NULL;
+    second.ndims = second.nsum = 2;
+    second.dims[0] = 2;
+    second.dims[1] = 3;
+    second.sum[0] = 0;
+    second.sum[1] = 3;
+    if (!opd_ok() || opdi_norm_twice(&second, &dg, &dx, &dw)) { return -1; }
+    OPDI_GIVE(0, dg ? opdi_o_reshape(dg, opdi_sizes(grad), grad->ndim) : NULL);
+    OPDI_GIVE(1, dx ? opdi_o_reshape(dx, opdi_sizes(input), input->ndim) : NULL);
+    OPDI_GIVE(4, dw ? opdi_o_reshape(dw, &channels, 1) : NULL);
+    return opd_bw_return(bw, 2, NULL) || opd_bw_return(bw, 3, NULL);
+}
+static int opdi_group_norm_back_batch(opd_call *call) {
+    static const opdi_channel_kind kinds[10] = {
+        OPDI_CHANNEL_IMAGE, OPDI_CHANNEL_IMAGE, OPDI_CHANNEL_IMAGE, OPDI_CHANNEL_IMAGE, OPDI_CHANNEL_LIST,
+        OPDI_CHANNEL_NONE, OPDI_CHANNEL_COUNT, OPDI_CHANNEL_NONE, OPDI_CHANNEL_COUNT, OPDI_CHANNEL_NONE};
+    static const opdi_channel_kind results[3] = {
+        OPDI_CHANNEL_IMAGE, OPDI_CHANNEL_LIST, OPDI_CHANNEL_LIST};
+    return opdi_batch_by_channel(call, kinds, results);
+}
+OPDI_OP(native_group_norm_backward) {
+    op->schema = "native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, "
+        "SymInt N, SymInt C, SymInt HxW, int group, bool[3] output_mask) -> (Tensor, Tensor, Tensor)";
+    op->cpu = op->fake = opdi_native_group_norm_backward_kernel;
+    op->backward = opdi_native_group_norm_backward_backward; op->save = "grad_out, input, mean, rstd, weight";
+    op->vmap = opdi_group_norm_back_batch; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->flops = opdi_flops_elements;
+    op->out = "native_group_norm_backward.out(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? "
+        "weight, SymInt N, SymInt C, SymInt HxW, int group, bool[3] output_mask, *, Tensor(a!) out0, Tensor(b!) out1, "
+        "Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))";
+    op->cases = "";
+}
+
+static int opdi_group_norm_kernel(opd_call *call) {
+    opd_tensor *input = opd_arg_tensor(call, 0), *results[3];
+    if (input->ndim < 2) {
+        return opd_fail(OPD_ERROR_SHAPE, "Expected at least 2 dimensions for input tensor but received %d",
+                        input->ndim);
+    }
+    int64_t hw = opdi_span_of(opdi_sizes(input), 2, input->ndim);
+    return opd_native_group_norm(results, input, opd_arg_tensor(call, 2), opd_arg_tensor(call, 3), opdi_sizes(input)[0],
+                                 opdi_sizes(input)[1], hw, opd_arg_int(call, 1), opd_arg_float(call, 4)) ? -1
+           : opd_return_tensor(call, results[0]);
+}
+OPDI_OP(group_norm) {
+    op->schema = "group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, "
+        "bool cudnn_enabled=True) -> Tensor";
+    op->composite = opdi_group_norm_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
+    op->cases = "[2,4,3], 2, [4], [4]";
+}
+

@@ -1,0 +1,852 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>op:recurrent recurrent layers
+//
+//  lstm, gru, rnn_tanh and rnn_relu of sequences [T, B, features], step by step, out of operators: what a step takes of
+//  the input is one product for all steps.
+//----------------------------------------------------------------------------------------------------------------------
+
+OPDI_LOOPS_BEGIN
+OPDI_COLD_BEGIN
+
+typedef enum opdi_rnn_kind { OPDI_RNN_LSTM, OPDI_RNN_GRU, OPDI_RNN_TANH, OPDI_RNN_RELU } opdi_rnn_kind;
+/* A layer in one direction: h [B, H] and c, the state, and its weights; w_hr is NULL without a projection. */
+typedef struct opdi_recurrent {
+    opdi_rnn_kind cell;
+    opd_tensor *h, *c, *w_ih, *w_hh, *b_ih, *b_hh, *w_hr;
+} opdi_recurrent;
+
+/* Part i of gates [B, n H], of which each has H columns. */
+static opd_tensor *opdi_recurrent_gate(opd_tensor *gates, int64_t i, int64_t size) {
+    return gates ? opd_slice(gates, -1, opd_value_int(i * size), opd_value_int((i + 1) * size), 1) : NULL;
+}
+/* Steps from the state in *layer, with what the input gives to the gates. */
+static void opdi_recurrent_step(opdi_recurrent *layer, opd_tensor *gates) {
+    opd_tensor *own = opd_linear_full(layer->h, layer->w_hh, layer->b_hh), *sum = NULL;
+    const int64_t size = layer->cell == OPDI_RNN_LSTM ? opd_size(layer->c, -1) : opd_size(layer->h, -1);
+    if (layer->cell != OPDI_RNN_GRU) { sum = opd_add(gates, own); }
+    if (layer->cell == OPDI_RNN_TANH) { layer->h = opd_tanh(sum); }
+    if (layer->cell == OPDI_RNN_RELU) { layer->h = opd_relu(sum); }
+    if (layer->cell == OPDI_RNN_LSTM) {
+        opd_tensor *in = opd_sigmoid(opdi_recurrent_gate(sum, 0, size)),
+            *forget = opd_sigmoid(opdi_recurrent_gate(sum, 1, size)),
+            *fresh = opd_tanh(opdi_recurrent_gate(sum, 2, size)),
+            *out = opd_sigmoid(opdi_recurrent_gate(sum, 3, size));
+        layer->c = opd_add(opd_mul(forget, layer->c), opd_mul(in, fresh));
+        layer->h = opd_mul(out, opd_tanh(layer->c));
+        if (layer->w_hr) { layer->h = opd_linear(layer->h, layer->w_hr); }
+    }
+    if (layer->cell == OPDI_RNN_GRU) {
+        opd_tensor *reset = opd_sigmoid(opd_add(opdi_recurrent_gate(gates, 0, size),
+                                                opdi_recurrent_gate(own, 0, size))),
+            *keep = opd_sigmoid(opd_add(opdi_recurrent_gate(gates, 1, size), opdi_recurrent_gate(own, 1, size))),
+            *fresh = opd_tanh(opd_add(opdi_recurrent_gate(gates, 2, size),
+                                      opd_mul(reset, opdi_recurrent_gate(own, 2, size))));
+        layer->h = opd_add(opd_mul(opd_sub(layer->h, fresh), keep), fresh);
+    }
+}
+/* Checks that the gates which the weights make are as wide as the state says; 0, or -1 with an error. */
+static int opdi_recurrent_check(const opdi_recurrent *layer, const opd_tensor *gates) {
+    const int64_t parts = layer->cell == OPDI_RNN_LSTM ? 4 : layer->cell == OPDI_RNN_GRU ? 3 : 1;
+    const int64_t size = opd_size(layer->cell == OPDI_RNN_LSTM ? layer->c : layer->h, -1);
+    const int64_t wide = gates ? opd_size(gates, -1) : 0;
+    if (!gates || (wide % parts == 0 && wide / parts == size)) { return gates ? 0 : -1; }
+    return opd_fail(OPD_ERROR_SHAPE, "hidden state of size %lld does not fit weights of %lld rows", (long long)size,
+                    (long long)wide);
+}
+/* Steps over gates [T, B, n H], from the end if `back`: the outputs [T, B, H]. */
+static opd_tensor *opdi_recurrent_steps(opdi_recurrent *layer, opd_tensor *gates, bool back) {
+    const int64_t steps = opd_size(gates, 0);
+    opd_tensor **list = opdi_list_room(steps);
+    for (int64_t i = 0; i < steps && list; i++) {
+        const int64_t at = back ? steps - 1 - i : i;
+        opdi_recurrent_step(layer, opd_select(gates, 0, at));
+        if (!opd_ok()) { return NULL; }
+        list[at] = layer->h;
+    }
+    return list ? opd_stack(opd_tensors_of(list, steps)) : NULL;
+}
+
+/* The steps of an lstm of floats as one function on the tape: weights are packed once, the weight's gradient is one
+   product over all steps.  Only where nothing but the tape follows them, else they are made of operators.  Rows of
+   gates: in, forget, fresh, out, of H each; the right side of a product is packed as panels, see opdi_lstm_pack. */
+typedef struct opdi_lstm {
+    int64_t steps, batch, size;
+    const float *gates, *h, *c, *w_hh;            /* [T, B, 4 H], [B, H], [B, H], [4 H, H] */
+    float *out, *states, *acts;                   /* [T, B, H] of h; [kept, B, H] of c; [kept, B, wide] of gates */
+    int64_t kept, wide;                           /* kept: T, or 2 in turns */
+    bool back;
+    float *panels;
+    int64_t nr, depth;                            /* a panel: depth rows of nr columns */
+    const float *left;                            /* this product's, and where it goes: rows of `row` elements */
+    float *product;
+    int64_t row;
+    const float *out_grad;                        /* backward: [T, B, H] or NULL, */
+    float *gates_grad, *h_grad, *c_grad, *tanhs;  /* [T, B, 4 H], [B, row], and of [B, H] */
+    int64_t step;                                 /* the one at work, counted from where the layer begins */
+} opdi_lstm;
+
+/* Where step `step` stands in time. */
+static int64_t opdi_lstm_at(const opdi_lstm *lstm, int64_t step) {
+    return lstm->back ? lstm->steps - 1 - step : step;
+}
+static opd_tensor *opdi_lstm_room(int64_t steps, int64_t rows, int64_t count) {
+    const int64_t sizes[3] = {steps, rows, count};
+    return opd_tensor_new(opd_ints_of(sizes, 3), OPD_FLOAT32);
+}
+/* Packs the right side of products, depth x count with strides rs and cs; the last panel is filled up with zeros. */
+static int opdi_lstm_pack(opdi_lstm *lstm, int64_t depth, int64_t count, int64_t rs, int64_t cs) {
+    const opdi_gemm_in in = opdi_gemm_in_of(lstm->w_hh, OPD_FLOAT32, rs, cs);
+    lstm->nr = opdi_micro_of(OPD_FLOAT32).nr;
+    lstm->depth = depth;
+    lstm->row = opdi_round_up(count, lstm->nr);
+    opd_tensor *const room = opdi_lstm_room(1, depth, lstm->row);
+    lstm->panels = room ? (float *)(void *)room->data : NULL;
+    for (int64_t j = 0; room && j < count; j += lstm->nr) {
+        opdi_pack_panel(&in, 4, 0, depth, j, OPDI_MIN(lstm->nr, count - j), lstm->nr, lstm->panels + j * depth);
+    }
+    return room ? 0 : -1;
+}
+/* Multiplies panels [begin, end), in parts of the depth that products read in place. */
+static void opdi_lstm_panels(void *ctx, int64_t begin, int64_t end) {
+    const opdi_lstm *lstm = (const opdi_lstm *)ctx;
+    const int64_t nr = lstm->nr, part = 8192 / nr;
+    for (int64_t panel = begin; panel < end; panel++) {
+        const float *const right = lstm->panels + panel * nr * lstm->depth;
+        for (int64_t k = 0; k < lstm->depth; k += part) {
+            (void)opdi_gemm_f32(lstm->batch, nr, OPDI_MIN(part, lstm->depth - k), lstm->left + k, lstm->depth, 1,
+                                right + k * nr, nr, 1, k > 0, lstm->product + panel * nr, lstm->row, 1);
+        }
+    }
+}
+static void opdi_lstm_multiply(opdi_lstm *lstm, const float *left, float *product) {
+    const int64_t cost = lstm->batch * lstm->nr * lstm->depth;
+    lstm->left = left;
+    lstm->product = product;
+    opdi_parallel_for(lstm->row / lstm->nr, OPDI_MAX((int64_t)1, 1048576 / cost), opdi_lstm_panels, lstm);
+}
+/* Rows of one example and one step, in H elements each; acts in their order. */
+typedef struct opdi_lstm_row {
+    float *acts, *c, *h;
+    const float *gates, *before, *grad;           /* before: c of the step before */
+    float *gates_grad, *h_grad, *c_grad, *tanhs;
+} opdi_lstm_row;
+OPDI_ROW_AVX2 static void opdi_lstm_sum(float *to, const float *from, int64_t count) {
+    int64_t i;
+    OPDI_SIXTEENS(to[j] += from[j])
+    for (; i < count; i++) { to[i] += from[i]; }
+}
+OPDI_ROW_AVX2 static void opdi_lstm_cells(const opdi_lstm_row *row, int64_t count) {
+    const float *in = row->acts, *forget = in + count, *fresh = forget + count, *before = row->before;
+    float *c = row->c;
+    int64_t i;
+    OPDI_SIXTEENS(c[j] = forget[j] * before[j] + in[j] * fresh[j])
+    for (; i < count; i++) { c[i] = forget[i] * before[i] + in[i] * fresh[i]; }
+}
+OPDI_ROW_AVX2 static void opdi_lstm_outputs(const opdi_lstm_row *row, int64_t count) {
+    const float *out = row->acts + 3 * count;
+    float *h = row->h;
+    int64_t i;
+    OPDI_SIXTEENS(h[j] *= out[j])
+    for (; i < count; i++) { h[i] *= out[i]; }
+}
+/* The gradients of one element: of h there is d, of c all there is by then. */
+OPDI_ALWAYS void opdi_lstm_back_one(const opdi_lstm_row *row, int64_t count, int64_t j) {
+    const float in = row->acts[j], forget = row->acts[count + j], fresh = row->acts[2 * count + j],
+        out = row->acts[3 * count + j], t = row->tanhs[j], d = row->h_grad[j],
+        c = row->c_grad[j] + d * out * (1 - t * t);
+    float *const to = row->gates_grad;
+    to[j] = c * fresh * (in * (1 - in));
+    to[count + j] = c * row->before[j] * (forget * (1 - forget));
+    to[2 * count + j] = c * in * (1 - fresh * fresh);
+    to[3 * count + j] = d * t * (out * (1 - out));
+    row->c_grad[j] = c * forget;
+}
+OPDI_ROW_AVX2 static void opdi_lstm_back(const opdi_lstm_row *given, int64_t count) {
+    const opdi_lstm_row row = *given;
+    int64_t i;
+    OPDI_SIXTEENS(opdi_lstm_back_one(&row, count, j))
+    for (; i < count; i++) { opdi_lstm_back_one(&row, count, i); }
+}
+/* Finishes the step for examples [begin, end), to whose gates the product has to be added. */
+static void opdi_lstm_forward(void *ctx, int64_t begin, int64_t end) {
+    const opdi_lstm *lstm = (const opdi_lstm *)ctx;
+    const int64_t step = lstm->step, size = lstm->size, at = opdi_lstm_at(lstm, step), all = lstm->batch;
+    for (int64_t i = begin; i < end; i++) {
+        opdi_lstm_row row;
+        memset(&row, 0, sizeof row);
+        row.acts = lstm->acts + (step % lstm->kept * all + i) * lstm->wide;
+        row.c = lstm->states + (step % lstm->kept * all + i) * size;
+        row.before = step ? lstm->states + ((step - 1) % lstm->kept * all + i) * size : lstm->c + i * size;
+        row.h = lstm->out + (at * all + i) * size;
+        opdi_lstm_sum(row.acts, lstm->gates + (at * all + i) * 4 * size, 4 * size);
+        opdi_vsigmoid(2 * size, row.acts, row.acts);
+        opdi_vtanh(size, row.acts + 2 * size, row.acts + 2 * size);
+        opdi_vsigmoid(size, row.acts + 3 * size, row.acts + 3 * size);
+        opdi_lstm_cells(&row, size);
+        opdi_vtanh(size, row.h, row.c);
+        opdi_lstm_outputs(&row, size);
+    }
+}
+/* The gradients of the step's gates for examples [begin, end). */
+static void opdi_lstm_backward(void *ctx, int64_t begin, int64_t end) {
+    const opdi_lstm *lstm = (const opdi_lstm *)ctx;
+    const int64_t step = lstm->step, size = lstm->size, at = opdi_lstm_at(lstm, step), all = lstm->batch;
+    for (int64_t i = begin; i < end; i++) {
+        opdi_lstm_row row;
+        memset(&row, 0, sizeof row);
+        row.acts = lstm->acts + (step * all + i) * lstm->wide;
+        row.before = step ? lstm->states + ((step - 1) * all + i) * size : lstm->c + i * size;
+        row.gates_grad = lstm->gates_grad + (at * all + i) * 4 * size;
+        row.h_grad = lstm->h_grad + i * lstm->row;
+        row.c_grad = lstm->c_grad + i * size;
+        row.tanhs = lstm->tanhs + i * size;
+        opdi_vtanh(size, row.tanhs, lstm->states + (step * all + i) * size);
+        if (lstm->out_grad) { opdi_lstm_sum(row.h_grad, lstm->out_grad + (at * all + i) * size, size); }
+        opdi_lstm_back(&row, size);
+    }
+}
+/* Computes the steps into out[4]: the outputs, c at the end, and what backward reads if `keep`: all of c, and gates. */
+static int opdi_lstm_run(opd_tensor *const *in, bool back, bool keep, opd_tensor **out) {
+    opd_tensor *dense[4];
+    opdi_lstm lstm;
+    memset(&lstm, 0, sizeof lstm);
+    for (int i = 0; i < 4; i++) { if (!(dense[i] = opd_contiguous(in[i]))) { return -1; } }
+    lstm.steps = opd_size(in[0], 0);
+    lstm.batch = opd_size(in[1], 0);
+    lstm.size = opd_size(in[1], 1);
+    lstm.back = back;
+    lstm.gates = (const float *)(const void *)dense[0]->data;
+    lstm.h = (const float *)(const void *)dense[1]->data;
+    lstm.c = (const float *)(const void *)dense[2]->data;
+    lstm.w_hh = (const float *)(const void *)dense[3]->data;
+    if (opdi_lstm_pack(&lstm, lstm.size, 4 * lstm.size, 1, lstm.size)) { return -1; }
+    lstm.wide = lstm.row;
+    lstm.kept = keep ? lstm.steps : 2;
+    out[0] = opdi_lstm_room(lstm.steps, lstm.batch, lstm.size);
+    out[2] = opdi_lstm_room(lstm.kept, lstm.batch, lstm.size);
+    out[3] = opdi_lstm_room(lstm.kept, lstm.batch, lstm.wide);
+    if (!out[0] || !out[2] || !out[3]) { return -1; }
+    lstm.out = (float *)(void *)out[0]->data;
+    lstm.states = (float *)(void *)out[2]->data;
+    lstm.acts = (float *)(void *)out[3]->data;
+    const float *h = lstm.h;
+    for (lstm.step = 0; lstm.step < lstm.steps; lstm.step++) {
+        opdi_lstm_multiply(&lstm, h, lstm.acts + lstm.step % lstm.kept * lstm.batch * lstm.wide);
+        opdi_parallel_for(lstm.batch, OPDI_MAX((int64_t)1, 8192 / lstm.size), opdi_lstm_forward, &lstm);
+        h = lstm.out + opdi_lstm_at(&lstm, lstm.step) * lstm.batch * lstm.size;
+    }
+    out[1] = opd_clone(opd_select(out[2], 0, (lstm.steps - 1) % lstm.kept));
+    return out[1] ? 0 : -1;
+}
+/* The weight's gradient: gates' gradients times the states that came in, all steps but the first at once. */
+static int opdi_lstm_weight(const opdi_lstm *lstm, float *to) {
+    const int64_t one = lstm->batch * lstm->size, rest = lstm->steps - 1, size = lstm->size;
+    const float *const after = lstm->gates_grad + (lstm->back ? 0 : 4 * one),
+        *const first = lstm->gates_grad + opdi_lstm_at(lstm, 0) * 4 * one;
+    if (opdi_gemm_f32(4 * size, size, lstm->batch, first, 1, 4 * size, lstm->h, size, 1, 0, to, size, 1)) { return -1; }
+    return opdi_gemm_f32(4 * size, size, rest * lstm->batch, after, 1, 4 * size, lstm->out + (lstm->back ? one : 0),
+                         size, 1, 1, to, size, 1);
+}
+/* Runs the steps backward.  saved: gates, h, c and weight, outputs, all of c and gates; grads: of outputs and the last
+   c, or NULL; results: the gradients of the first four.  0, or -1 with an error. */
+static int opdi_lstm_run_back(opd_tensor *const *saved, opd_tensor *const *grads, bool back, opd_tensor **results) {
+    opd_tensor *dense[3], *given = grads[0] ? opd_contiguous(grads[0]) : NULL;
+    opdi_lstm lstm;
+    memset(&lstm, 0, sizeof lstm);
+    for (int i = 0; i < 3; i++) { if (!(dense[i] = opd_contiguous(saved[i + 1]))) { return -1; } }
+    lstm.steps = lstm.kept = opd_size(saved[0], 0);
+    lstm.batch = opd_size(saved[1], 0);
+    lstm.size = opd_size(saved[1], 1);
+    lstm.wide = opd_size(saved[6], 2);
+    lstm.back = back;
+    lstm.h = (const float *)(const void *)dense[0]->data;
+    lstm.c = (const float *)(const void *)dense[1]->data;
+    lstm.w_hh = (const float *)(const void *)dense[2]->data;
+    lstm.out = (float *)(void *)saved[4]->data;
+    lstm.states = (float *)(void *)saved[5]->data;
+    lstm.acts = (float *)(void *)saved[6]->data;
+    if (!opd_ok() || opdi_lstm_pack(&lstm, 4 * lstm.size, lstm.size, lstm.size, 1)) { return -1; }
+    opd_tensor *h = opdi_lstm_room(1, lstm.batch, lstm.row), *tanhs = opd_empty_like(dense[1]);
+    results[0] = opdi_lstm_room(lstm.steps, lstm.batch, 4 * lstm.size);
+    results[2] = grads[1] ? opd_contiguous(opd_clone(grads[1])) : opd_zeros_like(dense[1]);
+    results[3] = opd_empty_like(dense[2]);
+    if (!h || !tanhs || !results[0] || !results[2] || !results[3]) { return -1; }
+    lstm.out_grad = given ? (const float *)(const void *)given->data : NULL;
+    lstm.gates_grad = (float *)(void *)results[0]->data;
+    lstm.h_grad = (float *)(void *)h->data;
+    lstm.c_grad = (float *)(void *)results[2]->data;
+    lstm.tanhs = (float *)(void *)tanhs->data;
+    memset(lstm.h_grad, 0, (size_t)(lstm.batch * lstm.row) * sizeof(float));
+    for (lstm.step = lstm.steps - 1; lstm.step >= 0; lstm.step--) {
+        opdi_parallel_for(lstm.batch, OPDI_MAX((int64_t)1, 8192 / lstm.size), opdi_lstm_backward, &lstm);
+        opdi_lstm_multiply(&lstm, lstm.gates_grad + opdi_lstm_at(&lstm, lstm.step) * lstm.batch * 4 * lstm.size,
+                           lstm.h_grad);
+    }
+    if (opdi_lstm_weight(&lstm, (float *)(void *)results[3]->data)) { return -1; }
+    results[1] = opd_narrow(opd_select(h, 0, 0), 1, 0, lstm.size);
+    return results[1] ? 0 : -1;
+}
+/* True if a tensor is one of floats that lies in memory, and nothing follows it but the tape. */
+static bool opdi_lstm_plain(const opd_tensor *tensor) {
+    return opdi_in_memory(tensor) && tensor->dtype == OPD_FLOAT32;
+}
+/* The formula by operators, where it is itself followed. */
+static int opdi_lstm_formula_of(opd_backward_call *bw, opd_context *ctx, opd_tensor *const *saved) {
+    opd_tensor *outs[2], *grads[2], *in[4], *results[4];
+    opd_backward_options options;
+    const bool was = opd_grad_mode_set(true);
+    int count = 0, inputs = 0, rc = 0;
+    opdi_recurrent layer;
+    memset(&layer, 0, sizeof layer);
+    memset(&options, 0, sizeof options);
+    layer.cell = OPDI_RNN_LSTM;
+    layer.h = saved[1];
+    layer.c = saved[2];
+    layer.w_hh = saved[3];
+    opd_tensor *const output = opdi_recurrent_steps(&layer, saved[0], opd_context_get(ctx, "back").u.i != 0);
+    for (int i = 0; i < 2; i++) {
+        if (!(grads[count] = opd_bw_grad(bw, i))) { continue; }
+        outs[count++] = i ? layer.c : output;
+    }
+    for (int i = 0; i < 4; i++) { if (opd_context_needs_input_grad(ctx, i)) { in[inputs++] = saved[i]; } }
+    options.grad_outputs = grads;
+    options.create_graph = was;
+    options.allow_unused = true;
+    if (!opd_ok() || (count && opd_autograd_grad(outs, count, in, inputs, &options, results))) { rc = -1; }
+    (void)opd_grad_mode_set(was);
+    for (int i = 0, k = 0; i < 4 && !rc && count; i++) {
+        if (!opd_context_needs_input_grad(ctx, i)) { continue; }
+        if (opd_bw_return(bw, i, results[k])) { rc = -1; }
+        k++;
+    }
+    return rc;
+}
+static int opdi_lstm_formula(opd_backward_call *bw) {
+    opd_context *const ctx = opd_bw_context(bw);
+    opd_tensor *saved[7], *grads[2], *results[4];
+    for (int i = 0; i < 7; i++) { if (!(saved[i] = opd_context_saved(ctx, i))) { return -1; } }
+    for (int i = 0; i < 2; i++) { grads[i] = opd_bw_grad(bw, i); }
+    bool plain = opdi_nothing_follows() && !opd_grad_mode_enabled();
+    for (int i = 0; i < 2; i++) { plain = plain && (!grads[i] || opdi_lstm_plain(grads[i])); }
+    for (int i = 0; i < 7; i++) { plain = plain && opdi_lstm_plain(saved[i]); }
+    if (!plain) { return opdi_lstm_formula_of(bw, ctx, saved); }
+    if (opdi_lstm_run_back(saved, grads, opd_context_get(ctx, "back").u.i != 0, results)) { return -1; }
+    for (int i = 0; i < 4; i++) {
+        if (opd_context_needs_input_grad(ctx, i) && opd_bw_return(bw, i, results[i])) { return -1; }
+    }
+    return 0;
+}
+static int opdi_lstm_record(opd_context *ctx) {
+    opd_tensor *saved[7], *out[4];
+    const opd_value back = opd_context_input(ctx, 4);
+    for (int i = 0; i < 4; i++) { saved[i] = opd_context_tensor(ctx, i); }
+    if (opdi_lstm_run(saved, back.u.i != 0, true, out)) { return -1; }
+    saved[4] = out[0];
+    saved[5] = out[2];
+    saved[6] = out[3];
+    opd_context_set_materialize_grads(ctx, false);
+    return opd_context_set(ctx, "back", back) || opd_context_save_for_backward(ctx, saved, 7) ||
+        opd_context_return(ctx, out[0]) ? -1 : opd_context_return(ctx, out[1]);
+}
+/* True if these make sense as the steps of one function. */
+static bool opdi_lstm_fits(const opdi_recurrent *layer, const opd_tensor *input) {
+    const opd_tensor *const h = layer->h, *const c = layer->c, *const w = layer->w_hh;
+    if (layer->cell != OPDI_RNN_LSTM || layer->w_hr || !h || !c || !input || !opdi_nothing_follows() ||
+        !opdi_lstm_plain(input) || !opdi_lstm_plain(h) || !opdi_lstm_plain(c) || !opdi_lstm_plain(w) ||
+        !opdi_lstm_plain(layer->w_ih) || input->numel == 0 || h->numel == 0) {
+        return false;
+    }
+    for (int i = 0; i < 2; i++) {
+        const opd_tensor *const bias = i ? layer->b_hh : layer->b_ih;
+        if (bias && (!opdi_lstm_plain(bias) || bias->ndim != 1 || bias->dims[0] != w->dims[0])) { return false; }
+    }
+    return h->ndim == 2 && c->ndim == 2 && w->ndim == 2 && layer->w_ih->ndim == 2 && h->dims[0] == input->dims[1] &&
+        opdi_same_sizes(h, c) && w->dims[1] == h->dims[1] && w->dims[0] == 4 * h->dims[1] &&
+        layer->w_ih->dims[0] == w->dims[0] && layer->w_ih->dims[1] == input->dims[2];
+}
+/* Runs the steps of an lstm that fits: the outputs [T, B, H]; NULL with an error. */
+static opd_tensor *opdi_lstm_layer(opdi_recurrent *layer, opd_tensor *input, bool back) {
+    opd_tensor *bias = layer->b_ih && layer->b_hh ? opd_add(layer->b_ih, layer->b_hh) : layer->b_ih ? layer->b_ih
+        : layer->b_hh, *in[4], *out[4];
+    bool learns = false;
+    in[0] = opd_linear_full(input, layer->w_ih, bias);
+    in[1] = layer->h;
+    in[2] = layer->c;
+    in[3] = layer->w_hh;
+    for (int i = 0; i < 4 && opd_ok(); i++) { learns = learns || opdi_tracked(in[i]); }
+    if (!opd_ok()) { return NULL; }
+    if (!learns || !opd_grad_mode_enabled()) {
+        if (opdi_lstm_run(in, back, false, out)) { return NULL; }
+    } else {
+        opd_autograd_function function;
+        opd_value values[5], outs[2];
+        memset(&function, 0, sizeof function);
+        function.name = "Lstm";
+        function.forward = opdi_lstm_record;
+        function.backward = opdi_lstm_formula;
+        for (int i = 0; i < 4; i++) { values[i] = opd_value_tensor(in[i]); }
+        values[4] = opd_value_bool(back);
+        if (opd_autograd_apply(&function, outs, 2, values, 5) < 0) { return NULL; }
+        for (int i = 0; i < 2; i++) { out[i] = outs[i].u.t; }
+    }
+    layer->h = opd_select(out[0], 0, back ? 0 : opd_size(out[0], 0) - 1);
+    layer->c = out[1];
+    return opd_ok() ? out[0] : NULL;
+}
+/* Runs a layer in one direction over input [T, B, I], from the end if `back`: the outputs [T, B, H]. */
+static opd_tensor *opdi_recurrent_run(opdi_recurrent *layer, opd_tensor *input, bool back) {
+    if (opdi_lstm_fits(layer, input)) { return opdi_lstm_layer(layer, input, back); }
+    opd_tensor *const gates = opd_linear_full(input, layer->w_ih, layer->b_ih);
+    return opdi_recurrent_check(layer, gates) ? NULL : opdi_recurrent_steps(layer, gates, back);
+}
+/* The same over packed sequences: input [sum of sizes, I], of which step i has sizes[i] rows, never more than the step
+   before.  Examples that are over keep the state that they had last. */
+static opd_tensor *opdi_recurrent_run_packed(opdi_recurrent *layer, opd_tensor *input, opd_ints sizes, bool back) {
+    opd_tensor *gates = opd_linear_full(input, layer->w_ih, layer->b_ih), **list = opdi_list_room(sizes.n),
+        *h = layer->h, *c = layer->c, *both[2];
+    int64_t at = back ? input->dims[0] : 0;
+    if (opdi_recurrent_check(layer, gates)) { return NULL; }
+    for (int64_t k = 0; k < sizes.n && gates && list; k++) {
+        const int64_t i = back ? sizes.n - 1 - k : k, size = sizes.data[i];
+        at -= back ? size : 0;
+        layer->h = opd_narrow(h, 0, 0, size);
+        layer->c = c ? opd_narrow(c, 0, 0, size) : NULL;
+        if (!opd_ok()) { return NULL; }
+        opdi_recurrent_step(layer, opd_narrow(gates, 0, at, size));
+        list[i] = both[0] = layer->h;
+        if (h && h->dims[0] > size) {             /* the rest stays as it was */
+            both[1] = opd_narrow(h, 0, size, h->dims[0] - size);
+            layer->h = opd_cat(opd_tensors_of(both, 2));
+            both[0] = layer->c;
+            both[1] = c ? opd_narrow(c, 0, size, c->dims[0] - size) : NULL;
+            if (c) { layer->c = opd_cat(opd_tensors_of(both, 2)); }
+        }
+        h = layer->h;
+        c = layer->c;
+        at += back ? 0 : size;
+        if (!opd_ok()) { return NULL; }
+    }
+    return gates && list ? opd_cat(opd_tensors_of(list, sizes.n)) : NULL;
+}
+/* Weights of direction `at` of all, counted by layers, from params. */
+static void opdi_recurrent_weights(opdi_recurrent *layer, const opd_tensors *params, int64_t at, bool biases,
+                                   bool more) {
+    opd_tensor *const *each = params->data + at * ((biases ? 4 : 2) + more);
+    layer->w_ih = each[0];
+    layer->w_hh = each[1];
+    layer->b_ih = biases ? each[2] : NULL;
+    layer->b_hh = biases ? each[3] : NULL;
+    layer->w_hr = more ? each[biases ? 4 : 2] : NULL;
+}
+/* The layers over input, packed if there are sizes; arguments from `at` on are the states, the parameters and what is
+   said of them; batch_first is read by the caller, who gets the outputs.  Returned are the states at the end, of lstm
+   two, as results 1 and 2.  NULL with an error. */
+static opd_tensor *opdi_recurrent_layers(opd_call *call, opdi_rnn_kind cell, opd_tensor *input, opd_ints sizes, int at,
+                                         opd_tensor **ends) {
+    const bool lstm = cell == OPDI_RNN_LSTM, biases = opd_arg_bool(call, at + 2);
+    const opd_tensors states = lstm ? opd_arg_tensors(call, at) : opd_tensors_of(NULL, 0),
+        params = opd_arg_tensors(call, at + 1);
+    opd_tensor *both[2];
+    const int64_t layers = opd_arg_int(call, at + 3), ways = opd_arg_bool(call, at + 6) ? 2 : 1;
+    opdi_recurrent layer;
+    if (lstm && states.n != 2) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "lstm expects two hidden states");
+        return NULL;
+    }
+    opd_tensor *h = lstm ? states.data[0] : opd_arg_tensor(call, at), *c = lstm ? states.data[1] : NULL;
+    if (input->ndim != (sizes.n ? 2 : 3) || h->ndim != 3 || (c && c->ndim != 3)) {
+        (void)opd_fail(OPD_ERROR_SHAPE, "%s: input must have %d dimensions, hidden states 3", call->op->schema->name,
+                       sizes.n ? 2 : 3);
+        return NULL;
+    }
+    const bool more = c && opd_size(c, 2) != opd_size(h, 2);
+    if (layers < 1 || layers > params.n || params.n != layers * ways * ((biases ? 4 : 2) + more) ||
+        opd_size(h, 0) != layers * ways || (c && opd_size(c, 0) != layers * ways)) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: got an incorrect number of RNN parameters or hidden states",
+                       call->op->schema->name);
+        return NULL;
+    }
+    if (sizes.n && (opd_size(h, 1) != sizes.data[0] || (c && opd_size(c, 1) != sizes.data[0]))) {
+        (void)opd_fail(OPD_ERROR_SHAPE, "%s: hidden states are of %lld examples, the first of batch_sizes is %lld",
+                       call->op->schema->name, (long long)opd_size(h, 1), (long long)sizes.data[0]);
+        return NULL;
+    }
+    opd_tensor **hs = opdi_list_room(layers * ways), **cs = opdi_list_room(layers * ways);
+    for (int64_t i = 0; i < layers && hs && cs; i++) {
+        for (int64_t way = 0; way < ways; way++) {
+            const int64_t count = i * ways + way;
+            layer.cell = cell;
+            layer.h = opd_select(h, 0, count);
+            layer.c = c ? opd_select(c, 0, count) : NULL;
+            opdi_recurrent_weights(&layer, &params, count, biases, more);
+            both[way] = sizes.n ? opdi_recurrent_run_packed(&layer, input, sizes, way == 1)
+                : opdi_recurrent_run(&layer, input, way == 1);
+            hs[count] = layer.h;
+            cs[count] = layer.c;
+            if (!opd_ok()) { return NULL; }
+        }
+        input = ways == 2 ? opd_cat_full(opd_tensors_of(both, 2), -1) : both[0];
+        if (opd_arg_bool(call, at + 5) && opd_arg_float(call, at + 4) > 0 && i + 1 < layers) {
+            input = opd_dropout(input, opd_arg_float(call, at + 4), true);
+        }
+    }
+    if (!opd_ok()) { return NULL; }
+    ends[0] = opd_stack(opd_tensors_of(hs, layers * ways));
+    ends[1] = lstm ? opd_stack(opd_tensors_of(cs, layers * ways)) : NULL;
+    return opd_ok() ? input : NULL;
+}
+/* Returns outputs and states.  0, or -1 with an error. */
+static int opdi_recurrent_return(opd_call *call, opd_tensor *output, opd_tensor *const *ends) {
+    if (!output || opd_return_tensor(call, output) || opd_return_tensor(call, ends[0])) { return -1; }
+    return ends[1] ? opd_return_tensor(call, ends[1]) : 0;
+}
+/* lstm.input and its like: outputs, and the states at the end (of lstm two). */
+static int opdi_recurrent_input(opd_call *call, opdi_rnn_kind cell) {
+    const bool first = opd_arg_bool(call, 8);
+    opd_tensor *input = opd_arg_tensor(call, 0), *ends[2] = {NULL, NULL};
+    if (first && input->ndim == 3) { input = opd_transpose(input, 0, 1); }
+    if (input && input->ndim == 3 && input->dims[0] == 0) {
+        return opd_fail(OPD_ERROR_SHAPE, "Expected sequence length to be larger than 0 in RNN");
+    }
+    opd_tensor *output = input ? opdi_recurrent_layers(call, cell, input, opd_ints_of(NULL, 0), 1, ends) : NULL;
+    return opdi_recurrent_return(call, output && first ? opd_transpose(output, 0, 1) : output, ends);
+}
+/* Returns the counts in a tensor of them, which are at least 1 and never grow, and their sum; count 0: an error. */
+static opd_ints opdi_shrinking_counts(const opd_call *call, opd_tensor *counts, const char *name, int64_t *sum) {
+    const opd_ints none = opd_ints_of(NULL, 0);
+    *sum = 0;
+    if (counts->backend != OPD_CPU || counts->dtype != OPD_INT64 || counts->ndim != 1 || counts->numel == 0) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: %s must be a one-dimensional int64 tensor on cpu, not empty",
+                       call->op->schema->name, name);
+        return none;
+    }
+    counts = opd_contiguous(counts);
+    const int64_t *numbers = counts ? opd_data_i64(counts) : NULL;
+    for (int64_t i = 0; numbers && i < counts->numel; i++) {
+        if (numbers[i] < 1 || (i > 0 && numbers[i] > numbers[i - 1])) {
+            (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: %s must be at least 1 and never grow, but element %lld is %lld",
+                           call->op->schema->name, name, (long long)i, (long long)numbers[i]);
+            return none;
+        }
+        *sum = opdi_size_plus(*sum, numbers[i]);
+    }
+    return numbers ? opd_ints_of(numbers, counts->numel) : none;
+}
+/* lstm.data and its like, over packed sequences: batch_sizes says how many examples each step has. */
+static int opdi_recurrent_data(opd_call *call, opdi_rnn_kind cell) {
+    opd_tensor *input = opd_arg_tensor(call, 0), *ends[2] = {NULL, NULL};
+    int64_t sum;
+    const opd_ints sizes = opdi_shrinking_counts(call, opd_arg_tensor(call, 1), "batch_sizes", &sum);
+    if (sizes.n == 0) { return -1; }
+    if (input->ndim != 2 || input->dims[0] != sum) {
+        return opd_fail(OPD_ERROR_SHAPE, "%s: data must be [%lld, features], as batch_sizes says",
+                        call->op->schema->name, (long long)sum);
+    }
+    return opdi_recurrent_return(call, opdi_recurrent_layers(call, cell, input, sizes, 2, ends), ends);
+}
+/* Packs [steps, examples, ...], the longest example first: all first steps, all second ones, ...; and how
+   many examples each step has.  Lengths and counts are on the CPU, wherever input is. */
+static int opdi_pack_padded_kernel(opd_call *call) {
+    opd_tensor *input = opd_arg_tensor(call, 0);
+    int64_t sum, place = 0;
+    const opd_ints lengths = opdi_shrinking_counts(call, opd_arg_tensor(call, 1), "lengths", &sum);
+    if (lengths.n == 0) { return -1; }
+    if (input->ndim < 2) { return opd_fail(OPD_ERROR_SHAPE, "input must be [steps, examples, ...]"); }
+    if (opd_arg_bool(call, 2) && !(input = opd_transpose(input, 0, 1))) { return -1; }
+    const int64_t steps = lengths.data[0];
+    if (lengths.n != input->dims[1]) {
+        return opd_fail(OPD_ERROR_SHAPE, "Expected `len(lengths)` to be equal to batch_size, but got %lld (batch_size="
+                        "%lld)", (long long)lengths.n, (long long)input->dims[1]);
+    }
+    if (steps > input->dims[0]) {
+        return opd_fail(OPD_ERROR_SHAPE, "Expected a length of at most %lld, the steps of input, but got %lld",
+                        (long long)input->dims[0], (long long)steps);
+    }
+    opd_tensor *rows = opd_tensor_new(opd_ints_of(&sum, 1), OPD_INT64),
+        *sizes = opd_tensor_new(opd_ints_of(&steps, 1), OPD_INT64);
+    int64_t *row = rows ? opd_data_i64(rows) : NULL, *size = sizes ? opd_data_i64(sizes) : NULL;
+    if (!row || !size) { return -1; }
+    for (int64_t step = 0, examples = lengths.n; step < steps; step++) {
+        while (lengths.data[examples - 1] <= step) { examples--; }
+        for (int64_t k = 0; k < examples; k++) { row[place++] = step * lengths.n + k; }
+        size[step] = examples;
+    }
+    rows = opd_to_device(rows, opd_tensor_device(input), OPD_INT64);
+    return opd_return_tensor(call, opd_index_select(opd_flatten_full(input, 0, 1), 0, rows)) ||
+        opd_return_tensor(call, sizes) ? -1 : 0;
+}
+/* The other way: [steps, examples, ...], filled up with a number, and how long each example is. */
+static int opdi_pad_packed_kernel(opd_call *call) {
+    opd_tensor *data = opd_arg_tensor(call, 0);
+    const int64_t total = opd_arg_int(call, 4);
+    int64_t sum, place = 0, sizes[OPD_MAX_DIMS + 1];
+    const opd_ints counts = opdi_shrinking_counts(call, opd_arg_tensor(call, 1), "batch_sizes", &sum);
+    if (counts.n == 0) { return -1; }
+    if (data->ndim < 1 || data->ndim >= OPD_MAX_DIMS || data->dims[0] != sum) {
+        return opd_fail(OPD_ERROR_SHAPE, "data must be [%lld, ...], as batch_sizes says", (long long)sum);
+    }
+    if (total > 0 && total < counts.n) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "Expected total_length to be at least the length of the longest sequence "
+                        "in input, but got total_length=%lld and max sequence length being %lld", (long long)total,
+                        (long long)counts.n);
+    }
+    const int64_t steps = OPDI_MAX(total, counts.n), examples = counts.data[0];
+    sizes[0] = steps;
+    sizes[1] = examples;
+    for (int i = 1; i < data->ndim; i++) { sizes[i + 1] = data->dims[i]; }
+    opd_tensor *rows = opd_tensor_new(opd_ints_of(sizes, 2), OPD_INT64),
+        *lengths = opd_tensor_new(opd_ints_of(&examples, 1), OPD_INT64);
+    int64_t *row = rows ? opd_data_i64(rows) : NULL, *length = lengths ? opd_data_i64(lengths) : NULL;
+    if (!row || !length) { return -1; }
+    for (int64_t step = 0; step < steps; step++) {
+        for (int64_t k = 0; k < examples; k++) {
+            const bool there = step < counts.n && k < counts.data[step];
+            row[step * examples + k] = there ? place++ : sum;
+            if (there) { length[k] = step + 1; }
+        }
+    }
+    const int64_t ndim = data->ndim;
+    int64_t pad[2 * OPD_MAX_DIMS] = {0};
+    pad[2 * ndim - 1] = 1;
+    data = opd_constant_pad_nd_full(data, opd_ints_of(pad, 2 * ndim), opd_arg_value(call, 3));
+    rows = opd_to_device(opd_flatten_full(rows, 0, 1), opd_tensor_device(opd_arg_tensor(call, 0)), OPD_INT64);
+    data = opd_index_select(data, 0, rows);
+    data = opd_view(data, opd_ints_of(sizes, ndim + 1));
+    return opd_return_tensor(call, opd_arg_bool(call, 2) ? opd_transpose(data, 0, 1) : data) ||
+        opd_return_tensor(call, lengths) ? -1 : 0;
+}
+/* The derivative of packing: each row back to where it was taken from. */
+static int opdi_pack_padded_backward_kernel(opd_call *call) {
+    opd_tensor *grad = opd_arg_tensor(call, 0);
+    const opd_ints input = opd_arg_ints(call, 1);
+    const bool first = opd_arg_bool(call, 3);
+    int64_t sum;
+    const opd_ints counts = opdi_shrinking_counts(call, opd_arg_tensor(call, 2), "batch_sizes", &sum);
+    if (counts.n == 0) { return -1; }
+    if (input.n < 2 || input.n != grad->ndim + 1 || grad->dims[0] != sum || input.data[first ? 1 : 0] < counts.n ||
+        input.data[first ? 0 : 1] < counts.data[0]) {
+        return opd_fail(OPD_ERROR_SHAPE, "%s: grad, input_size and batch_sizes do not fit", call->op->schema->name);
+    }
+    opd_tensor *padded[2];
+    if (opd__pad_packed_sequence(padded, grad, opd_arg_tensor(call, 2), first, opd_value_int(0),
+                                input.data[first ? 1 : 0])) { return -1; }
+    const int64_t lack = input.data[first ? 0 : 1] - counts.data[0];
+    int64_t pad[2 * OPD_MAX_DIMS] = {0};
+    if (lack == 0) { return opd_return_tensor(call, padded[0]); }
+    pad[2 * input.n - (first ? 1 : 3)] = lack;
+    return opd_return_tensor(call, opd_constant_pad_nd(padded[0], opd_ints_of(pad, 2 * input.n)));
+}
+/* Checks what a cell gets: hidden state number i against the input and the weights w_hh.  0, or -1 with an error. */
+static int opdi_cell_check(const opd_tensor *input, const opd_tensor *state, const opd_tensor *w_hh, int i) {
+    if (input->ndim != 2 || state->ndim != 2 || w_hh->ndim != 2) {
+        return opd_fail(OPD_ERROR_SHAPE, "input, hidden states and weights of a cell must have 2 dimensions");
+    }
+    if (input->dims[0] != state->dims[0]) {
+        return opd_fail(OPD_ERROR_SHAPE, "Input batch size %lld doesn't match hidden%d batch size %lld",
+                        (long long)input->dims[0], i, (long long)state->dims[0]);
+    }
+    if (state->dims[1] != w_hh->dims[1]) {
+        return opd_fail(OPD_ERROR_SHAPE, "hidden%d has inconsistent hidden_size: got %lld, expected %lld", i,
+                        (long long)state->dims[1], (long long)w_hh->dims[1]);
+    }
+    return 0;
+}
+/* One step: the new state, of lstm two. */
+static int opdi_recurrent_cell(opd_call *call, opdi_rnn_kind cell) {
+    const bool lstm = cell == OPDI_RNN_LSTM;
+    const opd_tensors states = lstm ? opd_arg_tensors(call, 1) : opd_tensors_of(NULL, 0);
+    opd_tensor *input = opd_arg_tensor(call, 0);
+    opdi_recurrent layer;
+    if (opd_arg_tensor(call, 2) && opd_arg_tensor(call, 3) &&
+        (opdi_is_complex(opd_arg_tensor(call, 2)) || opdi_is_complex(opd_arg_tensor(call, 3))) &&
+        opdi_same_dtype(opd_arg_tensor(call, 2), opd_arg_tensor(call, 3))) { return -1; }
+    if (lstm && states.n != 2) { return opd_fail(OPD_ERROR_ARGUMENT, "lstm_cell expects two hidden states"); }
+    layer.cell = cell;
+    layer.h = lstm ? states.data[0] : opd_arg_tensor(call, 1);
+    layer.c = lstm ? states.data[1] : NULL;
+    layer.w_ih = opd_arg_tensor(call, 2);
+    layer.w_hh = opd_arg_tensor(call, 3);
+    layer.b_ih = opd_arg_tensor(call, 4);
+    layer.b_hh = opd_arg_tensor(call, 5);
+    layer.w_hr = NULL;
+    if (input->ndim == 2 && layer.w_ih->ndim == 2 && input->dims[1] != layer.w_ih->dims[1]) {
+        return opd_fail(OPD_ERROR_SHAPE, "input has inconsistent input_size: got %lld expected %lld",
+                        (long long)input->dims[1], (long long)layer.w_ih->dims[1]);
+    }
+    if (opdi_cell_check(input, layer.h, layer.w_hh, 0) || (lstm && opdi_cell_check(input, layer.c, layer.w_hh, 1))) {
+        return -1;
+    }
+    opd_tensor *gates = opd_linear_full(input, layer.w_ih, layer.b_ih);
+    if (opdi_recurrent_check(&layer, gates)) { return -1; }
+    opdi_recurrent_step(&layer, gates);
+    if (!opd_ok() || opd_return_tensor(call, layer.h)) { return -1; }
+    return lstm ? opd_return_tensor(call, layer.c) : 0;
+}
+static int opdi_lstm_input_kernel(opd_call *call) { return opdi_recurrent_input(call, OPDI_RNN_LSTM); }
+static int opdi_gru_input_kernel(opd_call *call) { return opdi_recurrent_input(call, OPDI_RNN_GRU); }
+static int opdi_rnn_tanh_input_kernel(opd_call *call) { return opdi_recurrent_input(call, OPDI_RNN_TANH); }
+static int opdi_rnn_relu_input_kernel(opd_call *call) { return opdi_recurrent_input(call, OPDI_RNN_RELU); }
+static int opdi_lstm_data_kernel(opd_call *call) { return opdi_recurrent_data(call, OPDI_RNN_LSTM); }
+static int opdi_lstm_cell_kernel(opd_call *call) { return opdi_recurrent_cell(call, OPDI_RNN_LSTM); }
+static int opdi_gru_data_kernel(opd_call *call) { return opdi_recurrent_data(call, OPDI_RNN_GRU); }
+static int opdi_gru_cell_kernel(opd_call *call) { return opdi_recurrent_cell(call, OPDI_RNN_GRU); }
+static int opdi_rnn_tanh_data_kernel(opd_call *call) { return opdi_recurrent_data(call, OPDI_RNN_TANH); }
+static int opdi_rnn_tanh_cell_kernel(opd_call *call) { return opdi_recurrent_cell(call, OPDI_RNN_TANH); }
+static int opdi_rnn_relu_data_kernel(opd_call *call) { return opdi_recurrent_data(call, OPDI_RNN_RELU); }
+static int opdi_rnn_relu_cell_kernel(opd_call *call) { return opdi_recurrent_cell(call, OPDI_RNN_RELU); }
+OPDI_OP(lstm_input) {
+    op->schema = "lstm.input(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float "
+        "dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor, Tensor)";
+    op->composite = opdi_lstm_input_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[3,2,2], {[1,2,2],[1,2,2]}, {[8,2],[8,2],[8],[8]}, True, 1, 0.0, False, False, False";
+}
+OPDI_OP(gru_input) {
+    op->schema = "gru.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float "
+        "dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)";
+    op->composite = opdi_gru_input_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3,2], [1,2,2], {[6,2],[6,2],[6],[6]}, True, 1, 0.0, False, False, True";
+}
+OPDI_OP(rnn_tanh_input) {
+    op->schema = "rnn_tanh.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float "
+        "dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)";
+    op->composite = opdi_rnn_tanh_input_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3,2], [1,2,2], {[2,2],[2,2],[2],[2]}, True, 1, 0.0, False, False, True";
+}
+OPDI_OP(rnn_relu_input) {
+    op->schema = "rnn_relu.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float "
+        "dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)";
+    op->composite = opdi_rnn_relu_input_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3,2], [1,2,2], {[2,2],[2,2],[2],[2]}, True, 1, 0.0, False, False, True";
+}
+OPDI_OP(lstm_data) {
+    op->schema = "lstm.data(Tensor data, Tensor batch_sizes, Tensor[] hx, Tensor[] params, bool has_biases, int "
+        "num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor, Tensor)";
+    op->composite = opdi_lstm_data_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "";
+}
+OPDI_OP(_pack_padded_sequence) {
+    op->schema = "_pack_padded_sequence(Tensor input, Tensor lengths, bool batch_first) -> (Tensor, Tensor)";
+    op->composite = opdi_pack_padded_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "";
+}
+OPDI_OP(_pack_padded_sequence_backward) {
+    op->schema = "_pack_padded_sequence_backward(Tensor grad, SymInt[] input_size, Tensor batch_sizes, bool "
+        "batch_first) -> Tensor";
+    op->composite = opdi_pack_padded_backward_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "";
+}
+OPDI_OP(_pad_packed_sequence) {
+    op->schema = "_pad_packed_sequence(Tensor data, Tensor batch_sizes, bool batch_first, Scalar padding_value, int "
+        "total_length) -> (Tensor, Tensor)";
+    op->composite = opdi_pad_packed_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "";
+}
+/* What pad_sequence takes: as many dimensions each, as long in all but the first; *longest in that.  0, or -1. */
+static int opdi_pad_sequence_checked(opd_tensors list, int64_t *longest) {
+    const int ndim = list.n ? list.data[0]->ndim : 1;
+    *longest = 0;
+    if (!list.n) { return opd_fail(OPD_ERROR_ARGUMENT, "pad_sequence: sequences is an empty list"); }
+    for (int64_t k = 0; k < list.n; k++) {
+        const opd_tensor *const sequence = list.data[k];
+        bool fits = ndim > 0 && ndim < OPD_MAX_DIMS && sequence->ndim == ndim;
+        for (int dim = 1; fits && dim < ndim; dim++) { fits = opd_size(sequence, dim) == opd_size(list.data[0], dim); }
+        if (!fits) {
+            return opd_fail(OPD_ERROR_SHAPE, "pad_sequence: sequences must have one dimension or more, and all but the "
+                            "first as the others have them, which sequences[%lld] has not", (long long)k);
+        }
+        *longest = OPDI_MAX(*longest, opd_size(sequence, 0));
+    }
+    return 0;
+}
+static int opdi_pad_sequence_kernel(opd_call *call) {
+    const opd_tensors list = opd_arg_tensors(call, 0);
+    const char *const side = opd_arg_str(call, 3);
+    const bool left = strcmp(side, "left") == 0;
+    int64_t longest;
+    opd_tensor *all = NULL;
+    if (!left && strcmp(side, "right") != 0) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "pad_sequence: padding_side must be 'left' or 'right', not '%.100s'", side);
+    }
+    if (opdi_pad_sequence_checked(list, &longest)) { return -1; }
+    const int ndim = list.data[0]->ndim;
+    opd_tensor **const padded = opdi_list_room(list.n);
+    for (int64_t k = 0; padded && k < list.n; k++) {
+        int64_t pads[2 * OPD_MAX_DIMS] = {0};
+        pads[2 * ndim - (left ? 2 : 1)] = longest - opd_size(list.data[k], 0);
+        padded[k] = opd_to_dtype(list.data[k], (opd_scalar_type)list.data[0]->dtype);
+        padded[k] = padded[k] ? opd_constant_pad_nd_full(padded[k], opd_ints_of(pads, 2 * ndim), opd_arg_value(call, 2))
+            : NULL;
+        if (!padded[k]) { return -1; }
+    }
+    if (padded) { all = opd_stack_full(opd_tensors_of(padded, list.n), opd_arg_bool(call, 1) ? 0 : 1); }
+    return all ? opd_return_tensor(call, all) : -1;
+}
+OPDI_OP(pad_sequence) {
+    op->schema = "pad_sequence(Tensor[] sequences, bool batch_first=False, float padding_value=0.0, str "
+        "padding_side=\"right\") -> Tensor";
+    op->composite = opdi_pad_sequence_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "{[3,2], [1,2]}; {[2], [4], [1]}, True, 0.5; {[2], [3]}, padding_value=-1, padding_side='left'";
+}
+OPDI_OP(lstm_cell) {
+    op->schema = "lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) "
+        "-> (Tensor, Tensor)";
+    op->composite = opdi_lstm_cell_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_LOWER_NOT_CPU;
+    op->cases = "[3,4], {[3,2],[3,2]}, [8,4], [8,2]; [3,4], {[3,2],[3,2]}, [8,4], [8,2], [8], [8]";
+}
+OPDI_OP(gru_data) {
+    op->schema = "gru.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int "
+        "num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor)";
+    op->composite = opdi_gru_data_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "";
+}
+OPDI_OP(gru_cell) {
+    op->schema = "gru_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? "
+        "b_hh=None) -> Tensor";
+    op->composite = opdi_gru_cell_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_LOWER_NOT_CPU;
+    op->cases = "[3,4], [3,2], [6,4], [6,2]; [3,4], [3,2], [6,4], [6,2], [6], [6]";
+}
+OPDI_OP(rnn_tanh_data) {
+    op->schema = "rnn_tanh.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int "
+        "num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor)";
+    op->composite = opdi_rnn_tanh_data_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "";
+}
+OPDI_OP(rnn_tanh_cell) {
+    op->schema = "rnn_tanh_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? "
+        "b_hh=None) -> Tensor";
+    op->composite = opdi_rnn_tanh_cell_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_LOWER_NOT_CPU;
+    op->cases = "[3,4], [3,2], [2,4], [2,2]; [3,4], [3,2], [2,4], [2,2], [2], [2]";
+}
+OPDI_OP(rnn_relu_data) {
+    op->schema = "rnn_relu.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int "
+        "num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor)";
+    op->composite = opdi_rnn_relu_data_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "";
+}
+OPDI_OP(rnn_relu_cell) {
+    op->schema = "rnn_relu_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? "
+        "b_hh=None) -> Tensor";
+    op->composite = opdi_rnn_relu_cell_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_LOWER_NOT_CPU;
+    op->cases = "[3,4], [3,2], [2,4], [2,2]; [3,4], [3,2], [2,4], [2,2], [2], [2]";
+}
+OPDI_COLD_END
+OPDI_LOOPS_END
+
+#endif
+#endif   /* OPD_NO_OP_SEQUENCE */

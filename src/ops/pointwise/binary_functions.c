@@ -1,0 +1,446 @@
+//== two-argument functions ============================================================================================
+
+OPDI_COLD_END
+/* atan2(y, x) of finite numbers that are not both 0, else NaN: by t = least / most of their sizes atan(t), for t beyond
+   tan(pi / 8) as pi / 4 + atan((t - 1) / (t + 1)); within 2 ulp. */
+#if defined(OPDI_X86)
+OPDI_LOOPS_BEGIN
+static const double opdi_atan_series[11] = {
+    -0.3333333333333333, 0.19999999999995652, -0.1428571428469138, 0.11111111017100327, -0.0909090464769568,
+    0.07692184699371778, -0.06664531369805009, 0.05858311810501153, -0.05086254885823143, 0.039253696320618564,
+    -0.01920252926841228};
+OPDI_AVX2 static void opdi_atan2_wide(const double *y, const double *x, double *out) {
+    OPDI_IVDEP
+    for (int i = 0; i < 64; i++) {
+        const double across = fabs(x[i]), up = fabs(y[i]), most = across > up ? across : up;
+        const double least = across > up ? up : across;
+        const bool steep = least > 0.41421356237309503 * most;
+        const double t = (steep ? least - most : least) / (steep ? least + most : most), z = t * t;
+        double angle = t + t * z * OPDI_POLYNOMIAL(opdi_atan_series, z);
+        angle = steep ? 0.78539816339744828 + (angle + 3.061616997868383e-17) : angle;
+        angle = up > across ? 1.5707963267948966 - (angle - 6.123233995736766e-17) : angle;
+        angle = x[i] < 0 ? 3.141592653589793 - (angle - 1.2246467991473532e-16) : angle;
+        const bool known = (most > 1e-300) & (most < HUGE_VAL) & (x[i] == x[i]) & (y[i] == y[i]);
+        angle = known ? angle : (double)NAN;
+        out[i] = opdi_double(opdi_bits64(angle) | (opdi_bits64(y[i]) & 0x8000000000000000u));
+    }
+}
+OPDI_LOOPS_END
+#endif
+static void opdi_f64_vatan2(void *const *data, int64_t count, const opdi_params *params) {
+#if defined(OPDI_X86)
+    for (int64_t from = 0, rows; opdi_cpu_level() > 0 && from < count; from += rows) {
+        double y[64] = {0}, x[64] = {0}, out[64];
+        rows = OPDI_MIN(count - from, (int64_t)64);
+        memcpy(y, (const double *)data[1] + from, (size_t)rows * sizeof *y);
+        memcpy(x, (const double *)data[2] + from, (size_t)rows * sizeof *x);
+        opdi_atan2_wide(y, x, out);
+        for (int64_t i = 0; i < rows; i++) { out[i] = out[i] != out[i] ? atan2(y[i], x[i]) : out[i]; }
+        memcpy((double *)data[0] + from, out, (size_t)rows * sizeof *out);
+    }
+    if (opdi_cpu_level() > 0) { return; }
+#endif
+    opdi_f64_atan2(data, count, params);
+}
+OPDI_FORMULA_DV(atan2, atan2, OPDI_TO_FLOAT)
+OPDI_FORMULA_D(hypot, hypot, 0)
+static void opdi_f64_vxlogy(void *const *data, int64_t count, OPD_UNUSED const opdi_params *params) {
+    const double *x = (const double *)data[1], *y = (const double *)data[2];
+    double *out = (double *)data[0], logs[256];
+    for (int64_t from = 0, rows; from < count; from += rows) {
+        rows = OPDI_MIN(count - from, (int64_t)256);
+        opdi_vlog64(rows, logs, y + from);
+        for (int64_t i = 0; i < rows; i++) {
+            const double times = x[from + i] == 0 ? 0 : x[from + i] * logs[i];
+            out[from + i] = y[from + i] != y[from + i] ? y[from + i] : times;
+        }
+    }
+}
+OPDI_FORMULA_DV(xlogy, xlogy, OPDI_TO_FLOAT)
+OPDI_COLD_BEGIN
+OPDI_FORMULA_D(logaddexp, logaddexp, 0)
+OPDI_FORMULA_D(logaddexp2, logaddexp2, 0)
+OPDI_FORMULA_D(copysign, copysign, OPDI_TO_FLOAT)
+OPDI_FORMULA_F(nextafter, nextafter, 0)
+OPDI_FORMULA_DI(heaviside, heaviside, 0)
+static int opdi_atan2_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_atan2); }
+static int opdi_hypot_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_hypot); }
+/* x log(y), or log1p(y), of halves: the logarithm is rounded to halves before it is a factor, as in PyTorch's. */
+static int opdi_times_log(opd_call *call, const opdi_formula *formula, opd_tensor *(*log)(opd_tensor *)) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1);
+    if (x->dtype != y->dtype || !opdi_is_half((opd_scalar_type)x->dtype) || x->backend != OPD_CPU) {
+        return opdi_binary(call, formula);
+    }
+    opd_tensor *product = opd_mul(x, log(y));
+    product = opd_where_self(opd_eq_Scalar(x, opd_value_int(0)), opd_zeros_like(product), product);
+    return opd_return_tensor(call, opd_where_self(opd_isnan(y), y, product));
+}
+static int opdi_xlogy_kernel(opd_call *call) { return opdi_times_log(call, &opdi_formula_xlogy, opd_log); }
+static int opdi_logaddexp_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_logaddexp); }
+static int opdi_logaddexp2_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_logaddexp2); }
+static int opdi_copysign_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_copysign); }
+OPDI_FORMULA_F(nextafter_bf16, nextafter_bf16, 0)
+OPDI_FORMULA_F(nextafter_f16, nextafter_f16, 0)
+static int opdi_nextafter_kernel(opd_call *call) {
+    opd_tensor *ops[2];
+    ops[0] = opd_arg_tensor(call, 0);
+    ops[1] = opd_arg_tensor(call, 1);
+    const opd_scalar_type common = opdi_result_type(ops, 2);
+    return opdi_binary(call, common == OPD_BFLOAT16 ? &opdi_formula_nextafter_bf16
+                       : common == OPD_FLOAT16 ? &opdi_formula_nextafter_f16 : &opdi_formula_nextafter);
+}
+static int opdi_heaviside_kernel(opd_call *call) {
+    if (opd_arg_tensor(call, 0)->dtype != opd_arg_tensor(call, 1)->dtype) {
+        return opd_fail(OPD_ERROR_DTYPE, "heaviside is not yet implemented for tensors with different dtypes.");
+    }
+    return opdi_binary(call, &opdi_formula_heaviside);
+}
+static int opdi_atan2_backward(opd_backward_call *bw) {
+    opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *other = opd_bw_tensor(bw, 1);
+    opd_tensor *sum = opd_add(opd_mul(input, input), opd_mul(other, other));
+    opd_tensor *zero = opd_eq_Scalar(sum, opd_value_int(0));
+    opd_tensor *keep = opdi_unless(opd_reciprocal(opd_add(sum, zero)), zero);      /* none at 0, 0 */
+    OPDI_GIVE(0, opd_mul(opd_mul(grad, other), keep));
+    OPDI_GIVE(1, opd_mul(opd_mul(grad, opd_neg(input)), keep));
+    return 0;
+}
+static int opdi_hypot_backward(opd_backward_call *bw) {
+    opd_tensor *grad = opd_bw_grad(bw, 0), *result = opd_bw_result(bw, 0);
+    OPDI_GIVE(0, opd_mul(grad, opd_div(opd_bw_tensor(bw, 0), result)));
+    OPDI_GIVE(1, opd_mul(grad, opd_div(opd_bw_tensor(bw, 1), result)));
+    return 0;
+}
+static int opdi_xlogy_backward(opd_backward_call *bw) {
+    opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *other = opd_bw_tensor(bw, 1);
+    const opd_value zero = opd_value_int(0);
+    OPDI_GIVE(0,
+              opdi_unless(opd_xlogy(grad, other),
+                          opd_logical_and(opd_eq_Scalar(input, zero), opd_le_Scalar(other, zero))));
+    OPDI_GIVE(1, opd_div(opd_mul(grad, input), other));
+    return 0;
+}
+static int opdi_logaddexp_backward(opd_backward_call *bw) {
+    opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *other = opd_bw_tensor(bw, 1);
+    OPDI_GIVE(0, opd_div(grad, opdi_adds(opd_exp(opd_sub(other, input)), 1)));
+    OPDI_GIVE(1, opd_div(grad, opdi_adds(opd_exp(opd_sub(input, other)), 1)));
+    return 0;
+}
+static int opdi_logaddexp2_backward(opd_backward_call *bw) {
+    opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *other = opd_bw_tensor(bw, 1);
+    OPDI_GIVE(0, opd_div(grad, opdi_adds(opd_exp2(opd_sub(other, input)), 1)));
+    OPDI_GIVE(1, opd_div(grad, opdi_adds(opd_exp2(opd_sub(input, other)), 1)));
+    return 0;
+}
+static int opdi_copysign_backward(opd_backward_call *bw) {
+    opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
+    OPDI_GIVE(0,
+              opd_mul(grad, opdi_unless(opd_div(opd_bw_result(bw, 0), input), opd_eq_Scalar(input, opd_value_int(0)))));
+    if (opd_bw_needs(bw, 1)) { return opd_bw_return(bw, 1, opd_zeros_like(grad)); }
+    return 0;
+}
+OPDI_OP(atan2) {
+    op->schema = "atan2(Tensor self, Tensor other) -> Tensor";
+    op->cpu = op->fake = opdi_atan2_kernel; op->backward = opdi_atan2_backward; op->save = "self, other";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_PROMOTE_NOT_CPU;
+    op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE | OPDI_OPTAG_OUT_CORE;
+    op->inplace = "atan2_"; op->out = "atan2.out";
+    op->cases = OPDI_CASES_BINARY;
+}
+OPDI_OP(hypot) {
+    op->schema = "hypot(Tensor self, Tensor other) -> Tensor";
+    op->cpu = op->fake = opdi_hypot_kernel; op->backward = opdi_hypot_backward;
+    op->save = "self(self), other(other), result";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->inplace = "hypot_"; op->out = "hypot.out";
+    op->cases = OPDI_CASES_BINARY;
+}
+OPDI_OP(xlogy_Tensor) {
+    op->schema = "xlogy.Tensor(Tensor self, Tensor other) -> Tensor";
+    op->cpu = op->fake = opdi_xlogy_kernel; op->backward = opdi_xlogy_backward; op->save = "self, other";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->inplace = "xlogy_.Tensor"; op->out = "xlogy.OutTensor";
+    op->cases = "[2,3], [2,3]+; [2,3], [3]+";
+}
+OPDI_OP(logaddexp) {
+    op->schema = "logaddexp(Tensor self, Tensor other) -> Tensor";
+    op->cpu = op->fake = opdi_logaddexp_kernel; op->backward = opdi_logaddexp_backward; op->save = "self, other";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->out = "logaddexp.out";
+    op->cases = OPDI_CASES_BINARY;
+}
+OPDI_OP(logaddexp2) {
+    op->schema = "logaddexp2(Tensor self, Tensor other) -> Tensor";
+    op->cpu = op->fake = opdi_logaddexp2_kernel; op->backward = opdi_logaddexp2_backward; op->save = "self, other";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->out = "logaddexp2.out";
+    op->cases = OPDI_CASES_BINARY;
+}
+OPDI_OP(copysign_Tensor) {
+    op->schema = "copysign.Tensor(Tensor self, Tensor other) -> Tensor";
+    op->cpu = op->fake = opdi_copysign_kernel; op->backward = opdi_copysign_backward;
+    op->save = "self(self), result(self)";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->inplace = "copysign_.Tensor"; op->out = "copysign.out";
+    op->cases = OPDI_CASES_BINARY;
+}
+
+/* The gradient of nextafter: that of self is 1, but 0 where self equals other; that of other is 0. */
+static int opdi_nextafter_backward(opd_backward_call *bw) {
+    OPDI_GIVE(0, opdi_unless(opd_bw_grad(bw, 0), opd_eq(opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1))));
+    OPDI_GIVE(1, opd_zeros_like(opd_bw_grad(bw, 0)));
+    return 0;
+}
+OPDI_OP(nextafter) {
+    op->schema = "nextafter(Tensor self, Tensor other) -> Tensor";
+    op->cpu = op->fake = opdi_nextafter_kernel; op->backward = opdi_nextafter_backward; op->save = "self, other";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->inplace = "nextafter_"; op->out = "nextafter.out";
+    op->cases = "[2,3], [2,3]";
+}
+OPDI_OP(heaviside) {
+    op->schema = "heaviside(Tensor self, Tensor values) -> Tensor";
+    op->cpu = op->fake = opdi_heaviside_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->tags = OPDI_OPTAG_FORMULA | OPDI_OPTAG_OUT_EXACT;
+    op->inplace = "heaviside_"; op->out = "heaviside.out";
+    op->cases = "[2,3], [3]";
+}
+
+//== where, masked_fill, lerp, addcmul, addcdiv ========================================================================
+
+static const opdi_formula opdi_formula_where = {{opdi_f32_where, opdi_f64_where, opdi_i64_where}, "where_cpu", 0,
+    OPDI_NUMBER(where, where)};
+static int opdi_check_condition(const opd_tensor *third) {
+    if (third->dtype == OPD_BOOL || third->dtype == OPD_UINT8) { return 0; }
+    return opd_fail(OPD_ERROR_DTYPE, "where expected condition to be a boolean tensor, but got a tensor with dtype %s",
+                    opd_dtype_cname((opd_scalar_type)third->dtype));
+}
+static int opdi_where_self_kernel(opd_call *call) {
+    opd_tensor *ops[4];
+    opdi_number number, other;
+    ops[1] = opd_arg_tensor(call, 0);
+    ops[2] = opdi_operand_of(call, 1, &number);
+    ops[3] = opdi_operand_of(call, 2, &other);
+    if (opdi_check_condition(ops[1]) != 0) { return -1; }
+    opd_scalar_type dtype = opdi_result_type(ops + 2, 2);
+    if ((ops[2] == &number.t && opdi_number_check(opd_arg_value(call, 1), dtype)) ||
+        (ops[3] == &other.t && opdi_number_check(opd_arg_value(call, 2), dtype))) {
+        return -1;
+    }
+    return opdi_pointwise_typed(call, &opdi_formula_where, ops, 3, dtype, dtype, &opdi_no_params);
+}
+static int opdi_where_self_backward(opd_backward_call *bw) {
+    opd_tensor *grad = opd_bw_grad(bw, 0), *third = opd_bw_tensor(bw, 0);
+    OPDI_GIVE(1, opdi_where(third, grad));
+    OPDI_GIVE(2, opdi_unless(grad, third));
+    return 0;
+}
+OPDI_OP(where_self) {
+    op->schema = "where.self(Tensor condition, Tensor self, Tensor other) -> Tensor";
+    op->cpu = op->fake = opdi_where_self_kernel; op->backward = opdi_where_self_backward; op->save = "condition";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE | OPDI_OPTAG_OUT_EXACT;
+    op->out = "where.self_out";
+    op->cases = "[2,3]b, [2,3], [3]; [3]b, [2,1], []";
+}
+OPDI_OP(where_ScalarOther) {
+    op->schema = "where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor";
+    op->cpu = op->fake = opdi_where_self_kernel; op->backward = opdi_where_self_backward; op->save = "condition";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->cases = "[2,3]b, [2,3], 1.5";
+}
+OPDI_OP(where_ScalarSelf) {
+    op->schema = "where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor";
+    op->cpu = op->fake = opdi_where_self_kernel; op->backward = opdi_where_self_backward; op->save = "condition";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->cases = "[2,3]b, 1.5, [2,3]";
+}
+
+/* self's dtype stays; value is cast to it.  Like PyTorch's, which fills a contiguous clone. */
+static const opdi_formula opdi_formula_masked_fill = {{opdi_f32_where, opdi_f64_where, opdi_i64_where}, "masked_fill",
+                                                      OPDI_CONTIGUOUS_RESULT, OPDI_NUMBER(where, where)};
+/* masked_fill: `value`, a number or a tensor without dims, where the mask is true, else self. */
+static int opdi_masked_fill_kernel(opd_call *call) {
+    opd_tensor *ops[4], *self = opd_arg_tensor(call, 0);
+    const opd_scalar_type dtype = (opd_scalar_type)self->dtype;
+    opdi_number number, cast;
+    opd_tensor *value = opdi_operand_of(call, 2, &number);
+    ops[1] = opd_arg_tensor(call, 1);
+    ops[2] = opdi_number_make(&cast, opd_value_int(0));
+    ops[3] = self;
+    if (ops[1]->dtype != OPD_BOOL) {
+        return opd_fail(OPD_ERROR_DTYPE, "masked_fill only supports boolean masks, but got mask with dtype %s",
+                        opd_dtype_cname((opd_scalar_type)ops[1]->dtype));
+    }
+    if (value->ndim != 0) {
+        return opd_fail(OPD_ERROR_SHAPE,
+                        "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with %d "
+                        "dimension(s).", value->ndim);
+    }
+    if ((value == &number.t && !opdi_number_fits(opd_arg_value(call, 2), dtype)) ||
+        (opd_dtype_is_complex((opd_scalar_type)value->dtype) && !opd_dtype_is_complex(dtype))) {
+        return opd_fail(OPD_ERROR_DTYPE, "value cannot be converted to type %s without overflow",
+                        opdi_type_name(dtype));
+    }
+    cast.t.dtype = (int8_t)dtype;
+    if (value->data && opdi_copy(&cast.t, value) != 0) { return -1; }
+    return opdi_pointwise_typed(call, &opdi_formula_masked_fill, ops, 3, dtype, dtype, &opdi_no_params);
+}
+static int opdi_masked_fill_backward(opd_backward_call *bw) {
+    opd_tensor *grad = opd_bw_grad(bw, 0), *mask = opd_bw_tensor(bw, 1);
+    OPDI_GIVE(0, opdi_unless(grad, mask));
+    OPDI_GIVE(2, opdi_where(mask, grad));
+    return 0;
+}
+OPDI_OP(masked_fill_Scalar) {
+    op->schema = "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor";
+    op->cpu = op->fake = opdi_masked_fill_kernel; op->backward = opdi_masked_fill_backward; op->save = "mask";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->tags = OPDI_OPTAG_FORMULA | OPDI_OPTAG_OUT_EXACT;
+    op->inplace = "masked_fill_.Scalar"; op->out = "masked_fill.Scalar_out";
+    op->cases = "[2,3], [2,3]b, 1.5; [2,3], [3]b, 0";
+}
+
+/* vmap: where, with a value for each example. */
+static int opdi_masked_fill_where(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *value = opd_arg_tensor(call, 2);
+    if (value->ndim != 0) { return opdi_masked_fill_kernel(call); }
+    if (opdi_is_complex(value) && !opdi_is_complex(self)) {
+        return opd_fail(OPD_ERROR_DTYPE, "value cannot be converted to type %s without overflow",
+                        opdi_type_name(opd_dtype(self)));
+    }
+    return opd_return_tensor(call, opd_where_self(opd_arg_tensor(call, 1), opd_to_dtype(value, opd_dtype(self)), self));
+}
+static int opdi_masked_fill_batch(opd_call *call) {
+    int dim;
+    (void)opd_batch_arg(call, 2, &dim);
+    return dim < 0 && opd_arg_tensor(call, 0)->ndim ? opd_batch_pointwise(call)
+        : opdi_batch_as(call, opdi_masked_fill_where);
+}
+OPDI_OP(masked_fill_Tensor) {
+    op->schema = "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor";
+    op->cpu = op->fake = opdi_masked_fill_kernel; op->backward = opdi_masked_fill_backward; op->save = "mask";
+    op->jvp = OPD_JVP_POINTWISE;
+    op->vmap = opdi_masked_fill_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_POINTWISE | OPDI_OPTAG_OUT_EXACT;
+    op->inplace = "masked_fill_.Tensor"; op->out = "masked_fill.Tensor_out";
+    op->cases = "[2,3], [2,3]b, []";
+}
+
+/* lerp: self + weight (end - self) */
+OPDI_FORMULA_F(lerp, lerp, 0)
+OPDI_FORMULA_F(lerp_scalar, lerp_scalar, 0)
+static int opdi_lerp_check(const opd_tensor *tensor, const char *name, opd_scalar_type want) {
+    if (tensor->dtype == (int8_t)want) { return 0; }
+    return opd_fail(OPD_ERROR_DTYPE, "expected dtype %s for `%s` but got dtype %s", opdi_type_name(want), name,
+                    opdi_type_name((opd_scalar_type)tensor->dtype));
+}
+static int opdi_lerp_kernel(opd_call *call) {
+    opd_tensor *ops[4];
+    const opd_value wrapped = opd_arg_value(call, 2);
+    const opd_scalar_type dtype = (opd_scalar_type)opd_arg_tensor(call, 0)->dtype;
+    opdi_params params = opdi_no_params;
+    ops[1] = opd_arg_tensor(call, 0);
+    ops[2] = opd_arg_tensor(call, 1);
+    if (opdi_lerp_check(ops[2], "end", dtype) != 0) { return -1; }
+    if (wrapped.tag != OPD_TAG_TENSOR) {
+        opdi_params_set(&params, 0, wrapped);
+        return opdi_pointwise_typed(call, &opdi_formula_lerp_scalar, ops, 2, dtype, dtype, &params);
+    }
+    ops[3] = wrapped.u.t;
+    if (opdi_lerp_check(ops[3], "weight", dtype) != 0) { return -1; }
+    return opdi_pointwise_typed(call, &opdi_formula_lerp, ops, 3, dtype, dtype, &params);
+}
+static int opdi_lerp_Scalar_backward(opd_backward_call *bw) {
+    opd_tensor *grad = opd_bw_grad(bw, 0);
+    const opd_value weight = opd_bw_value(bw, 2);
+    const double w = opdi_number_f64(weight);
+    if (weight.tag == OPD_TAG_COMPLEX) {
+        OPDI_GIVE(0, opd_sub(grad, opd_mul_Scalar(grad, weight)));
+        OPDI_GIVE(1, opd_mul_Scalar(grad, weight));
+        return 0;
+    }
+    OPDI_GIVE(0, opdi_muls(grad, 1 - w));
+    OPDI_GIVE(1, opdi_muls(grad, w));
+    return 0;
+}
+static int opdi_lerp_Tensor_backward(opd_backward_call *bw) {
+    opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *other = opd_bw_tensor(bw, 1),
+        *weight = opd_bw_tensor(bw, 2);
+    OPDI_GIVE(0, opd_mul(grad, opdi_rsubs(1, weight)));
+    OPDI_GIVE(1, opd_mul(grad, weight));
+    OPDI_GIVE(2, opd_mul(grad, opd_sub(other, input)));
+    return 0;
+}
+OPDI_OP(lerp_Scalar) {
+    op->schema = "lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor";
+    op->cpu = op->fake = opdi_lerp_kernel; op->backward = opdi_lerp_Scalar_backward;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->inplace = "lerp_.Scalar"; op->out = "lerp.Scalar_out";
+    op->cases = "[2,3], [2,3], 0.3; [2,3], [3], 0.8";
+}
+OPDI_OP(lerp_Tensor) {
+    op->schema = "lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor";
+    op->cpu = op->fake = opdi_lerp_kernel; op->backward = opdi_lerp_Tensor_backward;
+    op->save = "self(weight), end(weight), weight";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->tags = OPDI_OPTAG_FORMULA | OPDI_OPTAG_OUT_EXACT;
+    op->inplace = "lerp_.Tensor"; op->out = "lerp.Tensor_out";
+    op->cases = "[2,3], [2,3], [3]";
+}
+
+OPDI_FORMULA_A(addcmul, addcmul, OPDI_NOT_BOOL)
+OPDI_FORMULA_F(addcdiv, addcdiv, 0)
+static int opdi_addc(opd_call *call, const opdi_formula *formula) {
+    opd_tensor *ops[4];
+    opdi_params params = opdi_params_of(call, 3, 1);
+    for (int i = 0; i < 3; i++) { ops[i + 1] = opd_arg_tensor(call, i); }
+    if (opd_dtype_is_integral((opd_scalar_type)ops[1]->dtype, true) &&
+        opdi_number_check(opd_arg_value(call, 3), opdi_result_type(ops + 1, 3))) {
+        return -1;
+    }
+    return opdi_pointwise(call, formula, ops, 3, &params);
+}
+static int opdi_addcmul_kernel(opd_call *call) { return opdi_addc(call, &opdi_formula_addcmul); }
+static int opdi_addcdiv_kernel(opd_call *call) {
+    if (opd_dtype_is_integral((opd_scalar_type)opd_arg_tensor(call, 1)->dtype, true) &&
+        opd_dtype_is_integral((opd_scalar_type)opd_arg_tensor(call, 2)->dtype, true)) {
+        return opd_fail(OPD_ERROR_DTYPE,
+                        "Integer division with addcdiv is no longer supported, and in a future  release addcdiv will "
+                        "perform a true division of tensor1 and tensor2.");
+    }
+    return opdi_addc(call, &opdi_formula_addcdiv);
+}
+static int opdi_addcmul_backward(opd_backward_call *bw) {
+    opd_tensor *grad = opd_bw_grad(bw, 0);
+    const opd_value value = opd_bw_value(bw, 3);
+    OPDI_GIVE(0, grad);
+    OPDI_GIVE(1, opd_mul(grad, opdi_scale(opd_bw_tensor(bw, 2), value)));
+    OPDI_GIVE(2, opd_mul(grad, opdi_scale(opd_bw_tensor(bw, 1), value)));
+    return 0;
+}
+static int opdi_addcdiv_backward(opd_backward_call *bw) {
+    opd_tensor *grad = opd_bw_grad(bw, 0), *t1 = opd_bw_tensor(bw, 1), *t2 = opd_bw_tensor(bw, 2);
+    const opd_value value = opd_bw_value(bw, 3);
+    OPDI_GIVE(0, grad);
+    OPDI_GIVE(1, opd_mul(grad, opdi_scale(opd_reciprocal(t2), value)));
+    OPDI_GIVE(2, opd_mul(opd_neg(grad), opd_div(opdi_scale(t1, value), opd_mul(t2, t2))));
+    return 0;
+}
+OPDI_OP(addcmul) {
+    op->schema = "addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor";
+    op->cpu = op->fake = opdi_addcmul_kernel; op->backward = opdi_addcmul_backward;
+    op->save = "tensor1(tensor2), tensor2(tensor1)";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_PROMOTE_NOT_CPU; op->tags = OPDI_OPTAG_FORMULA;
+    op->inplace = "addcmul_"; op->out = "addcmul.out";
+    op->cases = "[2,3], [2,3], [3]; [2,3], [2,1], [3], value=2";
+}
+OPDI_OP(addcdiv) {
+    op->schema = "addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor";
+    op->cpu = op->fake = opdi_addcdiv_kernel; op->backward = opdi_addcdiv_backward;
+    op->save = "tensor1(tensor2), tensor2";
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_PROMOTE_NOT_CPU; op->tags = OPDI_OPTAG_FORMULA;
+    op->inplace = "addcdiv_"; op->out = "addcdiv.out";
+    op->cases = "[2,3], [2,3], [3]+; [2,3], [2,1], [3]+, value=2";
+}
+

@@ -1,0 +1,785 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>op:complex   complex numbers: arithmetic, functions, and the loops of their formulas
+//
+//  All is computed as complex128, a pair of doubles: complex64 is converted on its way in and out, but for sums and
+//  products of numbers that lie one after another, which are computed as float (PyTorch).  Functions have the branch
+//  cuts, signed zeros and infinities of C99's <complex.h>, which this does not need.  Formulas have numbers, as
+//  in >>api:formulas; one that is not here is refused.  Uses the loops; knows no operator.
+//----------------------------------------------------------------------------------------------------------------------
+
+//== arithmetic ========================================================================================================
+
+static inline opdi_complex opdi_complex_make(double re, double im) {
+    opdi_complex z;
+    z.re = re;
+    z.im = im;
+    return z;
+}
+static inline opdi_complex opdi_complex_add(opdi_complex x, opdi_complex y) {
+    return opdi_complex_make(x.re + y.re, x.im + y.im);
+}
+static inline opdi_complex opdi_complex_sub(opdi_complex x, opdi_complex y) {
+    return opdi_complex_make(x.re - y.re, x.im - y.im);
+}
+static inline opdi_complex opdi_complex_mul(opdi_complex x, opdi_complex y) {
+    return opdi_complex_make(x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re);
+}
+static inline opdi_complex opdi_complex_conj(opdi_complex x) { return opdi_complex_make(x.re, -x.im); }
+static inline opdi_complex opdi_complex_times(double k, opdi_complex x) {
+    return opdi_complex_make(k * x.re, k * x.im);
+}
+static inline bool opdi_complex_zero(opdi_complex x) { return x.re == 0 && x.im == 0; }
+static inline bool opdi_complex_nan(opdi_complex x) { return isnan(x.re) || isnan(x.im); }
+OPDI_LOOPS_BEGIN
+#define OPDI_PAIR_LARGE 2.0370359763344861e90      /* 2^300 */
+/* A power of two with which squares of a and b neither overflow nor vanish. */
+OPDI_LOOP_TEXT double opdi_pair_scale(double a, double b) {
+    const double most = fabs(a) > fabs(b) ? fabs(a) : fabs(b), square = OPDI_PAIR_LARGE * OPDI_PAIR_LARGE;
+    const double down = most > OPDI_PAIR_LARGE ? 1 / square : 1;
+    return most < 1 / OPDI_PAIR_LARGE ? square : down;
+}
+/* |a + bi|, infinite where a part is (hypot); _f32: of float numbers, whose squares are in range. */
+OPDI_LOOP_TEXT double opdi_pair_abs_f64(double a, double b) {
+    const double scale = opdi_pair_scale(a, b), x = a * scale, y = b * scale, size = sqrt(x * x + y * y) * (1 / scale);
+    return fabs(a) > DBL_MAX || fabs(b) > DBL_MAX ? INFINITY : size;
+}
+OPDI_LOOP_TEXT double opdi_pair_abs_f32(double a, double b) {
+    return fabs(a) > DBL_MAX || fabs(b) > DBL_MAX ? INFINITY : sqrt(a * a + b * b);
+}
+OPDI_LOOPS_END
+
+OPDI_COLD_BEGIN
+
+static double opdi_complex_abs(opdi_complex x) { return opdi_pair_abs_f64(x.re, x.im); }
+/* x / y as Smith divides: nothing overflows that need not. */
+static opdi_complex opdi_complex_div(opdi_complex x, opdi_complex y) {
+    if (opdi_complex_zero(y)) { return opdi_complex_make(x.re / fabs(y.re), x.im / fabs(y.re)); }
+    if (fabs(y.re) >= fabs(y.im)) {
+        const double k = y.im / y.re, below = y.re + y.im * k;
+        return opdi_complex_make((x.re + x.im * k) / below, (x.im - x.re * k) / below);
+    }
+    const double k = y.re / y.im, below = y.re * k + y.im;
+    return opdi_complex_make((x.re * k + x.im) / below, (x.im * k - x.re) / below);
+}
+
+//== functions =========================================================================================================
+
+static opdi_complex opdi_complex_exp(opdi_complex x) {
+    if (x.im == 0) { return opdi_complex_make(exp(x.re), x.im); }
+    if (isinf(x.re) && !isfinite(x.im)) { return x.re < 0 ? opdi_complex_make(0, 0) : opdi_complex_make(x.re, NAN); }
+    const bool large = x.re > 709;                /* the size may overflow where the parts do not */
+    const double size = exp(large ? x.re / 2 : x.re), rest = large ? size : 1;
+    return opdi_complex_make(size * cos(x.im) * rest, size * sin(x.im) * rest);
+}
+/* log|x| + i arg(x); near |x| = 1 as log1p((a - 1)(a + 1) + b^2) / 2 for the parts a > b */
+static opdi_complex opdi_complex_log(opdi_complex x) {
+    const double a = fmax(fabs(x.re), fabs(x.im)), b = fmin(fabs(x.re), fabs(x.im));
+    const double size = hypot(x.re, x.im);        /* NaN where a part is */
+    const double log_of = size > 0.5 && size < 2 ? log1p((a - 1) * (a + 1) + b * b) / 2
+        : isinf(size) && isfinite(a) ? log(hypot(a / 2, b / 2)) + 0.69314718055994530942 : log(size);
+    return opdi_complex_make(log_of, atan2(x.im, x.re));
+}
+static opdi_complex opdi_complex_log1p(opdi_complex x) {
+    const double size = x.re * (2 + x.re) + x.im * x.im;
+    if (!(fabs(x.re) < 0.5 && fabs(x.im) < 0.5)) { return opdi_complex_log(opdi_complex_make(1 + x.re, x.im)); }
+    return opdi_complex_make(log1p(size) / 2, atan2(x.im, 1 + x.re));
+}
+/* e^a cos b - 1 = expm1(a) cos b - 2 sin(b/2)^2 */
+static opdi_complex opdi_complex_expm1(opdi_complex x) {
+    const double half = sin(x.im / 2);
+    if (x.im == 0) { return opdi_complex_make(expm1(x.re), x.im); }
+    if (!isfinite(x.re)) { return opdi_complex_sub(opdi_complex_exp(x), opdi_complex_make(1, 0)); }
+    return opdi_complex_make(expm1(x.re) * cos(x.im) - 2 * half * half, exp(x.re) * sin(x.im));
+}
+OPDI_COLD_END
+OPDI_LOOPS_BEGIN
+static opdi_complex opdi_complex_sqrt(opdi_complex x) {
+    if (opdi_complex_zero(x)) { return opdi_complex_make(0, x.im); }
+    if (isinf(x.im)) { return opdi_complex_make(INFINITY, x.im); }
+    if (isinf(x.re) && x.re > 0) { return opdi_complex_make(x.re, isnan(x.im) ? x.im : copysign(0, x.im)); }
+    if (isinf(x.re)) { return opdi_complex_make(isnan(x.im) ? x.im : 0, copysign(INFINITY, x.im)); }
+    const bool large = fabs(x.re) > 1e300 || fabs(x.im) > 1e300;
+    const double scale = large ? 0.25 : fabs(x.re) < 1e-290 && fabs(x.im) < 1e-290 ? 1e32 : 1;
+    const double back = large ? 2 : scale == 1 ? 1 : 1e-16;
+    const double re = x.re * scale, im = x.im * scale, root = sqrt((fabs(re) + opdi_pair_abs_f64(re, im)) / 2);
+    return re >= 0 ? opdi_complex_make(back * root, back * (im / (2 * root)))
+        : opdi_complex_make(back * (fabs(im) / (2 * root)), back * copysign(root, x.im));
+}
+OPDI_LOOPS_END
+OPDI_COLD_BEGIN
+static opdi_complex opdi_complex_sinh(opdi_complex x) {
+    if (x.im == 0) { return opdi_complex_make(sinh(x.re), x.im); }
+    if (!isfinite(x.im)) { return opdi_complex_make(x.re == 0 || isinf(x.re) ? x.re : NAN, NAN); }
+    return opdi_complex_make(x.re == 0 ? copysign(x.re, x.re * cos(x.im)) : sinh(x.re) * cos(x.im),
+                           cosh(x.re) * sin(x.im));
+}
+static opdi_complex opdi_complex_cosh(opdi_complex x) {
+    if (x.im == 0) {
+        const double sign = x.re == 0 || isnan(x.re) ? x.re : copysign(0, x.re);
+        return opdi_complex_make(cosh(x.re), sign * x.im);
+    }
+    if (!isfinite(x.im)) { return opdi_complex_make(isinf(x.re) ? INFINITY : NAN, x.re == 0 ? 0 : NAN); }
+    return opdi_complex_make(cosh(x.re) * cos(x.im), x.re == 0 ? x.re * sin(x.im) : sinh(x.re) * sin(x.im));
+}
+/* Kahan's: with t = tan b, s = sinh a, r = sqrt(1 + s^2), k = 1 + t^2: (k r s + i t) / (1 + k s^2) */
+static opdi_complex opdi_complex_tanh(opdi_complex x) {
+    if (x.im == 0) { return opdi_complex_make(tanh(x.re), x.im); }
+    if (isinf(x.re)) { return opdi_complex_make(copysign(1, x.re), isfinite(x.im) ? copysign(0, sin(2 * x.im)) : 0); }
+    if (!isfinite(x.im)) { return opdi_complex_make(x.re == 0 ? x.re : NAN, NAN); }
+    if (fabs(x.re) > 20) {
+        return opdi_complex_make(copysign(1, x.re), 4 * sin(x.im) * cos(x.im) * exp(-2 * fabs(x.re)));
+    }
+    const double t = tan(x.im), s = sinh(x.re), r = sqrt(1 + s * s), k = 1 + t * t, below = 1 + k * s * s;
+    return opdi_complex_make(k * r * s / below, t / below);
+}
+/* i x and -i x, by which sin and tan are sinh and tanh */
+static opdi_complex opdi_complex_turn(opdi_complex x) { return opdi_complex_make(-x.im, x.re); }
+static opdi_complex opdi_complex_back(opdi_complex x) { return opdi_complex_make(x.im, -x.re); }
+static opdi_complex opdi_complex_sin(opdi_complex x) {
+    return opdi_complex_back(opdi_complex_sinh(opdi_complex_turn(x)));
+}
+static opdi_complex opdi_complex_cos(opdi_complex x) { return opdi_complex_cosh(opdi_complex_turn(x)); }
+static opdi_complex opdi_complex_tan(opdi_complex x) {
+    return opdi_complex_back(opdi_complex_tanh(opdi_complex_turn(x)));
+}
+OPDI_COLD_END
+OPDI_LOOPS_BEGIN
+/* True where squares overflow: inverse functions are then those of log(2x). */
+static bool opdi_complex_large(opdi_complex x) { return fabs(x.re) > 1e150 || fabs(x.im) > 1e150; }
+static double opdi_complex_log2x(opdi_complex x) { return log(hypot(x.re / 2, x.im / 2)) + 2 * 0.69314718055994530942; }
+/* asinh(x) = +- log(1 + u), u = |x| + x^2 / (1 + sqrt(1 + x^2)), with what 1 + u lost */
+static double opdi_complex_asinh_of(double x) {
+    const double size = fabs(x), square = size * size, u = size + square / (1 + sqrt(1 + square)), one = 1 + u;
+    if (!(size < 1e150)) { return asinh(x); }
+    return copysign(opdi_log1_f64(one) + (u - (one - 1)) / one, x);
+}
+/* The roots of 1 - x and 1 + x, from which Kahan makes the inverse functions. */
+static opdi_complex opdi_complex_root_less(opdi_complex x) {
+    return opdi_complex_sqrt(opdi_complex_make(1 - x.re, -x.im));
+}
+static opdi_complex opdi_complex_root_more(opdi_complex x) {
+    return opdi_complex_sqrt(opdi_complex_make(1 + x.re, x.im));
+}
+static opdi_complex opdi_complex_asin(opdi_complex x) {
+    if (opdi_complex_large(x)) {
+        return opdi_complex_make(atan2(x.re, fabs(x.im)), copysign(opdi_complex_log2x(x), x.im));
+    }
+    const opdi_complex less = opdi_complex_root_less(x), more = opdi_complex_root_more(x);
+    return opdi_complex_make(atan2(x.re, less.re * more.re - less.im * more.im),
+                           opdi_complex_asinh_of(less.re * more.im - less.im * more.re));
+}
+static opdi_complex opdi_complex_acos(opdi_complex x) {
+    if (opdi_complex_large(x)) {
+        return opdi_complex_make(atan2(fabs(x.im), x.re), -copysign(opdi_complex_log2x(x), x.im));
+    }
+    const opdi_complex less = opdi_complex_root_less(x), more = opdi_complex_root_more(x);
+    return opdi_complex_make(2 * atan2(less.re, more.re), opdi_complex_asinh_of(more.re * less.im - more.im * less.re));
+}
+static opdi_complex opdi_complex_asinh(opdi_complex x) {
+    return opdi_complex_back(opdi_complex_asin(opdi_complex_turn(x)));
+}
+OPDI_LOOPS_END
+OPDI_COLD_BEGIN
+static opdi_complex opdi_complex_acosh(opdi_complex x) {
+    if (opdi_complex_large(x)) { return opdi_complex_make(opdi_complex_log2x(x), atan2(x.im, x.re)); }
+    const opdi_complex less = opdi_complex_sqrt(opdi_complex_make(x.re - 1, x.im)), more = opdi_complex_root_more(x);
+    return opdi_complex_make(asinh(less.re * more.re + less.im * more.im), 2 * atan2(less.im, more.re));
+}
+static opdi_complex opdi_complex_atanh(opdi_complex x) {
+    const double square = x.im * x.im, size = fabs(x.re);
+    if (opdi_complex_large(x)) {
+        return opdi_complex_make(copysign(0, x.re), isnan(x.im) ? x.im : copysign(1.57079632679489661923, x.im));
+    }
+    if (size == 1 && x.im != 0 && square < 1e-200) {  /* the square may be 0 */
+        return opdi_complex_make(copysign(log(2 / fabs(x.im)) / 2, x.re), atan2(2 * x.im, -square) / 2);
+    }
+    return opdi_complex_make(copysign(log1p(4 * size / ((1 - size) * (1 - size) + square)) / 4, x.re),
+                           atan2(2 * x.im, (1 - x.re) * (1 + x.re) - square) / 2);
+}
+static opdi_complex opdi_complex_atan(opdi_complex x) {
+    return opdi_complex_back(opdi_complex_atanh(opdi_complex_turn(x)));
+}
+static opdi_complex opdi_complex_reciprocal(opdi_complex x) { return opdi_complex_div(opdi_complex_make(1, 0), x); }
+static opdi_complex opdi_complex_sigmoid(opdi_complex x) {
+    const opdi_complex e = opdi_complex_exp(opdi_complex_make(-x.re, -x.im));
+    return opdi_complex_reciprocal(opdi_complex_make(1 + e.re, e.im));
+}
+/* x^y = exp(y log x); 0^0 = 1, and 0 to what has a positive real part is 0 */
+static opdi_complex opdi_complex_pow(opdi_complex x, opdi_complex y) {
+    if (opdi_complex_zero(y)) { return opdi_complex_make(1, 0); }
+    if (opdi_complex_zero(x) && y.re > 0) { return opdi_complex_make(0, 0); }
+    return opdi_complex_exp(opdi_complex_mul(y, opdi_complex_log(x)));
+}
+/* log(e^x + e^y) by the one with the larger real part, of two infinities by their exponentials */
+static opdi_complex opdi_complex_logaddexp(opdi_complex x, opdi_complex y) {
+    const bool second = x.re < y.re;
+    const opdi_complex high = second ? y : x, low = second ? x : y;
+    if (opdi_complex_nan(x) || opdi_complex_nan(y)) { return opdi_complex_make(NAN, NAN); }
+    if (isinf(x.re) && x.re == y.re) {
+        return x.re < 0 ? y
+            : opdi_complex_log(opdi_complex_add(opdi_complex_exp(x), opdi_complex_exp(y)));
+    }
+    return opdi_complex_add(high, opdi_complex_log1p(opdi_complex_exp(opdi_complex_sub(low, high))));
+}
+static opdi_complex opdi_complex_sinc(opdi_complex x) {
+    const opdi_complex px = opdi_complex_times(3.14159265358979323846, x);
+    return opdi_complex_zero(x) ? opdi_complex_make(1, 0) : opdi_complex_div(opdi_complex_sin(px), px);
+}
+/* x + k (y - x), from the nearer end */
+static opdi_complex opdi_complex_lerp(opdi_complex x, opdi_complex y, opdi_complex k) {
+    const opdi_complex whole = opdi_complex_sub(y, x);
+    if (opdi_complex_abs(k) < 0.5) { return opdi_complex_add(x, opdi_complex_mul(k, whole)); }
+    return opdi_complex_sub(y, opdi_complex_mul(whole, opdi_complex_sub(opdi_complex_make(1, 0), k)));
+}
+
+//== formulas ==========================================================================================================
+
+/* As in >>api:formulas: X(name, inputs, formula) with inputs x, y, z and a number a; B is a truth as a number. */
+#define OPDI_B(value) opdi_complex_make((value), 0)
+#define OPDI_COMPLEX_FORMULAS(X) \
+    X(add_scaled, 2, opdi_complex_add(x, opdi_complex_mul(a, y))) \
+    X(sub_scaled, 2, opdi_complex_sub(x, opdi_complex_mul(a, y))) \
+    X(cube, 1, opdi_complex_mul(opdi_complex_mul(x, x), x)) \
+    X(where, 3, opdi_complex_zero(x) ? z : y) \
+    X(addcmul, 3, opdi_complex_add(x, opdi_complex_mul(opdi_complex_mul(a, y), z))) \
+    X(addcdiv, 3, opdi_complex_add(x, opdi_complex_div(opdi_complex_mul(a, y), z))) \
+    X(eq, 2, OPDI_B(x.re == y.re && x.im == y.im)) \
+    X(ne, 2, OPDI_B(x.re != y.re || x.im != y.im)) \
+    X(logical_not, 1, OPDI_B(opdi_complex_zero(x))) \
+    X(logical_and, 2, OPDI_B(!opdi_complex_zero(x) && !opdi_complex_zero(y))) \
+    X(logical_or, 2, OPDI_B(!opdi_complex_zero(x) || !opdi_complex_zero(y))) \
+    X(logical_xor, 2, OPDI_B(opdi_complex_zero(x) != opdi_complex_zero(y))) \
+    X(isnan, 1, OPDI_B(opdi_complex_nan(x))) \
+    X(isinf, 1, OPDI_B(isinf(x.re) || isinf(x.im))) \
+    X(isfinite, 1, OPDI_B(isfinite(x.re) && isfinite(x.im))) \
+    X(abs, 1, opdi_complex_make(opdi_complex_abs(x), 0)) \
+    X(pow, 2, opdi_complex_pow(x, y)) \
+    X(exp2, 1, opdi_complex_exp(opdi_complex_times(0.69314718055994530942, x))) \
+    X(expm1, 1, opdi_complex_expm1(x)) \
+    X(log, 1, opdi_complex_log(x)) \
+    X(log2, 1, opdi_complex_times(1.44269504088896340736, opdi_complex_log(x))) \
+    X(log10, 1, opdi_complex_times(0.43429448190325182765, opdi_complex_log(x))) \
+    X(log1p, 1, opdi_complex_log1p(x)) \
+    X(sqrt, 1, opdi_complex_sqrt(x)) \
+    X(rsqrt, 1, opdi_complex_reciprocal(opdi_complex_sqrt(x))) \
+    X(tan, 1, opdi_complex_tan(x)) \
+    X(acos, 1, opdi_complex_acos(x)) \
+    X(atan, 1, opdi_complex_atan(x)) \
+    X(sinh, 1, opdi_complex_sinh(x)) \
+    X(cosh, 1, opdi_complex_cosh(x)) \
+    X(tanh, 1, opdi_complex_tanh(x)) \
+    X(asinh, 1, opdi_complex_asinh(x)) \
+    X(acosh, 1, opdi_complex_acosh(x)) \
+    X(atanh, 1, opdi_complex_atanh(x)) \
+    X(silu, 1, opdi_complex_mul(x, opdi_complex_sigmoid(x))) \
+    X(sinc, 1, opdi_complex_sinc(x)) \
+    X(logaddexp, 2, opdi_complex_logaddexp(x, y)) \
+    X(lerp, 3, opdi_complex_lerp(x, y, z)) \
+    X(lerp_scalar, 2, opdi_complex_lerp(x, y, a)) \
+    X(tanh_backward, 2, opdi_complex_mul(x, opdi_complex_conj(opdi_complex_sub(opdi_complex_make(1, 0), \
+                                                                             opdi_complex_mul(y, y))))) \
+    X(sigmoid_backward, 2, opdi_complex_mul(x, opdi_complex_conj(opdi_complex_mul( \
+        opdi_complex_sub(opdi_complex_make(1, 0), y), y))))
+#define OPDI_COMPLEX_INPUTS_1
+#define OPDI_COMPLEX_INPUTS_2 const opdi_complex y = ((const opdi_complex *)data[2])[i];
+#define OPDI_COMPLEX_INPUTS_3 OPDI_COMPLEX_INPUTS_2 const opdi_complex z = ((const opdi_complex *)data[3])[i];
+/* Defines opdi_c128_<name>, the loop of a formula. */
+#define OPDI_COMPLEX_LOOP(name, inputs, formula) \
+    static void opdi_c128_##name(void *const *data, int64_t count, const opdi_params *params) { \
+        const opdi_complex a = opdi_complex_make(params->f64[0], params->imaginary[0]); \
+        for (int64_t i = 0; i < count; i++) { \
+            const opdi_complex x = ((const opdi_complex *)data[1])[i]; \
+            OPDI_COMPLEX_INPUTS_##inputs \
+            ((opdi_complex *)data[0])[i] = (formula); \
+        } \
+        (void)a; \
+    }
+OPDI_COMPLEX_FORMULAS(OPDI_COMPLEX_LOOP)
+OPDI_COLD_END
+/* Arithmetic, whose loops are compiled for speed, on numbers that lie in memory one after another.  Of each part for
+   itself: X(name, inputs, part) of x and y. */
+#define OPDI_COMPLEX_PARTS(X) \
+    X(add, 2, x + y) \
+    X(sub, 2, x - y) \
+    X(neg, 1, -x)
+/* X(name, inputs, real part, imaginary part) of a + bi and c + di.  Without FMA: z conj(z) is real. */
+#define OPDI_COMPLEX_PAIRS(X) \
+    X(mul, 2, a * c - b * d, a * d + b * c) \
+    X(square, 1, a * a - b * b, a * b + b * a) \
+    X(conj, 1, a, -b)
+OPDI_LOOPS_BEGIN
+/* out = f(a + bi, c + di), as OPDI_COMPLEX_PAIRS has it. */
+#define OPDI_PAIR_FN_OF(type, suffix, name, first, second) \
+    OPDI_LOOP_TEXT void opdi_pair_##name##_##suffix(type a, type b, OPD_UNUSED type c, OPD_UNUSED type d, type *real, \
+                                                    type *imaginary) { \
+        *real = (first); \
+        *imaginary = (second); \
+    }
+#define OPDI_PAIR_FN(name, inputs, first, second) \
+    OPDI_PAIR_FN_OF(float, f32, name, first, second) \
+    OPDI_PAIR_FN_OF(double, f64, name, first, second)
+OPDI_COMPLEX_PAIRS(OPDI_PAIR_FN)
+/* 1 / (a + bi), 0 where one part is infinite; by a power of two, with which squares fit.  What is chosen from is
+   computed first: of that compilers make no branches. */
+OPDI_LOOP_TEXT void opdi_pair_over(double a, double b, double scale, double *real, double *imaginary) {
+    const double x = a * scale, y = b * scale, square = x * x + y * y, over = 1 / square;
+    const double re = x * over * scale, re_a = copysign(0, a) + 0 * b, re_b = 0 * a;
+    const double im = 0 - y * over * scale, im_a = 0 - 0 * b, im_b = 0 - (copysign(0, b) + 0 * a);
+    *real = fabs(a) > DBL_MAX ? re_a : re;
+    *imaginary = fabs(a) > DBL_MAX ? im_a : im;
+    *real = fabs(b) > DBL_MAX ? re_b : *real;
+    *imaginary = fabs(b) > DBL_MAX ? im_b : *imaginary;
+    *real = square == 0 ? INFINITY : *real;
+}
+OPDI_LOOP_TEXT void opdi_pair_reciprocal_f64(double a, double b, OPD_UNUSED double c, OPD_UNUSED double d,
+                                             double *real, double *imaginary) {
+    opdi_pair_over(a, b, opdi_pair_scale(a, b), real, imaginary);
+}
+/* (a + bi) / (c + di), as opdi_complex_div. */
+OPDI_LOOP_TEXT void opdi_pair_div_f64(double a, double b, double c, double d, double *real, double *imaginary) {
+    const bool first = fabs(c) >= fabs(d), none = c == 0 && d == 0;
+    const double most = first ? c : d, least = first ? d : c, k = least / most, below = most + least * k;
+    const double x = first ? a : b, y = first ? b : a;        /* x + y k, and y - x k the one way round or the other */
+    const double im = first ? y - x * k : x * k - y;
+    *real = (none ? a : x + y * k) / (none ? fabs(c) : below);
+    *imaginary = (none ? b : im) / (none ? fabs(c) : below);
+}
+/* (a + bi) / |a + bi|, 0 at 0; by a power of two, with which squares fit. */
+OPDI_LOOP_TEXT void opdi_pair_unit(double a, double b, double scale, double *real, double *imaginary) {
+    const double x = a * scale, y = b * scale, square = x * x + y * y, size = sqrt(square);
+    const double re = x / size, im = y / size;
+    *real = square == 0 ? 0 : re;
+    *imaginary = square == 0 ? 0 : im;
+}
+OPDI_LOOP_TEXT void opdi_pair_sign_f64(double a, double b, OPD_UNUSED double c, OPD_UNUSED double d, double *real,
+                                       double *imaginary) {
+    opdi_pair_unit(a, b, opdi_pair_scale(a, b), real, imaginary);
+}
+/* These of float numbers, computed as double, in which their squares fit. */
+#define OPDI_LONG_PAIR_FN(name, call) \
+    OPDI_LOOP_TEXT void opdi_pair_##name##_f32(float a, float b, OPD_UNUSED float c, OPD_UNUSED float d, float *real, \
+                                               float *imaginary) { \
+        double re, im; \
+        call; \
+        *real = (float)re; \
+        *imaginary = (float)im; \
+    }
+OPDI_LONG_PAIR_FN(reciprocal, opdi_pair_over((double)a, (double)b, 1, &re, &im))
+OPDI_LONG_PAIR_FN(div, opdi_pair_div_f64((double)a, (double)b, (double)c, (double)d, &re, &im))
+OPDI_LOOPS_END
+/* Functions made of exp(a) cos(b) and exp(a) sin(b), 64 numbers at a time, by the same loops as those of real numbers:
+   sin and cos by m = exp(|b|) - 1, of which sinh |b| = (m + m / (m + 1)) / 2 and cosh(b) = 1 + m^2 / (2 (m + 1)).
+   Numbers with a part that is 0, large or none take the function of one number. */
+enum { OPDI_WAVE_EXP, OPDI_WAVE_SIGMOID, OPDI_WAVE_SIN, OPDI_WAVE_COS };
+OPDI_LOOPS_BEGIN
+#if defined(OPDI_X86)
+OPDI_ALWAYS void opdi_complex_wave_exp(const opdi_complex *x, opdi_complex *y, double sign) {
+    OPDI_IVDEP for (int i = 0; i < 64; i++) {
+        const double a = sign * x[i].re, b = sign * x[i].im, size = opdi_exp1_f64(a);
+        y[i].re = size * opdi_trig1_f64(b, 1);
+        y[i].im = size * opdi_trig1_f64(b, 0);
+    }
+}
+/* sin with shift 0, cos with 1 */
+OPDI_ALWAYS void opdi_complex_wave_sine(const opdi_complex *x, opdi_complex *y, uint64_t shift) {
+    OPDI_IVDEP for (int i = 0; i < 64; i++) {
+        const double size = fabs(x[i].im), inner = size < 300 ? size : 300.0;
+        double t;
+        const double r = opdi_exp_rest(inner, &t), power = opdi_double((opdi_bits64(t) << 52) + 0x3ff0000000000000u);
+        const double m = power * (opdi_exp_series(r) * (r * r) + r) + (power - 1), part = m / (m + 1);
+        const double low = 0.5 * (m + part), high = 1 + 0.5 * m * part;
+        y[i].re = opdi_trig1_f64(x[i].re, shift) * high;
+        y[i].im = opdi_trig1_f64(x[i].re, shift + 1) * (x[i].im < 0 ? -low : low);
+    }
+}
+OPDI_AVX2 static void opdi_complex_wave_avx2(int wave, const opdi_complex *x, opdi_complex *y) {
+    if (wave >= OPDI_WAVE_SIN) {
+        opdi_complex_wave_sine(x, y, (uint64_t)(wave - OPDI_WAVE_SIN));
+        return;
+    }
+    opdi_complex_wave_exp(x, y, wave == OPDI_WAVE_EXP ? 1 : -1);
+    OPDI_IVDEP for (int i = 0; wave == OPDI_WAVE_SIGMOID && i < 64; i++) {
+        const double a = 1 + y[i].re, b = y[i].im;
+        opdi_pair_over(a, b, opdi_pair_scale(a, b), &y[i].re, &y[i].im);
+    }
+}
+#endif
+OPDI_LOOPS_END
+OPDI_COLD_BEGIN
+static opdi_complex opdi_complex_wave_one(int wave, opdi_complex x) {
+    switch (wave) {
+    case OPDI_WAVE_EXP: return opdi_complex_exp(x);
+    case OPDI_WAVE_SIN: return opdi_complex_sin(x);
+    case OPDI_WAVE_COS: return opdi_complex_cos(x);
+    default: return opdi_complex_sigmoid(x);
+    }
+}
+static void opdi_complex_wave(int wave, void *const *data, int64_t count) {
+    const opdi_complex *x = (const opdi_complex *)data[1];
+    opdi_complex *out = (opdi_complex *)data[0];
+    int64_t at = 0;
+#if defined(OPDI_X86)
+    for (opdi_complex y[64]; opdi_cpu_level() > 0 && at + 64 <= count; at += 64) {
+        opdi_complex_wave_avx2(wave, x + at, y);
+        for (int i = 0; i < 64; i++) {
+            const double a = fabs(x[at + i].re), b = fabs(x[at + i].im);
+            const double most = wave < OPDI_WAVE_SIN ? a : b, turn = wave < OPDI_WAVE_SIN ? b : a;
+            if (!(most < 300 && turn < OPDI_TRIG_MAX_F64 && a > 0 && b > 0)) {
+                y[i] = opdi_complex_wave_one(wave, x[at + i]);
+            }
+        }
+        memcpy(out + at, y, sizeof y);
+    }
+#endif
+    for (; at < count; at++) { out[at] = opdi_complex_wave_one(wave, x[at]); }
+}
+#if defined(OPDI_X86)
+/* The square roots rr + ri i of 64 numbers re + i im, whose squares fit. */
+__attribute__((target("avx2"))) static void opdi_complex_roots(const double *re, const double *im, double *rr,
+                                                               double *ri) {
+    double size[64], root[64];
+    OPDI_IVDEP for (int i = 0; i < 64; i++) { size[i] = re[i] * re[i] + im[i] * im[i]; }
+    opdi_vsqrt64(64, size, size);
+    OPDI_IVDEP for (int i = 0; i < 64; i++) { root[i] = (fabs(re[i]) + size[i]) * 0.5; }
+    opdi_vsqrt64(64, root, root);
+    OPDI_IVDEP for (int i = 0; i < 64; i++) {
+        const double other = im[i] / (2 * root[i]), size_of = fabs(other), signed_root = copysign(root[i], im[i]);
+        rr[i] = re[i] >= 0 ? root[i] : size_of;
+        ri[i] = re[i] >= 0 ? other : signed_root;
+    }
+}
+/* opdi_complex_asin of 64 numbers that are neither large nor nearly real: imaginary parts, of real ones the angles'
+   second coordinate (the first is x.re). */
+__attribute__((target("avx2"))) static void opdi_complex_wave_asin(const opdi_complex *x, opdi_complex *y) {
+    double a[64], b[64], less[2][64], more[2][64], root[64], turned[64];
+    OPDI_IVDEP for (int i = 0; i < 64; i++) {
+        a[i] = 1 - x[i].re;
+        b[i] = -x[i].im;
+    }
+    opdi_complex_roots(a, b, less[0], less[1]);
+    OPDI_IVDEP for (int i = 0; i < 64; i++) {
+        a[i] = 1 + x[i].re;
+        b[i] = x[i].im;
+    }
+    opdi_complex_roots(a, b, more[0], more[1]);
+    OPDI_IVDEP for (int i = 0; i < 64; i++) {
+        y[i].re = less[0][i] * more[0][i] - less[1][i] * more[1][i];
+        turned[i] = less[0][i] * more[1][i] - less[1][i] * more[0][i];
+        root[i] = 1 + turned[i] * turned[i];
+    }
+    opdi_vsqrt64(64, root, root);
+    OPDI_IVDEP for (int i = 0; i < 64; i++) {         /* as opdi_complex_asinh_of */
+        const double size = fabs(turned[i]), u = size + size * size / (1 + root[i]), one = 1 + u;
+        y[i].im = copysign(opdi_log1_f64(one) + (u - (one - 1)) / one, turned[i]);
+    }
+}
+#endif
+static void opdi_c128_asin(void *const *data, int64_t count, const opdi_params *params) {
+    const opdi_complex *x = (const opdi_complex *)data[1];
+    opdi_complex *out = (opdi_complex *)data[0];
+    int64_t at = 0;
+#if defined(OPDI_X86)
+    for (opdi_complex y[64]; opdi_cpu_level() > 0 && at + 64 <= count; at += 64) {
+        opdi_complex_wave_asin(x + at, y);
+        for (int i = 0; i < 64; i++) {
+            const double a = fabs(x[at + i].re), b = fabs(x[at + i].im);
+            if (a < 1e100 && b < 1e100 && b > 1e-100) { y[i].re = atan2(x[at + i].re, y[i].re); }
+            else { y[i] = opdi_complex_asin(x[at + i]); }
+        }
+        memcpy(out + at, y, sizeof y);
+    }
+#endif
+    for (; at < count; at++) { out[at] = opdi_complex_asin(x[at]); }
+    (void)params;
+}
+/* Defines opdi_c128_<name>, as above. */
+#define OPDI_COMPLEX_WAVES(X) X(exp, EXP) X(sigmoid, SIGMOID) X(sin, SIN) X(cos, COS)
+#define OPDI_COMPLEX_WAVE(name, wave) \
+    static void opdi_c128_##name(void *const *data, int64_t count, const opdi_params *params) { \
+        (void)params; \
+        opdi_complex_wave(OPDI_WAVE_##wave, data, count); \
+    }
+OPDI_COMPLEX_WAVES(OPDI_COMPLEX_WAVE)
+OPDI_COLD_END
+OPDI_LOOPS_BEGIN
+/* Loops over complex numbers of two parts of a type: of a function, of comparisons, of sizes. */
+#define OPDI_PAIRS_LOOP(type, suffix) \
+    typedef void opdi_pair_fn_##suffix(type a, type b, type c, type d, type *real, type *imaginary); \
+    OPDI_LOOP_TEXT void opdi_pairs_##suffix(void *const *data, int inputs, int64_t count, opdi_pair_fn_##suffix one) { \
+        const type *x = (const type *)data[1], *y = (const type *)data[inputs]; \
+        type *out = (type *)data[0], real, imaginary; \
+        int64_t i; \
+        OPDI_COLUMN_EACH(one(x[2 * j], x[2 * j + 1], y[2 * j], y[2 * j + 1], &real, &imaginary); \
+                         out[2 * j] = real; \
+                         out[2 * j + 1] = imaginary) \
+    }
+#define OPDI_PAIRS_EQUAL_LOOP(type, suffix) \
+    OPDI_LOOP_TEXT void opdi_pairs_equal_##suffix(void *const *data, int64_t count, bool equal) { \
+        const type *x = (const type *)data[1], *y = (const type *)data[2]; \
+        bool *out = (bool *)data[0]; \
+        int64_t i; \
+        OPDI_COLUMN_EACH(out[j] = ((x[2 * j] == y[2 * j]) & (x[2 * j + 1] == y[2 * j + 1])) == equal) \
+    }
+#define OPDI_PAIRS_ABS_LOOP(type, suffix) \
+    OPDI_LOOP_TEXT void opdi_pairs_abs_##suffix(void *const *data, int64_t count) { \
+        const type *x = (const type *)data[1]; \
+        type *out = (type *)data[0]; \
+        int64_t i; \
+        OPDI_COLUMN_EACH(out[j] = (type)opdi_pair_abs_##suffix((double)x[2 * j], (double)x[2 * j + 1])) \
+    }
+#define OPDI_PAIRS_LOOPS(type, suffix) \
+    OPDI_PAIRS_LOOP(type, suffix) \
+    OPDI_PAIRS_EQUAL_LOOP(type, suffix) \
+    OPDI_PAIRS_ABS_LOOP(type, suffix)
+OPDI_PAIRS_LOOPS(float, f32)
+OPDI_PAIRS_LOOPS(double, f64)
+/* z / |z| of 64 complex64, as double, in which squares of float fit, in two steps: the squares of the sizes, whose
+   roots are taken by vectors; and, where there is `out`, the numbers by the roots. */
+OPDI_ALWAYS void opdi_units_body(const float *x, double *size, float *out) {
+    if (!out) {
+        OPDI_IVDEP for (int i = 0; i < 64; i++) {
+            const double a = (double)x[2 * i], b = (double)x[2 * i + 1];
+            size[i] = a * a + b * b;
+        }
+        return;
+    }
+    OPDI_IVDEP for (int i = 0; i < 64; i++) {
+        const double over = 1 / size[i], a = (double)x[2 * i] * over, b = (double)x[2 * i + 1] * over;
+        out[2 * i] = (float)(size[i] == 0 ? 0 : a);
+        out[2 * i + 1] = (float)(size[i] == 0 ? 0 : b);
+    }
+}
+static void opdi_units_plain(const float *x, double *size, float *out) { opdi_units_body(x, size, out); }
+#if defined(OPDI_X86)
+OPDI_AVX2 static void opdi_units_avx2(const float *x, double *size, float *out) {
+    opdi_units_body(x, size, out);
+}
+#endif
+static void opdi_c64_sign(void *const *data, int64_t count, const opdi_params *params) {
+    const float *x = (const float *)data[1];
+    float *out = (float *)data[0], last[128] = {0};
+    double size[64];
+    void (*units)(const float *, double *, float *) = opdi_units_plain;
+#if defined(OPDI_X86)
+    if (opdi_cpu_level() > 0) { units = opdi_units_avx2; }
+#endif
+    for (int64_t at = 0; at < count; at += 64) {
+        const bool whole = at + 64 <= count;
+        if (!whole) { memcpy(last, x + 2 * at, (size_t)(count - at) * 2 * sizeof *last); }
+        units(whole ? x + 2 * at : last, size, NULL);
+        opdi_vsqrt64(64, size, size);
+        units(whole ? x + 2 * at : last, size, whole ? out + 2 * at : last);
+        if (!whole) { memcpy(out + 2 * at, last, (size_t)(count - at) * 2 * sizeof *last); }
+    }
+    (void)params;
+}
+OPDI_LOOPS_END
+/* Defines opdi_<prefix>_<name>: what `run` does, compiled for AVX2 too. */
+#if defined(OPDI_X86)
+#define OPDI_PAIRS_OF(prefix, name, run) \
+    __attribute__((target("avx2"))) \
+    static void opdi_##prefix##_##name##_avx2(void *const *data, int64_t count) { run; } \
+    static void opdi_##prefix##_##name(void *const *data, int64_t count, const opdi_params *params) { \
+        (void)params; \
+        if (opdi_cpu_level() > 0) { opdi_##prefix##_##name##_avx2(data, count); } \
+        else { run; } \
+    }
+#else
+#define OPDI_PAIRS_OF(prefix, name, run) \
+    static void opdi_##prefix##_##name(void *const *data, int64_t count, const opdi_params *params) { \
+        (void)params; \
+        run; \
+    }
+#endif
+#define OPDI_PARTS_LOOP(type, suffix, name, inputs, part) \
+    OPDI_LOOP_TEXT void opdi_parts_##name##_##suffix(void *const *data, int64_t count) { \
+        const type *left = (const type *)data[1], *right = (const type *)data[inputs]; \
+        type *out = (type *)data[0]; \
+        int64_t i; \
+        count *= 2; \
+        OPDI_COLUMN_EACH(const type x = left[j]; \
+                         OPD_UNUSED const type y = right[j]; \
+                         out[j] = (part)) \
+    }
+#define OPDI_PARTS_BOTH(name, inputs, part) \
+    OPDI_PARTS_LOOP(float, f32, name, inputs, part) \
+    OPDI_PARTS_LOOP(double, f64, name, inputs, part) \
+    OPDI_PAIRS_OF(c64, name, opdi_parts_##name##_f32(data, count)) \
+    OPDI_PAIRS_OF(c128, name, opdi_parts_##name##_f64(data, count))
+#define OPDI_PAIRS_BOTH(name, inputs, first, second) \
+    OPDI_PAIRS_OF(c64, name, opdi_pairs_f32(data, inputs, count, opdi_pair_##name##_f32)) \
+    OPDI_PAIRS_OF(c128, name, opdi_pairs_f64(data, inputs, count, opdi_pair_##name##_f64))
+OPDI_LOOPS_BEGIN
+OPDI_COMPLEX_PARTS(OPDI_PARTS_BOTH)
+OPDI_COMPLEX_PAIRS(OPDI_PAIRS_BOTH)
+/* For AVX-512, too, which adds a product in one step: here it is exact, of float numbers as double. */
+#if defined(OPDI_X86)
+/* 64 numbers; false where one is 0 or has a part that is infinite or none. */
+OPDI_AVX512 static bool opdi_c64_reciprocal_block(const float *x, float *out) {
+    uint32_t bits[128], other = 0;
+    memcpy(bits, x, sizeof bits);
+    OPDI_IVDEP for (int i = 0; i < 64; i++) {
+        const uint32_t a = bits[2 * i] & 0x7fffffffu, b = bits[2 * i + 1] & 0x7fffffffu;
+        other |= (uint32_t)(a > 0x7f7fffffu) | (uint32_t)(b > 0x7f7fffffu) | (uint32_t)((a | b) == 0);
+    }
+    if (other) { return false; }
+    OPDI_IVDEP for (int i = 0; i < 64; i++) {
+        const double a = (double)x[2 * i], b = (double)x[2 * i + 1], over = 1 / (a * a + b * b);
+        out[2 * i] = (float)(a * over);
+        out[2 * i + 1] = (float)(0 - b * over);
+    }
+    return true;
+}
+OPDI_AVX512 static void opdi_c64_reciprocal_avx512(void *const *data, int64_t count) {
+    for (int64_t at = 0; at < count; at += 64) {
+        float *const x = (float *)data[1] + 2 * at, *const out = (float *)data[0] + 2 * at;
+        void *const rest[2] = {out, x};
+        if (at + 64 <= count && opdi_c64_reciprocal_block(x, out)) { continue; }
+        opdi_pairs_f32(rest, 1, OPDI_MIN(count - at, (int64_t)64), opdi_pair_reciprocal_f32);
+    }
+}
+#endif
+OPDI_PAIRS_OF(c64, reciprocal_less, opdi_pairs_f32(data, 1, count, opdi_pair_reciprocal_f32))
+static void opdi_c64_reciprocal(void *const *data, int64_t count, const opdi_params *params) {
+#if defined(OPDI_X86)
+    if (opdi_cpu_level() == 2) {
+        opdi_c64_reciprocal_avx512(data, count);
+        return;
+    }
+#endif
+    opdi_c64_reciprocal_less(data, count, params);
+}
+OPDI_PAIRS_OF(c128, reciprocal, opdi_pairs_f64(data, 1, count, opdi_pair_reciprocal_f64))
+OPDI_PAIRS_OF(c128, sign, opdi_pairs_f64(data, 1, count, opdi_pair_sign_f64))
+OPDI_PAIRS_BOTH(div, 2, 0, 0)
+OPDI_PAIRS_OF(c64, equal, opdi_pairs_equal_f32(data, count, true))
+OPDI_PAIRS_OF(c64, unequal, opdi_pairs_equal_f32(data, count, false))
+OPDI_PAIRS_OF(c64, size, opdi_pairs_abs_f32(data, count))
+OPDI_PAIRS_OF(c128, equal, opdi_pairs_equal_f64(data, count, true))
+OPDI_PAIRS_OF(c128, unequal, opdi_pairs_equal_f64(data, count, false))
+OPDI_PAIRS_OF(c128, size, opdi_pairs_abs_f64(data, count))
+OPDI_LOOPS_END
+OPDI_COLD_BEGIN
+#define OPDI_PARTS_CASE(prefix, name) case OPD_FORMULA_##name: return opdi_##prefix##_##name;
+#define OPDI_PAIRS_CASES(prefix) \
+    OPDI_PARTS_CASE(prefix, add) OPDI_PARTS_CASE(prefix, sub) OPDI_PARTS_CASE(prefix, neg) \
+    OPDI_PARTS_CASE(prefix, mul) OPDI_PARTS_CASE(prefix, square) OPDI_PARTS_CASE(prefix, reciprocal) \
+    OPDI_PARTS_CASE(prefix, div) OPDI_PARTS_CASE(prefix, sign)
+/* Returns the loop of an opd_formula, from complex128 to complex128, or NULL where complex numbers have none. */
+static opdi_loop opdi_complex_loop(int formula) {
+    switch (formula) {
+#define OPDI_COMPLEX_CASE(name, inputs, formula) OPDI_PARTS_CASE(c128, name)
+        OPDI_COMPLEX_FORMULAS(OPDI_COMPLEX_CASE)
+#undef OPDI_COMPLEX_CASE
+#define OPDI_COMPLEX_CASE(name, wave) OPDI_PARTS_CASE(c128, name)
+        OPDI_COMPLEX_WAVES(OPDI_COMPLEX_CASE)
+#undef OPDI_COMPLEX_CASE
+        OPDI_PARTS_CASE(c128, asin)
+        OPDI_PAIRS_CASES(c128)
+        default: return NULL;
+    }
+}
+/* Returns the loop that reads numbers of a complex dtype as they lie in memory, and writes such numbers, their sizes or
+   truths; NULL where there is none. */
+static opdi_loop opdi_complex_loop_short(int formula, opd_scalar_type dtype) {
+    switch (dtype == OPD_COMPLEX64 ? formula : -1) {
+        OPDI_PAIRS_CASES(c64)
+        case OPD_FORMULA_eq: return opdi_c64_equal;
+        case OPD_FORMULA_ne: return opdi_c64_unequal;
+        case OPD_FORMULA_abs: return opdi_c64_size;
+        default: break;
+    }
+    switch (dtype == OPD_COMPLEX128 ? formula : -1) {
+        OPDI_PAIRS_CASES(c128)
+        case OPD_FORMULA_eq: return opdi_c128_equal;
+        case OPD_FORMULA_ne: return opdi_c128_unequal;
+        case OPD_FORMULA_abs: return opdi_c128_size;
+        default: return NULL;
+    }
+}
+/* Tensors whose elements lie in memory one after another, and the loop over complex numbers, which takes no numbers
+   besides, that is run on them. */
+typedef struct opdi_pairs { opdi_loop loop; char *data[4]; int64_t size[4]; int nops; } opdi_pairs;
+static void opdi_pairs_range(void *ctx, int64_t begin, int64_t end) {
+    const opdi_pairs *pairs = (const opdi_pairs *)ctx;
+    void *data[4];
+    for (int k = 0; k < pairs->nops; k++) { data[k] = pairs->data[k] + begin * pairs->size[k]; }
+    pairs->loop(data, end - begin, NULL);
+}
+/* True where the result ops[0], of dtype `result`, and the inputs ops[1..nin], of dtype `common`, are contiguous
+   tensors of one shape. */
+static bool opdi_pairs_alike(opd_tensor *const *ops, int nin, opd_scalar_type common, opd_scalar_type result) {
+    for (int k = 0; k <= nin; k++) {
+        if (ops[k]->dtype != (int8_t)(k ? common : result) || !(ops[k]->flags & OPDI_CONTIGUOUS) ||
+            ops[k]->backend != OPD_CPU || !ops[k]->data || !opdi_same_sizes(ops[k], ops[0]) ||
+            (k > 0 && (ops[k]->data != ops[0]->data || common != result) && opdi_same_memory(ops[k], ops[0]))) {
+            return false;
+        }
+    }
+    return true;
+}
+/* Runs a loop over the contiguous result ops[0] and inputs ops[1..nin]. */
+static void opdi_pairs_run(opdi_loop loop, opd_tensor *const *ops, int nin) {
+    opdi_pairs pairs;
+    pairs.loop = loop;
+    pairs.nops = nin + 1;
+    for (int k = 0; k <= nin; k++) {
+        pairs.data[k] = ops[k]->data;
+        pairs.size[k] = (int64_t)opd_dtype_size((opd_scalar_type)ops[k]->dtype);
+    }
+    opdi_parallel_for(ops[0]->numel, OPDI_GRAIN, opdi_pairs_range, &pairs);
+}
+
+//== what kernels for real numbers do with complex ones ================================================================
+
+/* True, with an error, where complex numbers are not computed with: OPD_NO_COMPLEX.  What follows is then left out by
+   the compiler, too. */
+static inline bool opdi_complex_left_out(void) {
+#if defined(OPD_NO_COMPLEX)
+    (void)opd_fail(OPD_ERROR_NOT_FOUND, "arithmetic of complex numbers is left out: OPD_NO_COMPLEX was defined");
+    return true;
+#else
+    return false;
+#endif
+}
+/* Fails where tensor is complex; `what` names the kernel.  0 or -1. */
+static int opdi_refuse_complex(const opd_tensor *tensor, const char *what) {
+    return !opdi_is_complex(tensor) ? 0
+        : opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", what,
+                   opd_dtype_cname((opd_scalar_type)tensor->dtype));
+}
+/* Returns the real (0) or imaginary (1) part of a complex tensor as a view, and other tensors as they are; NULL with
+   an error. */
+static opd_tensor *opdi_part_of(opd_tensor *tensor, int part) {
+    return opdi_is_complex(tensor) ? opd_select(opd_view_as_real(tensor), -1, part) : tensor;
+}
+/* Returns re + i im as result i of the call, the next one.  0, or -1 with an error. */
+static int opdi_give_parts(opd_call *call, int i, opd_tensor *re, opd_tensor *im) {
+    if (!re || !im) { return -1; }
+    opd_tensor *out = opd_result(call, i, opdi_sizes(re), re->ndim,
+                                 re->dtype == OPD_FLOAT64 ? OPD_COMPLEX128 : OPD_COMPLEX64);
+    if (!out || !out->data) { return out ? opd_return_tensor(call, out) : -1; }
+    opd_tensor *first = opdi_part_of(out, 0), *second = opdi_part_of(out, 1);
+    if (!first || !second || opdi_copy(first, re) || opdi_copy(second, im)) { return -1; }
+    return opd_return_tensor(call, out);
+}
+/* Calls the operator itself with parts of its complex tensors: of argument i that which bit i of `imaginary` says, and
+   none where bit i of `without` is set. */
+static int opdi_call_parts(opd_call *call, unsigned imaginary, unsigned without, opd_value *rets) {
+    const opdi_card *card = OPDI_ACQUIRE(&call->op->card);
+    const opd_op *op = card && card->base ? card->base->op : call->op;
+    opd_value args[OPD_MAX_ARGS];
+    for (int i = 0; i < op->nargs; i++) {
+        args[i] = without >> i & 1 ? opd_value_none() : opd_call_args(call)[i];
+        if (args[i].tag == OPD_TAG_TENSOR) { args[i].u.t = opdi_part_of(args[i].u.t, (int)(imaginary >> i & 1)); }
+    }
+    return opd_ok() ? opd_call_all((opd_op *)(uintptr_t)op, rets, args, op->nargs) : -1;
+}
+/* The kernel of an operator that is linear in its complex tensors together: the parts one after the other. */
+static int opdi_by_parts(opd_call *call) {
+    opd_value re, im;
+    if (opdi_call_parts(call, 0, 0, &re) || opdi_call_parts(call, ~0u, 0, &im)) { return -1; }
+    return opdi_give_parts(call, 0, re.u.t, im.u.t);
+}
+OPDI_COLD_END
+

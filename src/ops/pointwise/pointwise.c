@@ -1,0 +1,898 @@
+#if !defined(OPD_NO_OPERATORS)
+#if defined(OPDI_OPERATORS)
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>op:pointwise the formulas' loops and the generic kernel
+//
+//  Loops are text, which is compiled for each formula of OPD_FORMULAS_* (see >>api:formulas); one generic kernel
+//  checks, promotes, makes the result and runs them, at CPU and at Meta alike.  A card names its formula, its rule and
+//  its derivative.
+//----------------------------------------------------------------------------------------------------------------------
+
+//== integer helpers: defined for every input, division by zero noted ==================================================
+
+OPDI_LOOPS_BEGIN
+
+static inline int64_t opdi_wrap_add(int64_t x, int64_t y) { return (int64_t)((uint64_t)x + (uint64_t)y); }
+static inline int64_t opdi_wrap_sub(int64_t x, int64_t y) { return (int64_t)((uint64_t)x - (uint64_t)y); }
+static inline int64_t opdi_wrap_mul(int64_t x, int64_t y) { return (int64_t)((uint64_t)x * (uint64_t)y); }
+//== loops: opdi_<type>_<formula> ======================================================================================
+
+#endif
+#if defined(OPDI_LOOP)   /* once for each type, where this file includes itself below */
+/* A formula of one element; what a formula has not is whatever: inputs y and z, numbers a, b and c. */
+typedef OPD_T OPDI_LOOP(formula)(OPD_T x, OPD_T y, OPD_T z, OPD_T a, OPD_T b, OPD_T c, const opdi_params *params);
+/* One element after another, which compiles quickly. */
+OPDI_LOOP_TEXT void OPDI_LOOP(each)(void *const *data, int64_t count, const opdi_params *params, int inputs,
+                                    OPDI_LOOP(formula) *formula) {
+    const OPD_T a = params->OPDI_NUMBERS[0], b = params->OPDI_NUMBERS[1], c = params->OPDI_NUMBERS[2];
+    const OPD_T *x = (const OPD_T *)data[1], *y = inputs > 1 ? (const OPD_T *)data[2] : x,
+        *z = inputs > 2 ? (const OPD_T *)data[3] : x;
+    OPD_T *out = (OPD_T *)data[0];
+    for (int64_t i = 0; i < count; i++) {
+        const OPD_T value = formula(x[i], y[i], z[i], a, b, c, params);
+        out[i] = value;
+    }
+}
+/* 64 elements at a time in a loop of constant length, which compilers vectorise without being asked. */
+OPDI_LOOP_TEXT void OPDI_LOOP(blocks)(void *const *data, int64_t count, const opdi_params *params, int inputs,
+                                      OPDI_LOOP(formula) *formula) {
+    const OPD_T a = params->OPDI_NUMBERS[0], b = params->OPDI_NUMBERS[1], c = params->OPDI_NUMBERS[2];
+    const OPD_T *x = (const OPD_T *)data[1], *y = inputs > 1 ? (const OPD_T *)data[2] : x,
+        *z = inputs > 2 ? (const OPD_T *)data[3] : x;
+    OPD_T *out = (OPD_T *)data[0];
+    int64_t i = 0;
+    for (; i + 64 <= count; i += 64) {
+        OPDI_IVDEP
+        for (int j = 0; j < 64; j++) {
+            const OPD_T value = formula(x[i + j], y[i + j], z[i + j], a, b, c, params);
+            out[i + j] = value;
+        }
+    }
+    for (; i < count; i++) {
+        const OPD_T value = formula(x[i], y[i], z[i], a, b, c, params);
+        out[i] = value;
+    }
+}
+#endif
+#if defined(OPDI_OPERATORS)
+/* A row's formula as a function of one element, which its loops are compiled with. */
+#define OPDI_LOOP_FORMULA(name, formula) \
+    OPDI_LOOP_TEXT OPD_T OPDI_LOOP(at_##name)(OPD_UNUSED OPD_T x, OPD_UNUSED OPD_T y, OPD_UNUSED OPD_T z, \
+        OPD_UNUSED OPD_T a, OPD_UNUSED OPD_T b, OPD_UNUSED OPD_T c, OPD_UNUSED const opdi_params *params) { \
+        return formula; }
+#define OPDI_LOOP_EACH(name, inputs, formula) \
+    OPDI_LOOP_FORMULA(name, formula) \
+    OPDI_COLD OPD_UNUSED static void OPDI_LOOP(name)(void *const *data, int64_t count, const opdi_params *params) { \
+        OPDI_LOOP(each)(data, count, params, inputs, OPDI_LOOP(at_##name)); }
+#define OPDI_LOOP_BLOCKS(name, inputs, formula) \
+    OPDI_LOOP_FORMULA(name, formula) \
+    static void OPDI_LOOP(name)(void *const *data, int64_t count, const opdi_params *params) { \
+        OPDI_LOOP(blocks)(data, count, params, inputs, OPDI_LOOP(at_##name)); }
+#if defined(OPDI_X86)
+/* The long loop for AVX2, a short one for machines without. */
+#define OPDI_LOOP_WIDE(name, inputs, formula) \
+    OPDI_LOOP_FORMULA(name, formula) \
+    OPDI_AVX2 static void OPDI_LOOP(name##_avx2)(void *const *data, int64_t count, const opdi_params *params) { \
+        OPDI_LOOP(blocks)(data, count, params, inputs, OPDI_LOOP(at_##name)); } \
+    OPDI_NOINLINE static void OPDI_LOOP(name##_plain)(void *const *data, int64_t count, const opdi_params *params) { \
+        OPDI_LOOP(each)(data, count, params, inputs, OPDI_LOOP(at_##name)); } \
+    static void OPDI_LOOP(name)(void *const *data, int64_t count, const opdi_params *params) { \
+        if (opdi_cpu_level() > 0) { OPDI_LOOP(name##_avx2)(data, count, params); } \
+        else { OPDI_LOOP(name##_plain)(data, count, params); } }
+#else
+#define OPDI_LOOP_WIDE OPDI_LOOP_BLOCKS
+#endif
+/* What the kinds of formulas are in float, in double and in int64_t. */
+#define OPDI_LOOP_F32_S OPDI_LOOP_EACH
+#define OPDI_LOOP_F32_V OPDI_LOOP_WIDE
+#define OPDI_LOOP_F32_W OPDI_LOOP_WIDE
+#define OPDI_LOOP_F32_D(name, inputs, formula)
+#define OPDI_LOOP_F32_M(name, inputs, formula) \
+    static void opdi_f32_##name(void *const *data, int64_t count, OPD_UNUSED const opdi_params *params) { \
+        opdi_v##name(count, (float *)data[0], (const float *)data[1]); }
+#define OPDI_LOOP_F64_W OPDI_LOOP_BLOCKS
+#define OPDI_LOOP_F64_S OPDI_LOOP_EACH
+#define OPDI_LOOP_F64_V OPDI_LOOP_EACH
+#define OPDI_LOOP_F64_D OPDI_LOOP_EACH
+#define OPDI_LOOP_F64_M OPDI_LOOP_EACH
+#define OPDI_LOOP_F32_N OPDI_LOOP_F32_M
+#define OPDI_LOOP_F64_N(name, inputs, formula) \
+    static void opdi_f64_##name(void *const *data, int64_t count, OPD_UNUSED const opdi_params *params) { \
+        opdi_v##name##64(count, (double *)data[0], (const double *)data[1]); }
+#define OPDI_LOOP_F32(name, inputs, kind, formula) OPDI_LOOP_F32_##kind(name, inputs, formula)
+#define OPDI_LOOP_F64(name, inputs, kind, formula) OPDI_LOOP_F64_##kind(name, inputs, formula)      /* and int64_t */
+
+#undef OPDI_MAIN_PASS
+#undef OPDI_OPERATORS                             /* this file again: the helpers and the loops' text */
+#define OPD_FORMULA_QUALIFIERS static inline
+#define OPD_ADD(x, y) ((x) + (y))
+#define OPD_SUB(x, y) ((x) - (y))
+#define OPD_MUL(x, y) ((x) * (y))
+#define OPD_NEG(x) (-(x))
+#define OPD_T float
+#define OPD_FN(name) name##f
+#define OPD_H(name) opdi_f32_h_##name
+#define OPDI_LOOP(name) opdi_f32_##name
+#define OPDI_NUMBERS f32
+#define OPD_FORMULA_HELPERS_FLOAT
+#include OPDISPATCH_FILE
+OPD_FORMULAS_ALL(OPDI_LOOP_F32)
+OPD_FORMULAS_FLOAT(OPDI_LOOP_F32)
+#undef OPD_T
+#undef OPD_FN
+#undef OPD_H
+#undef OPDI_LOOP
+#undef OPDI_NUMBERS
+#define OPD_T double
+#define OPD_FN(name) name
+#define OPD_H(name) opdi_f64_h_##name
+#define OPDI_LOOP(name) opdi_f64_##name
+#define OPDI_NUMBERS f64
+#define OPD_FORMULA_HELPERS_FLOAT
+#include OPDISPATCH_FILE
+OPD_FORMULAS_ALL(OPDI_LOOP_F64)
+OPD_FORMULAS_FLOAT(OPDI_LOOP_F64)
+#undef OPDI_LOOP
+#undef OPDI_NUMBERS
+#undef OPD_T
+#undef OPD_FN
+#undef OPD_H
+#undef OPD_ADD
+#undef OPD_SUB
+#undef OPD_MUL
+#undef OPD_NEG
+#define OPD_ADD(x, y) opdi_wrap_add(x, y)
+#define OPD_SUB(x, y) opdi_wrap_sub(x, y)
+#define OPD_MUL(x, y) opdi_wrap_mul(x, y)
+#define OPD_NEG(x) opdi_wrap_sub(0, x)
+#define OPD_T int64_t
+#define OPDI_LOOP(name) opdi_i64_##name
+#define OPDI_NUMBERS i64
+#define OPD_H(name) OPDI_H_##name                        /* those that divide also take s */
+#define OPD_HELPER(name) opdi_h_i64_##name
+#define OPD_NOTES , const opdi_params *params
+#define OPD_PASS_NOTES , params
+#define OPD_NOTE(k) OPDI_STORE(params->zero, k)
+#define OPD_SMALLEST params->i64[0]
+#define OPDI_H_div_trunc(x, y) opdi_h_i64_div_trunc(x, y, params)
+#define OPDI_H_div_floor(x, y) opdi_h_i64_div_floor(x, y, params)
+#define OPDI_H_fmod(x, y) opdi_h_i64_fmod(x, y, params)
+#define OPDI_H_remainder(x, y) opdi_h_i64_remainder(x, y, params)
+#define OPDI_H_pow(x, y) opdi_h_i64_pow(x, y)
+#define OPDI_H_shift_left(x, y) opdi_h_i64_shift_left(x, y)
+#define OPDI_H_shift_right(x, y) opdi_h_i64_shift_right(x, y)
+#define OPDI_H_gcd(x, y) opdi_h_i64_gcd(x, y)
+#define OPDI_H_lcm(x, y) opdi_h_i64_lcm(x, y)
+#define OPDI_H_clamp(x, y, z) opdi_h_i64_clamp(x, y, z)
+#define OPD_FORMULA_HELPERS_INT
+#include OPDISPATCH_FILE
+OPD_FORMULAS_ALL(OPDI_LOOP_F64)
+OPD_FORMULAS_INT(OPDI_LOOP_F64)
+#undef OPDI_LOOP
+#undef OPDI_NUMBERS
+#undef OPD_T
+#undef OPD_H
+#undef OPD_HELPER
+#undef OPD_NOTES
+#undef OPD_PASS_NOTES
+#undef OPD_NOTE
+#undef OPD_SMALLEST
+#undef OPD_FORMULA_QUALIFIERS
+#define OPDI_MAIN_PASS
+#define OPDI_OPERATORS
+#undef OPD_ADD
+#undef OPD_SUB
+#undef OPD_MUL
+#undef OPD_NEG
+
+//== activations in float, by blocks through the vector functions ======================================================
+
+enum { OPDI_GELU, OPDI_GELU_TANH, OPDI_GELU_BACKWARD, OPDI_GELU_TANH_BACKWARD, OPDI_SILU, OPDI_SILU_BACKWARD };
+/* dst[0..n) = expr of j, n a multiple of 16. */
+#define OPDI_ACT(dst, expr) OPDI_SIXTEENS(dst[j] = (expr))
+/* y = function(x), or grad f'(x); block, u: scratch; all [256], count of them used, a multiple of 16. */
+OPDI_ALWAYS void opdi_activation_body(int function, int64_t count, float *y, const float *grad, const float *x,
+                                      float *block, float *u) {
+    int64_t i;
+    switch (function) {
+        case OPDI_GELU: opdi_vmath(10, count, y, x); break;
+        case OPDI_GELU_TANH:
+            OPDI_ACT(block, 0.79788456f * (x[j] + 0.044715f * x[j] * x[j] * x[j]))
+            opdi_vtanh(count, block, block);
+            OPDI_ACT(y, 0.5f * x[j] * (1.0f + block[j]))
+            break;
+        case OPDI_GELU_BACKWARD:
+            OPDI_ACT(u, -0.5f * x[j] * x[j])
+            opdi_vphi(count, block, x);
+            opdi_vexp(count, u, u);
+            OPDI_ACT(y, grad[j] * (block[j] + x[j] * u[j] * 0.39894228f))
+            break;
+        case OPDI_GELU_TANH_BACKWARD:
+            OPDI_ACT(block, 0.79788456f * (x[j] + 0.044715f * x[j] * x[j] * x[j]))
+            opdi_vtanh(count, block, block);
+            OPDI_ACT(u, 0.79788456f * (1.0f + 0.134145f * x[j] * x[j]))
+            OPDI_ACT(y, grad[j] * (0.5f * (1.0f + block[j]) + 0.5f * x[j] * (1.0f - block[j] * block[j]) * u[j]))
+            break;
+        case OPDI_SILU: opdi_vmath(11, count, y, x); break;
+        default:
+            opdi_vsigmoid(count, block, x);
+            OPDI_ACT(y, grad[j] * (block[j] * (1.0f + x[j] * (1.0f - block[j]))))
+            break;
+    }
+}
+#if defined(OPDI_X86)
+OPDI_AVX2 static void opdi_activation_wide(int function, int64_t count, float *y, const float *grad, const float *x,
+                                           float *block, float *u) {
+    opdi_activation_body(function, count, y, grad, x, block, u);
+}
+#endif
+#if defined(OPDI_X86)
+OPDI_COLD static void opdi_activation_block(int function, int64_t count, float *y, const float *grad, const float *x,
+                                            float *block, float *u) {
+    if (opdi_cpu_level() > 0) {
+        opdi_activation_wide(function, count, y, grad, x, block, u);
+        return;
+    }
+    opdi_activation_body(function, count, y, grad, x, block, u);
+}
+#else
+#define opdi_activation_block opdi_activation_body
+#endif
+/* Runs opdi_activation_block on any count; what is no multiple of 16 is filled up with zeros. */
+static void opdi_activation(int function, int64_t count, float *out, const float *grad, const float *x) {
+    float xs[256], gs[256], ys[256], block[256], u[256];
+    int64_t i = 0;
+    for (; i + 256 <= count; i += 256) { opdi_activation_block(function, 256, out + i, grad + i, x + i, block, u); }
+    int64_t rows = count - i;
+    if (rows == 0) { return; }
+    int64_t whole = (rows + 15) & ~(int64_t)15;
+    memset(xs + rows, 0, (size_t)(whole - rows) * sizeof(float));
+    memset(gs + rows, 0, (size_t)(whole - rows) * sizeof(float));
+    memcpy(xs, x + i, (size_t)rows * sizeof(float));
+    memcpy(gs, grad + i, (size_t)rows * sizeof(float));
+    opdi_activation_block(function, whole, ys, gs, xs, block, u);
+    memcpy(out + i, ys, (size_t)rows * sizeof(float));
+}
+/* Defines opdi_f32_v<name>: of (x) and of (g, x). */
+#define OPDI_ACTIVATION_LOOP(name, number, grad, arg)                                                       \
+    static void opdi_f32_v##name(void *const *data, int64_t count, const opdi_params *params) {             \
+        (void)params;                                                                                                 \
+            opdi_activation(number, count, (float *)data[0], (const float *)data[grad], (const float *)data[arg]);    \
+    }
+OPDI_ACTIVATION_LOOP(gelu, OPDI_GELU, 1, 1)
+OPDI_ACTIVATION_LOOP(gelu_tanh, OPDI_GELU_TANH, 1, 1)
+OPDI_ACTIVATION_LOOP(gelu_backward, OPDI_GELU_BACKWARD, 1, 2)
+OPDI_ACTIVATION_LOOP(gelu_tanh_backward, OPDI_GELU_TANH_BACKWARD, 1, 2)
+OPDI_ACTIVATION_LOOP(silu, OPDI_SILU, 1, 1)
+OPDI_ACTIVATION_LOOP(silu_backward, OPDI_SILU_BACKWARD, 1, 2)
+/* log(1 + exp(a x)) / a, or x where a x is above b. */
+static void opdi_f32_vsoftplus(void *const *data, int64_t total, const opdi_params *params) {
+    const float a = params->f32[0], b = params->f32[1];
+    float block[256], xs[256];
+    for (int64_t from = 0; from < total; from += 256) {
+        const int64_t count = OPDI_MIN(total - from, (int64_t)256);
+        float *out = (float *)data[0] + from;
+        int64_t i;
+        memcpy(xs, (const float *)data[1] + from, (size_t)count * sizeof *xs);
+        OPDI_SIXTEENS(block[j] = xs[j] * a)
+        for (; i < count; i++) { block[i] = xs[i] * a; }
+        opdi_vexp(count, block, block);
+        opdi_vlog1p(count, block, block);
+        OPDI_SIXTEENS(out[j] = opdi_pick(xs[j] * a > b, xs[j], block[j] / a))
+        for (; i < count; i++) { out[i] = opdi_pick(xs[i] * a > b, xs[i], block[i] / a); }
+    }
+}
+
+//== powers and remainders by vectors ==================================================================================
+
+enum { OPDI_TWO_POW, OPDI_TWO_FMOD, OPDI_TWO_REMAINDER };
+#if defined(OPDI_X86)
+/* x^y = 2^(y log2 x) in double.  The sign of x goes with odd y; other y of negative x have no value. */
+OPDI_ALWAYS float opdi_pow1_f32(float x, float y) {
+    double e;
+    const double m = opdi_split_f64((double)fabsf(x), &e), s = (m - 1.0) / (m + 1.0), z = s * s;
+    double p = 0.24293321046648719 * z + 0.261442863331855403;
+    p = p * z + 0.320616429846287722;
+    p = p * z + 0.412198401475514951;
+    p = p * z + 0.577078017249838693;
+    p = p * z + 0.961796693924326817;
+    p = p * z + 2.88539008177792731;
+    double w = (double)y * (p * s + e);
+    w = w > 1000.0 ? 1000.0 : w;
+    w = w < -1000.0 ? -1000.0 : w;
+    const double t = w + OPDI_MAGIC_F64, r = w - (t - OPDI_MAGIC_F64);
+    p = 1.53037211308013651e-5 * r + 0.000154697557449258219;
+    p = p * r + 0.00133334784098653989;
+    p = p * r + 0.00961802553039820806;
+    p = p * r + 0.0555041090637373728;
+    p = p * r + 0.240226512141200535;
+    p = p * r + 0.693147180556827427;
+    p = p * r + 0.999999999959496961;
+    const float power = (float)(p * opdi_double((opdi_bits64(t) << 52) + 0x3ff0000000000000u));
+    const float whole = y + OPDI_MAGIC, odd = opdi_float(opdi_bits(power) ^ opdi_bits(whole) << 31);
+    return opdi_pick(x < 0.0f, opdi_pick(whole - OPDI_MAGIC == y, odd, NAN), power);
+}
+/* Whether it has no answer for x and y. */
+OPDI_ALWAYS uint32_t opdi_pow_bad_f32(float x, float y) {
+    return ((fabsf(x) > 0.0f) & (fabsf(x) < HUGE_VALF) & (fabsf(y) < 4194304.0f)) ? 0u : 1u;
+}
+/* The same with twice the digits: log(m) / 2 = s + s^3 (1/3 + z^2 P(z)), s = (m - 1) / (m + 1), z = s^2, all but P in
+   pairs of doubles. */
+OPDI_ALWAYS double opdi_pow1_f64(double x, double y) {
+    double e;
+    const double m = opdi_split_f64(fabs(x), &e), f = m - 1.0, d = m + 1.0, d_low = m - (d - 1.0), inverse = 1.0 / d;
+    const double s = f * inverse, s_low = __builtin_fma(-s, d_low, __builtin_fma(-s, d, f)) * inverse;
+    const double z = s * s, z_low = __builtin_fma(s, s, -z) + 2.0 * s * s_low;
+    double p = 0.05381659858659186 * z + 0.05228114216719776;
+    p = p * z + 0.05883408766858394;
+    p = p * z + 0.06666648216187893;
+    p = p * z + 0.07692307881234989;
+    p = p * z + 0.09090909089824;
+    p = p * z + 0.1111111111111423;
+    p = p * z + 0.14285714285714282;
+    p = p * z + 0.2;
+    const double c = z * 0.3333333333333333, tail = p * (z * z), u = c + tail;
+    const double u_low = ((c - u) + tail) + (__builtin_fma(z, 0.3333333333333333, -c) +
+                                             (z * 1.850371707708594e-17 + z_low * 0.3333333333333333));
+    const double v = s * u, v_low = __builtin_fma(s, u, -v) + (s * u_low + s_low * u);
+    const double half = s + v, half_low = ((s - half) + v) + (v_low + s_low);
+    const double l = half * 2.8853900817779268, l_low = __builtin_fma(half, 2.8853900817779268, -l) +
+        (half * 4.0710547481862066e-17 + half_low * 2.8853900817779268);
+    const double a = e + l, a_low = ((e - a) + l) + l_low;
+    double w = y * a, w_low = __builtin_fma(y, a, -w) + y * a_low;
+    w = w > 1100.0 ? 1100.0 : w;
+    w = w < -1100.0 ? -1100.0 : w;
+    w_low = fabs(w) < 1100.0 ? w_low : 0.0;
+    const double t = w + OPDI_MAGIC_F64, r = (w - (t - OPDI_MAGIC_F64)) + w_low;
+    p = 2.5729344553786755e-11 * r + 4.455822025014915e-10;
+    p = p * r + 7.054897292691627e-09;
+    p = p * r + 1.0178057064573359e-07;
+    p = p * r + 1.3215486808727859e-06;
+    p = p * r + 1.5252733841601815e-05;
+    p = p * r + 0.00015403530393370715;
+    p = p * r + 0.0013333558146406436;
+    p = p * r + 0.00961812910762848;
+    p = p * r + 0.055504108664821625;
+    p = p * r + 0.24022650695910072;
+    p = p * r + 0.6931471805599453;
+    const double power = opdi_scale_f64(p * r + 1.0, t), whole = y + OPDI_MAGIC_F64;
+    const double odd = opdi_double(opdi_bits64(power) ^ opdi_bits64(whole) << 63);
+    const double negative = whole - OPDI_MAGIC_F64 == y ? odd : (double)NAN;
+    return x < 0.0 ? negative : power;
+}
+OPDI_ALWAYS uint64_t opdi_pow_bad_f64(double x, double y) {
+    return ((fabs(x) >= 2.2250738585072014e-308) & (fabs(x) < HUGE_VAL) & (fabs(y) < 1125899906842624.0)) ? 0u : 1u;
+}
+#endif
+
+#endif
+#if defined(OPDI_TYPED) && !defined(OPDI_TYPED_WHOLE) && defined(OPDI_X86)   /* once for each type, see >>typed */
+/* x - trunc(x / y) y by FMA, which has no rounding to do.  A quotient that was rounded up to the next whole number
+   leaves what has the wrong sign, which adding y puts right. */
+OPDI_ALWAYS OPDI_T OPDI_TYPED(mod1)(OPDI_T x, OPDI_T y, bool python) {
+    const OPDI_T count = OPDI_FN(trunc)(x / y);
+    OPDI_T rest = OPDI_FN(__builtin_fma)(-count, y, x);
+    rest = ((rest != 0) & ((rest < 0) != (x < 0))) ? rest + OPDI_FN(copysign)(y, x) : rest;
+    rest = OPDI_FN(copysign)(rest, x);
+    return (python & (rest != 0) & ((y < 0) != (rest < 0))) ? rest + y : rest;
+}
+/* Whether that has no answer: the quotient has too many digits, or is none. */
+OPDI_ALWAYS OPDI_BITS OPDI_TYPED(mod_bad)(OPDI_T x, OPDI_T y) {
+    return ((OPDI_FN(fabs)(x / y) < (OPDI_T)4194304) & (OPDI_FN(fabs)(y) < (OPDI_T)HUGE_VAL)) ? 0u : 1u;
+}
+/* out = function(x, y) for count elements, a multiple of 16; flags: which of them have none. */
+#define OPDI_TWO_EACH(value, flag) \
+    for (int64_t i = 0; i < count; i += 16) { \
+        OPDI_IVDEP \
+        for (int j = 0; j < 16; j++) { out[i + j] = value; } \
+        OPDI_IVDEP \
+        for (int j = 0; j < 16; j++) { flags[i + j] = flag; } \
+        for (int j = 0; j < 16; j++) { any[j] |= flags[i + j]; } \
+    }
+OPDI_ALWAYS bool OPDI_TYPED(two_body)(int function, int64_t count, OPDI_T *out, const OPDI_T *x, const OPDI_T *y,
+                                        OPDI_BITS *flags) {
+    OPDI_BITS any[16] = {0};
+    switch (function) {
+        case OPDI_TWO_POW:
+            OPDI_TWO_EACH(OPDI_TYPED(pow1)(x[i + j], y[i + j]), OPDI_TYPED(pow_bad)(x[i + j], y[i + j]))
+            break;
+        case OPDI_TWO_FMOD:
+            OPDI_TWO_EACH(OPDI_TYPED(mod1)(x[i + j], y[i + j], false), OPDI_TYPED(mod_bad)(x[i + j], y[i + j]))
+            break;
+        default: OPDI_TWO_EACH(OPDI_TYPED(mod1)(x[i + j], y[i + j], true), OPDI_TYPED(mod_bad)(x[i + j], y[i + j]))
+    }
+    for (int j = 1; j < 16; j++) { any[0] |= any[j]; }
+    return any[0] != 0;
+}
+#undef OPDI_TWO_EACH
+OPDI_AVX2 static bool OPDI_TYPED(two_avx2)(int function, int64_t count, OPDI_T *out, const OPDI_T *x, const OPDI_T *y,
+                                             OPDI_BITS *flags) {
+    return OPDI_TYPED(two_body)(function, count, out, x, y, flags);
+}
+OPDI_AVX512 static bool OPDI_TYPED(two_avx512)(int function, int64_t count, OPDI_T *out, const OPDI_T *x,
+                                                 const OPDI_T *y, OPDI_BITS *flags) {
+    return OPDI_TYPED(two_body)(function, count, out, x, y, flags);
+}
+static bool OPDI_TYPED(two_wide)(int function, int64_t count, OPDI_T *out, const OPDI_T *x, const OPDI_T *y,
+                                   OPDI_BITS *flags) {
+    if (opdi_cpu_level() == 1) { return OPDI_TYPED(two_avx2)(function, count, out, x, y, flags); }
+    return OPDI_TYPED(two_avx512)(function, count, out, x, y, flags);
+}
+#endif
+#if defined(OPDI_TYPED) && !defined(OPDI_TYPED_WHOLE)
+/* A loop of two inputs that vectors run; `each` does what they cannot, and all without them. */
+static void OPDI_TYPED(two)(int function, void *const *data, int64_t count, const opdi_params *params,
+                              opdi_loop each) {
+#if defined(OPDI_X86)
+    OPDI_T out[256], x[256], y[256];
+    OPDI_BITS flags[256];
+    for (int64_t from = 0, rows; opdi_cpu_level() > 0 && from < count; from += rows) {
+        rows = OPDI_MIN(count - from, (int64_t)256);
+        const int64_t whole = (rows + 15) & ~(int64_t)15;
+        memcpy(x, (const OPDI_T *)data[1] + from, (size_t)rows * sizeof *x);
+        memcpy(y, (const OPDI_T *)data[2] + from, (size_t)rows * sizeof *y);
+        for (int64_t i = rows; i < whole; i++) { x[i] = y[i] = 1; }
+        if (OPDI_TYPED(two_wide)(function, whole, out, x, y, flags)) {
+            for (int64_t i = 0; i < rows; i++) {
+                void *one[3];
+                one[0] = out + i;
+                one[1] = x + i;
+                one[2] = y + i;
+                if (flags[i]) { each(one, 1, params); }
+            }
+        }
+        memcpy((OPDI_T *)data[0] + from, out, (size_t)rows * sizeof *out);
+    }
+    if (opdi_cpu_level() > 0) { return; }
+#endif
+    (void)function;
+    each(data, count, params);
+}
+#endif
+#if defined(OPDI_OPERATORS)
+static void opdi_two_f32(int function, void *const *data, int64_t count, const opdi_params *params, opdi_loop each);
+static void opdi_two_f64(int function, void *const *data, int64_t count, const opdi_params *params, opdi_loop each);
+#define OPDI_TWO_LOOPS(name, function) \
+    static void opdi_f32_v##name(void *const *data, int64_t count, const opdi_params *params) { \
+        opdi_two_f32(function, data, count, params, opdi_f32_##name); } \
+    static void opdi_f64_v##name(void *const *data, int64_t count, const opdi_params *params) { \
+        opdi_two_f64(function, data, count, params, opdi_f64_##name); }
+OPDI_TWO_LOOPS(pow, OPDI_TWO_POW)
+OPDI_TWO_LOOPS(fmod, OPDI_TWO_FMOD)
+OPDI_TWO_LOOPS(remainder, OPDI_TWO_REMAINDER)
+
+//== the generic kernel ================================================================================================
+
+/* What an operator does with dtypes. */
+#define OPDI_TO_FLOAT 1                           /* integers and bool are promoted to float32 */
+#define OPDI_TO_BOOL 2                            /* the result is bool, whatever is compared */
+#define OPDI_NOT_BOOL 4                           /* refuses bool */
+#define OPDI_BOOL_TO_INT 8                        /* bool is promoted to int64 */
+#define OPDI_CONTIGUOUS_RESULT 16                 /* the result does not take over its arguments' strides */
+#define OPDI_NUMBER_KEPT 32                       /* beside halves, a second operand of one number is not rounded */
+
+/* Loops by compute type, NULL where there is none (float then runs in double, if that is there); what: the kernel's
+   name in "not implemented for"; rule: above; number: opd_formula of floats and of integers. */
+typedef struct opdi_formula {
+    opdi_loop loop[3];
+    const char *what;
+    int rule;
+    int16_t number[2];
+} opdi_formula;
+#define OPDI_NUMBER(f, i) {(int16_t)OPD_FORMULA_##f, (int16_t)OPD_FORMULA_##i}
+#define OPDI_FORMULA_A(id, name, rule_) \
+    static const opdi_formula opdi_formula_##id = {{opdi_f32_##name, opdi_f64_##name, opdi_i64_##name}, #id "_cpu", \
+        rule_, OPDI_NUMBER(name, name)};
+#define OPDI_FORMULA_F(id, name, rule_) \
+    static const opdi_formula opdi_formula_##id = {{opdi_f32_##name, opdi_f64_##name, NULL}, #id "_cpu", \
+        rule_, OPDI_NUMBER(name, name)};
+#define OPDI_FORMULA_D(id, name, rule_) \
+    static const opdi_formula opdi_formula_##id = {{NULL, opdi_f64_##name, NULL}, #id "_cpu", \
+        rule_, OPDI_NUMBER(name, name)};
+#define OPDI_FORMULA_DV(id, name, rule_) \
+    static const opdi_formula opdi_formula_##id = {{NULL, opdi_f64_v##name, NULL}, #id "_cpu", \
+        rule_, OPDI_NUMBER(name, name)};
+#define OPDI_FORMULA_DI(id, name, rule_) \
+    static const opdi_formula opdi_formula_##id = {{NULL, opdi_f64_##name, opdi_i64_##name}, #id "_cpu", \
+        rule_, OPDI_NUMBER(name, name)};
+#define OPDI_FORMULA_V(id, name, rule_) \
+    static const opdi_formula opdi_formula_##id = {{opdi_f32_v##name, opdi_f64_v##name, opdi_i64_##name}, #id "_cpu", \
+        rule_, OPDI_NUMBER(name, name)};
+#define OPDI_FORMULA_I(id, name, rule_) \
+    static const opdi_formula opdi_formula_##id = {{NULL, NULL, opdi_i64_##name}, #id "_cpu", \
+        rule_, OPDI_NUMBER(name, name)};
+
+OPDI_LOOPS_END
+
+/* A number standing as a 0-dim operand that yields in promotion (c10::scalar_to_tensor, wrapped). */
+typedef struct opdi_number { opd_tensor t; union { int64_t i; double d; bool b; double c[2]; } u; } opdi_number;
+static opd_tensor *opdi_number_make(opdi_number *number, opd_value value) {
+    memset(number, 0, sizeof *number);
+    number->t.refs = 1;
+    number->t.numel = 1;
+    number->t.flags = OPDI_WRAPPED | OPDI_CONTIGUOUS;
+    number->t.data = (char *)&number->u;
+        number->t.dims = (int64_t *)(void *)&number->u;
+    switch (value.tag) {
+        case OPD_TAG_FLOAT: number->t.dtype = OPD_FLOAT64; number->u.d = value.u.d; break;
+        case OPD_TAG_BOOL: number->t.dtype = OPD_BOOL; number->u.b = value.u.i != 0; break;
+        case OPD_TAG_COMPLEX: number->t.dtype = OPD_COMPLEX128;
+        number->u.c[0] = value.u.c[0];
+        number->u.c[1] = value.u.c[1];
+        break;
+        default: number->t.dtype = OPD_INT64; number->u.i = value.u.i; break;
+    }
+    return &number->t;
+}
+/* Argument i, a Tensor or a Scalar, as an operand. */
+static opd_tensor *opdi_operand_of(const opd_call *call, int i, opdi_number *number) {
+    opd_value value = opd_arg_value(call, i);
+    return value.tag == OPD_TAG_TENSOR ? value.u.t : opdi_number_make(number, value);
+}
+static double opdi_number_f64(opd_value value) {
+    return value.tag == OPD_TAG_FLOAT ? value.u.d : value.tag == OPD_TAG_COMPLEX ? value.u.c[0] : (double)value.u.i;
+}
+static bool opdi_number_is_zero(opd_value value) {
+    return opdi_number_f64(value) == 0 && (value.tag != OPD_TAG_COMPLEX || value.u.c[1] == 0);
+}
+static int64_t opdi_number_i64(opd_value value) {
+    return value.tag == OPD_TAG_FLOAT ? opdi_to_i64(value.u.d) : value.tag == OPD_TAG_COMPLEX
+        ? opdi_to_i64(value.u.c[0]) : value.u.i;
+}
+/* c10::overflows: whether a number can be cast to dtype.  Negative integers may wrap to uint8; infinities stay; only
+   bool and complex types take an imaginary part. */
+static bool opdi_number_fits(opd_value value, opd_scalar_type dtype) {
+    static const double top[5] = {255.0, 127.0, 32767.0, 2147483647.0, 9223372036854775807.0};
+    const double d = opdi_number_f64(value);
+    const int k = (int)dtype;
+    if (opdi_is_stored_dtype(k)) { return opdi_stored_fits(value, dtype); }
+    if (value.tag == OPD_TAG_COMPLEX && value.u.c[1] != 0 && !opd_dtype_is_complex(dtype) && dtype != OPD_BOOL) {
+        return false;
+    }
+    if (opd_dtype_is_floating(dtype)) {
+        return !isfinite(d) || fabs(d) <= opdi_float_top(dtype);
+    }
+    if (k > 4 || (value.tag == OPD_TAG_INT && k == 4)) { return true; }
+    if (k == 0) { return d <= 255.0 && d >= (value.tag == OPD_TAG_INT ? -255.0 : 0.0); }
+    return d <= top[k] && d >= -top[k] - 1.0;
+}
+static int opdi_number_check(opd_value value, opd_scalar_type dtype) {
+    return opdi_number_fits(value, dtype) ? 0
+        : opd_fail(OPD_ERROR_DTYPE, "value cannot be converted to type %s without overflow", opdi_type_name(dtype));
+}
+static void opdi_params_set_f64(opdi_params *params, int element, double d) {
+    params->f64[element] = d;
+    params->f32[element] = (float)d;
+    params->i64[element] = opdi_to_i64(d);
+}
+static bool opdi_is_half(opd_scalar_type dtype) { return dtype == OPD_BFLOAT16 || dtype == OPD_FLOAT16; }
+/* Makes number `element` of params one that a half holds, if dtype is that of halves: as where PyTorch's kernels cast a
+   Scalar to it before they compute in float32. */
+static void opdi_params_half(opdi_params *params, int element, opd_scalar_type dtype) {
+    const float f = params->f32[element];
+    if (!opdi_is_half(dtype)) { return; }
+    opdi_params_set_f64(params, element, (double)(dtype == OPD_BFLOAT16 ? opdi_bf16_to_f32(opdi_f32_to_bf16(f))
+                                                  : opdi_f16_to_f32(opdi_f32_to_f16(f))));
+}
+/* Sets number `element` of params to an argument; one that overflows float32 is noted in `beyond`, one with an
+   imaginary part in `pairs`, to be refused where numbers are real. */
+static void opdi_params_set(opdi_params *params, int element, opd_value value) {
+    opdi_params_set_f64(params, element, opdi_number_f64(value));
+    params->i64[element] = opdi_number_i64(value);
+    params->imaginary[element] = value.tag == OPD_TAG_COMPLEX ? value.u.c[1] : 0;
+    params->pairs = params->pairs || (value.tag == OPD_TAG_COMPLEX && value.u.c[1] != 0);
+    params->beyond = params->beyond || (isinf(params->f32[element]) && !isinf(params->f64[element]));
+}
+
+/* The result of inputs that are not all contiguous and of one shape: broadcast sizes, and the strides TensorIterator
+   gives (TensorIteratorBase::fast_set_up, allocate_or_resize_outputs). */
+OPDI_NOINLINE static opd_tensor *opdi_pointwise_result_slow(opd_call *call, opd_tensor *const *in, int nin,
+                                                            opd_scalar_type dtype) {
+    int64_t sizes[OPD_MAX_DIMS], strides[OPD_MAX_DIMS], next = 1;
+    int perm[OPD_MAX_DIMS], ndim = 0;
+    const opd_tensor *big = in[0];
+    bool same = true, ordered = true;
+    sizes[0] = 1;
+    for (int i = 0; i < nin; i++) {
+        if (opdi_broadcast_into(sizes, &ndim, in[i]) != 0) { return NULL; }
+        if (in[i]->ndim > big->ndim || (big->flags & OPDI_WRAPPED)) { big = in[i]; }
+        if (i > 0 && same) {
+            same = opdi_same_sizes(in[0], in[i]) &&
+                   memcmp(opdi_strides(in[0]), opdi_strides(in[i]), sizeof(int64_t) * in[0]->ndim) == 0;
+        }
+    }
+    if (same && opdi_is_dense(in[0])) {
+        return opd_result_strided(call, 0, sizes, opdi_strides(in[0]), ndim, dtype, opd_tensor_device(big));
+    }
+    opdi_dims_order(in, nin, sizes, ndim, perm);
+    for (int dim = 0; dim < ndim; dim++) {
+        strides[perm[dim]] = next;
+        next = opdi_size_times(next, sizes[perm[dim]]);
+        if (perm[dim] != ndim - 1 - dim) { ordered = false; }
+    }
+    if (ordered) { return opd_result(call, 0, sizes, ndim, dtype); }
+    return opd_result_strided(call, 0, sizes, strides, ndim, dtype, opd_tensor_device(big));
+}
+/* Result 0 of a pointwise operator: NULL with an error when the inputs do not broadcast. */
+static opd_tensor *opdi_pointwise_result(opd_call *call, opd_tensor *const *in, int nin, opd_scalar_type dtype) {
+    const opd_tensor *first = in[0];
+    if (!(first->flags & OPDI_CONTIGUOUS)) { return opdi_pointwise_result_slow(call, in, nin, dtype); }
+    for (int i = 1; i < nin; i++) {
+        if (!(in[i]->flags & OPDI_CONTIGUOUS)) { return opdi_pointwise_result_slow(call, in, nin, dtype); }
+        if (in[i]->ndim == 0 || opdi_same_sizes(first, in[i])) { continue; }
+        if (first->ndim != 0) { return opdi_pointwise_result_slow(call, in, nin, dtype); }
+        first = in[i];
+    }
+    return opd_result(call, 0, opdi_sizes(first), first->ndim, dtype);
+}
+
+static opd_tensor *opdi_contiguous_result(opd_call *call, opd_tensor *const *in, int nin, opd_scalar_type dtype) {
+    int64_t sizes[OPD_MAX_DIMS];
+    int ndim = 0;
+    sizes[0] = 1;
+    for (int i = 0; i < nin; i++) { if (opdi_broadcast_into(sizes, &ndim, in[i]) != 0) { return NULL; } }
+    return opd_result(call, 0, sizes, ndim, dtype);
+}
+OPDI_NOINLINE static int opdi_not_implemented(const opdi_formula *formula, opd_scalar_type dtype) {
+    return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", formula->what, opd_dtype_cname(dtype));
+}
+static const opdi_params opdi_no_params = {
+    /* f64, f32, i64 */ {0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}, /* zero, beyond */ NULL, false,
+    /* imaginary, pairs */ {0, 0, 0, 0}, false};
+OPDI_COLD_BEGIN
+/* A 0-dim tensor of the host, or a number, among operands of a device. */
+static int opdi_operand_number(opd_operand *operand, const opd_tensor *tensor, opd_scalar_type common, int compute) {
+    const opd_scalar_type dtype = (opd_scalar_type)tensor->dtype;
+    uint64_t count[2] = {0, 0}, raw[2];
+    if (opd_dtype_is_complex(dtype)) {            /* copies only */
+        float pair[2];
+        if (dtype == OPD_COMPLEX128) { memcpy(operand->f64, tensor->data, sizeof operand->f64); }
+        else {
+            memcpy(pair, tensor->data, sizeof pair);
+            operand->f64[0] = pair[0];
+            operand->f64[1] = pair[1];
+        }
+        operand->i64 = opdi_f64_to_i64(operand->f64[0]);
+        return 0;
+    }
+    if (!opdi_load_of(compute, dtype)) {
+        return opd_fail(OPD_ERROR_DTYPE, "not implemented for '%s'", opd_dtype_cname(dtype));
+    }
+    opdi_load_of(compute, dtype)(count, tensor->data, 1);
+    if (dtype != common && common != OPD_DTYPE_NONE && (int)common != opdi_compute_dtype[compute]) {
+        opdi_store_of(compute, common)(raw, count, 1);
+        opdi_load_of(compute, common)(count, raw, 1);
+    }
+    if (compute == OPDI_I64) {
+        memcpy(&operand->i64, count, 8);
+        operand->f64[0] = (double)operand->i64;
+        return 0;
+    }
+    if (compute == OPDI_F64) { memcpy(operand->f64, count, 8); }
+    else {
+        float f;
+        memcpy(&f, count, 4);
+        operand->f64[0] = f;
+    }
+    operand->i64 = opdi_f64_to_i64(operand->f64[0]);
+    return 0;
+}
+/* Makes one pass over operands of a device, by the backend's own function; the first is the result. */
+static int opdi_device_run(opd_tensor *const *ops, int nops, int formula, opd_scalar_type common, int compute,
+                           const opdi_params *params) {
+    static const int64_t one = 1, none = 0;
+    opdi_backend *backend = opdi_backend_of(ops[0]->backend);
+    opd_tensor *many[4];
+    opd_pointwise pointwise;
+    opdi_iter iter;
+    int k, m = 0;
+    if (!backend || !backend->desc.pointwise) {
+        return opd_fail(OPD_ERROR_NO_KERNEL, "%s has no function for pointwise operators",
+                        opdi_device_name(ops[0]->backend));
+    }
+    if (ops[0]->numel == 0) { return 0; }
+    memset(&pointwise, 0, sizeof pointwise);
+    pointwise.formula = (opd_formula)formula;
+    pointwise.noperands = nops;
+    pointwise.common = common;
+    pointwise.numel = ops[0]->numel;
+    pointwise.compute = (opd_scalar_type)opdi_compute_dtype[compute];
+    pointwise.zero = params->zero;
+    memcpy(pointwise.f64, params->f64, sizeof pointwise.f64);
+    memcpy(pointwise.f32, params->f32, sizeof pointwise.f32);
+    memcpy(pointwise.i64, params->i64, sizeof pointwise.i64);
+    pointwise.linear = true;
+    pointwise.ndim = 1;
+    pointwise.sizes = &pointwise.numel;
+    for (k = 0; k < nops; k++) {
+        opd_operand *operand = &pointwise.operands[k];
+        operand->dtype = (opd_scalar_type)ops[k]->dtype;
+        operand->data = ops[k]->data;
+        operand->strides = &one;
+        if (ops[k]->backend == OPD_CPU) {
+            if (opdi_operand_number(operand, ops[k], common, compute)) { return -1; }
+            operand->data = NULL;
+            operand->strides = &none;
+            continue;
+        }
+        many[m++] = ops[k];
+        pointwise.linear = pointwise.linear && (ops[k]->flags & OPDI_CONTIGUOUS) && ops[k]->numel == pointwise.numel &&
+                   (k == 0 || ops[k]->data == ops[0]->data || !opdi_same_memory(ops[k], ops[0]));
+    }
+    if (!pointwise.linear) {
+        if (opdi_iter_init(&iter, many, m, 1, common, compute)) { return -1; }
+        pointwise.ndim = iter.ndim;
+        pointwise.sizes = iter.sizes;
+        for (k = 0, m = 0; k < nops; k++) {
+            opd_operand *operand = &pointwise.operands[k];
+            const int64_t size = (int64_t)opd_dtype_size(operand->dtype);
+            if (!operand->data) { continue; }
+            for (int dim = 0; dim < iter.ndim; dim++) { iter.op[m].stride[dim] /= size; }
+            operand->strides = iter.op[m++].stride;
+        }
+    }
+    return opdi_backend_rc(backend->desc.pointwise(backend->desc.user, ops[0]->storage->index, &pointwise),
+                           ops[0]->backend, "pointwise");
+}
+/* Copies src to dst within one device, by the backend's function for formulas; src may be a number on the host.
+   0 or -1. */
+OPDI_SHARED int opdi_copy_by_formula(opd_tensor *dst, const opd_tensor *src) {
+    opd_tensor *ops[2];
+    ops[0] = dst;
+    ops[1] = (opd_tensor *)(uintptr_t)src;
+    if (dst->numel == 0) { return 0; }
+    return opdi_device_run(ops, 2, OPD_FORMULA_copy, OPD_DTYPE_NONE, opdi_compute_type((opd_scalar_type)src->dtype),
+                           &opdi_no_params);
+}
+/* Runs a loop of complex numbers as opdi_pointwise_typed does; other devices have the CPU compute.  fast: what runs on
+   contiguous numbers of `common` in its place, or NULL. */
+static int opdi_complex_run(opd_call *call, opdi_loop loop, opdi_loop fast, opd_tensor **ops, int nin,
+                            opd_scalar_type common, opd_scalar_type result, const opdi_params *params,
+                            bool contiguous) {
+    for (int i = 1; i <= nin; i++) {
+        if (ops[i]->backend != OPD_CPU && ops[i]->backend != OPD_META) { return opd_cpu_fallback(call); }
+    }
+    ops[0] = contiguous ? opdi_contiguous_result(call, ops + 1, nin, result)
+        : opdi_pointwise_result(call, ops + 1, nin, result);
+    if (!ops[0]) { return -1; }
+    if (!ops[0]->data || ops[0]->numel == 0) { return 0; }
+    if (!fast || !opdi_pairs_alike(ops, nin, common, result)) {
+        return opdi_iter_run(ops, nin + 1, 1, common, OPDI_C128, loop, params);
+    }
+    opdi_pairs_run(fast, ops, nin);
+    return 0;
+}
+/* opdi_pointwise_typed for complex numbers, which are computed as complex128. */
+static int opdi_pointwise_complex(opd_call *call, const opdi_formula *formula, opd_tensor **ops, int nin,
+                                  opd_scalar_type common, opd_scalar_type result, const opdi_params *params) {
+    if (opdi_complex_left_out()) { return -1; }
+    const opdi_loop loop = opdi_complex_loop(formula->number[0]);
+    const opdi_loop fast = opdi_complex_loop_short(formula->number[0], common);
+    if (!loop) { return opdi_not_implemented(formula, common); }
+    return opdi_complex_run(call, loop, fast, ops, nin, common, result, params,
+                            (formula->rule & OPDI_CONTIGUOUS_RESULT) != 0);
+}
+OPDI_COLD_END
+/* Runs a formula with the inputs ops[1..nin] promoted to `common`, giving a result of dtype `result`.  0, or -1 with
+   an error. */
+static int opdi_pointwise_typed(opd_call *call, const opdi_formula *formula, opd_tensor **ops, int nin,
+                                opd_scalar_type common, opd_scalar_type result, const opdi_params *params) {
+    if (common != OPD_FLOAT32) {
+        if (opd_dtype_is_complex(common)) {
+            return opdi_pointwise_complex(call, formula, ops, nin, common, result, params);
+        }
+        if (common == OPD_BOOL && (formula->rule & OPDI_NOT_BOOL)) { return opdi_not_implemented(formula, common); }
+    }
+    int compute = opdi_compute_type(common);
+    if (compute == OPDI_F32 && !formula->loop[OPDI_F32]) { compute = OPDI_F64; }
+    if (!formula->loop[compute]) { return opdi_not_implemented(formula, common); }
+    if (OPDI_UNLIKELY(params->beyond) && opdi_compute_type(common) == OPDI_F32) {
+        return opd_fail(OPD_ERROR_DTYPE, "value cannot be converted to type float without overflow");
+    }
+    if (OPDI_UNLIKELY(params->pairs) && common != OPD_BOOL) {
+        return opd_fail(OPD_ERROR_DTYPE, "value cannot be converted to type %s without overflow",
+                        opdi_type_name(common));
+    }
+    if (formula->rule & OPDI_CONTIGUOUS_RESULT) { ops[0] = opdi_contiguous_result(call, ops + 1, nin, result); }
+    else { ops[0] = opdi_pointwise_result(call, ops + 1, nin, result); }
+    if (!ops[0]) { return -1; }
+    if (!ops[0]->data) { return 0; }              /* a fake, or no elements */
+    if (OPDI_UNLIKELY(ops[0]->backend != OPD_CPU)) {
+        return opdi_device_run(ops, nin + 1, formula->number[compute == OPDI_I64], common, opdi_compute_type(common),
+                               params);
+    }
+    return opdi_run(ops, nin + 1, 1, common, compute, formula->loop[compute], params);
+}
+static opd_scalar_type opdi_rule_dtype(int rule, opd_scalar_type dtype) {
+    if ((rule & OPDI_TO_FLOAT) && opd_dtype_is_integral(dtype, true)) { return OPD_FLOAT32; }
+    return (rule & OPDI_BOOL_TO_INT) && dtype == OPD_BOOL ? OPD_INT64 : dtype;
+}
+static int opdi_pointwise(opd_call *call, const opdi_formula *formula, opd_tensor **ops, int nin,
+                          const opdi_params *params) {
+    opd_scalar_type common = nin == 1 ? (opd_scalar_type)ops[1]->dtype : opdi_result_type(ops + 1, nin);
+    if (formula->rule & (OPDI_TO_FLOAT | OPDI_BOOL_TO_INT)) { common = opdi_rule_dtype(formula->rule, common); }
+    const opd_scalar_type result = formula->rule & OPDI_TO_BOOL ? OPD_BOOL : common;
+    if ((formula->rule & OPDI_NUMBER_KEPT) && ops[2]->ndim == 0 && (common == OPD_BFLOAT16 || common == OPD_FLOAT16) &&
+        ops[2]->dtype != (int8_t)common) {
+        common = OPD_FLOAT32;                     /* in which halves are computed */
+    }
+    return opdi_pointwise_typed(call, formula, ops, nin, common, result, params);
+}
+/* Kernels of formulas without numbers. */
+static int opdi_unary(opd_call *call, const opdi_formula *formula) {
+    opd_tensor *ops[2];
+    ops[1] = opd_arg_tensor(call, 0);
+    return opdi_pointwise(call, formula, ops, 1, &opdi_no_params);
+}
+/* opdi_unary for a formula that makes a real number of a complex one. */
+static int opdi_unary_real(opd_call *call, const opdi_formula *formula) {
+    opd_tensor *ops[2];
+    ops[1] = opd_arg_tensor(call, 0);
+    if (!opdi_is_complex(ops[1])) { return opdi_pointwise(call, formula, ops, 1, &opdi_no_params); }
+    if (call->targets && call->inplace) {
+        return opd_fail(OPD_ERROR_DTYPE, "In-place %s is not supported for complex tensors.", call->op->schema->name);
+    }
+    return opdi_pointwise_typed(call, formula, ops, 1, (opd_scalar_type)ops[1]->dtype,
+                                (opd_scalar_type)opdi_real_dtype(ops[1]->dtype), &opdi_no_params);
+}
+/* Runs a formula of two arguments, either of which may be a Scalar. */
+static int opdi_binary(opd_call *call, const opdi_formula *formula) {
+    opd_tensor *ops[3];
+    opdi_number number, other;
+    ops[1] = opdi_operand_of(call, 0, &number);
+    ops[2] = opdi_operand_of(call, 1, &other);
+    return opdi_pointwise(call, formula, ops, 2, &opdi_no_params);
+}
+/* opdi_binary for integer division, which fails with nothing written.  The smallest int64 or int32 by -1 traps in
+   PyTorch; narrower ones wrap. */
+static int opdi_binary_div(opd_call *call, const opdi_formula *formula) {
+    opd_tensor *ops[3];
+    opdi_number number, other;
+    opdi_params params = opdi_no_params;
+    int32_t zero = 0;
+    params.zero = &zero;
+    ops[1] = opdi_operand_of(call, 0, &number);
+    ops[2] = opdi_operand_of(call, 1, &other);
+    opd_scalar_type common = opdi_result_type(ops + 1, 2);
+    if (opd_dtype_is_integral(common, true)) { call->elementwise = false; }      /* self is written when all is well */
+    params.i64[0] = common == OPD_INT32 ? INT32_MIN : INT64_MIN;
+    if (opdi_pointwise(call, formula, ops, 2, &params) != 0) { return -1; }
+    if (zero == 2) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "the smallest %s divided by -1 does not fit", opd_dtype_name(common));
+    }
+    return zero ? opd_fail(OPD_ERROR_ARGUMENT, "ZeroDivisionError") : 0;
+}
+
+OPDI_COLD_BEGIN
+
+//== what derivatives are written with =================================================================================
+
+static inline opd_tensor *opdi_muls(opd_tensor *tensor, double k) { return opd_mul_Scalar(tensor, opd_value_float(k)); }
+static inline opd_tensor *opdi_adds(opd_tensor *tensor, double k) { return opd_add_Scalar(tensor, opd_value_float(k)); }
+static inline opd_tensor *opdi_rsubs(double k, opd_tensor *tensor) {
+    return opd_rsub_Scalar(tensor, opd_value_float(k));
+}
+static inline opd_tensor *opdi_conj(opd_tensor *tensor) {
+    return opdi_is_complex(tensor) ? opd_conj_physical(tensor) : tensor;
+}
+/* tensor where the mask is false, 0 elsewhere. */
+static inline opd_tensor *opdi_unless(opd_tensor *tensor, opd_tensor *mask) {
+    return opd_masked_fill_Scalar(tensor, mask, opd_value_int(0));
+}
+static inline opd_tensor *opdi_where(opd_tensor *mask, opd_tensor *tensor) {
+    return opdi_unless(tensor, opd_logical_not(mask));
+}
+/* tensor * kept for a Scalar argument kept; a factor 1 costs nothing. */
+static opd_tensor *opdi_scale(opd_tensor *tensor, opd_value kept) {
+    return kept.tag != OPD_TAG_COMPLEX && opdi_number_f64(kept) == 1.0 ? tensor : opd_mul_Scalar(tensor, kept);
+}
+
+/* delta sinc(input) = (cos(pi input) pi input - sin(pi input)) / (pi input^2), 0 at 0 */
+static opd_tensor *opdi_sinc_derivative(opd_tensor *grad, opd_tensor *input) {
+    opd_tensor *px = opdi_muls(input, 3.14159265358979323846);
+    opd_tensor *delta = opd_div(opd_sub(opd_mul(opd_cos(px), px), opd_sin(px)), opd_mul(px, input));
+    return opd_mul(grad, opdi_unless(delta, opd_eq_Scalar(input, opd_value_int(0))));
+}
+OPDI_COLD_END
+

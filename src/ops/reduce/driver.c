@@ -1,0 +1,723 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>op:reduce    sums, products, variances over dims
+//----------------------------------------------------------------------------------------------------------------------
+
+OPDI_LOOPS_BEGIN
+
+//== dims of a reduction ===============================================================================================
+
+OPDI_COLD_BEGIN
+
+#define OPDI_ALL_DIMS (~(uint64_t)0)
+/* Bit dim for each dim in the list, all of them for an empty one (at::dim_list_to_bitset). */
+static int opdi_reduce_mask(opd_ints dims, int ndim, uint64_t *mask) {
+    *mask = dims.n ? 0 : OPDI_ALL_DIMS;
+    for (int64_t i = 0; i < dims.n; i++) {
+        const int dim = opdi_dim_of(dims.data[i], ndim);
+        if (dim < 0) { return -1; }
+        if (*mask >> dim & 1) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "dim %d appears multiple times in the list of dims", dim);
+        }
+        *mask |= (uint64_t)1 << dim;
+    }
+    return 0;
+}
+/* The sizes a reduction leaves, into sizes[]; returns how many. */
+static int opdi_reduce_sizes(const opd_tensor *tensor, uint64_t mask, bool keep, int64_t *sizes) {
+    int count = 0;
+    for (int dim = 0; dim < tensor->ndim; dim++) {
+        if (!(mask >> dim & 1)) { sizes[count++] = opdi_sizes(tensor)[dim]; }
+        else if (keep) { sizes[count++] = 1; }
+    }
+    return count;
+}
+
+//== the reduction driver ==============================================================================================
+//
+// The input is seen as `outer` rows of n elements; a fold takes a row in pieces, contiguous and in a compute type, into
+// a state.  Long rows of few outputs are cut into chunks, whose states are joined in order: how depends on the sizes
+// only, so the number of threads does not change a result.
+
+typedef struct opdi_folded {
+    double f, g;                                  /* float and double are accumulated in these, complex in both, */
+    int64_t i, n;                                 /* integers here; a count or an index */
+} opdi_folded;
+/* What a result of a fold is: a field of the state. */
+typedef enum opdi_fold_out {
+    OPDI_OUT_NONE,                                /* there is no such result */
+    OPDI_OUT_F, OPDI_OUT_G, OPDI_OUT_I, OPDI_OUT_N,
+    OPDI_OUT_F_OR_I, OPDI_OUT_G_OR_N,             /* the second where integers are folded */
+    OPDI_OUT_INDEX                                /* n, as int64 whatever is folded */
+} opdi_fold_out;
+typedef struct opdi_reduce opdi_reduce;
+/* Takes in n elements of compute type, the first of which is element `at` of the row. */
+typedef void (*opdi_fold_step)(opdi_folded *folded, const void *x, int64_t count, int64_t at,
+                               const opdi_reduce *reduce);
+/* The same for `count` rows that lie side by side: the next `depth` elements of each, OPDI_COLUMNS_TURNED apart. */
+typedef void opdi_side_fn(opdi_folded *foldeds, const void *x, int64_t count, int64_t depth);
+typedef struct opdi_fold {
+    opdi_fold_step step[4];                       /* by compute type, NULL where there is none */
+    opdi_loop column[4];                          /* x (+) y over arrays, where the fold is one of those; or NULL */
+    opdi_side_fn *side[2];                        /* the step of rows side by side, of float and double; or NULL */
+    void (*join)(opdi_folded *folded, const opdi_folded *with, const opdi_reduce *reduce);
+    void (*finish)(opdi_folded *folded, const opdi_reduce *reduce);  /* may be NULL */
+    opdi_folded init;
+    opdi_fold_out out[2];                         /* the results */
+    const char *what;                             /* the kernel's name in "not implemented for" */
+} opdi_fold;
+
+struct opdi_reduce {
+    opdi_iter it;                                 /* op[0] the input, then the outputs; dims [0, nred) are reduced */
+    int nred, nouts;
+    int64_t count, outer;
+    int64_t chunk, chunks;                        /* elements a chunk, chunks a row */
+    int64_t tile, tiles;                          /* columns: outputs side by side worked on together */
+    opdi_folded *states;                           /* [outer][chunks] when there is more than one chunk */
+    const opdi_fold *fold;
+    double number;                                /* a number of the operator's */
+};
+
+/* Adds a dim of all operands, joined to the last one of its group where the strides allow. */
+static void opdi_reduce_add(opdi_reduce *reduce, int first, int64_t size, const int64_t *strides) {
+    opdi_iter *iter = &reduce->it;
+    int last = iter->ndim - 1;
+    bool join = last >= first;
+    if (size == 1) { return; }
+    for (int k = 0; k < iter->nops && join; k++) {
+        join = (int64_t)((uint64_t)iter->op[k].stride[last] * (uint64_t)iter->sizes[last]) == strides[k];
+    }
+    if (join) {
+        iter->sizes[last] *= size;
+        return;
+    }
+    iter->sizes[iter->ndim] = size;
+    for (int k = 0; k < iter->nops; k++) { iter->op[k].stride[iter->ndim] = strides[k]; }
+    iter->ndim++;
+}
+/* Dims in the order in which they are walked: innermost first; reduced ones by stride unless their order counts. */
+static int opdi_reduce_order(const opd_tensor *tensor, uint64_t mask, bool reduced, bool ordered, int *perm) {
+    int i, count = 0;
+    for (int dim = tensor->ndim - 1; dim >= 0; dim--) {
+        if ((mask >> dim & 1) != reduced) { continue; }
+        for (i = count++; i > 0 && reduced && !ordered && opdi_strides(tensor)[perm[i - 1]] > opdi_strides(tensor)[dim];
+             i--) {
+            perm[i] = perm[i - 1];
+        }
+        perm[i] = dim;
+    }
+    return count;
+}
+/* Describes the reduction of tensor's dims in mask; outs have the sizes that leaves (without or, when keep, with
+   ones). */
+static void opdi_reduce_init(opdi_reduce *reduce, opd_tensor *tensor, uint64_t mask, bool keep, opd_tensor *const *outs,
+                             int nouts, int compute, bool ordered) {
+    opdi_iter *iter = &reduce->it;
+    opd_tensor *ops[3];
+    int64_t strides[3];
+    int perm[OPD_MAX_DIMS], at[OPD_MAX_DIMS], count = 0;
+    ops[0] = tensor;
+    for (int k = 0; k < nouts; k++) { ops[k + 1] = outs[k]; }
+    iter->nops = 1 + nouts;
+    iter->nout = 0;
+    iter->numel = tensor->numel;
+    iter->ndim = 0;
+    iter->compute = (int8_t)compute;
+    iter->common = opdi_compute_dtype[compute];
+    iter->buffered = false;
+    for (int dim = 0; dim < tensor->ndim; dim++) { at[dim] = (mask >> dim & 1) && !keep ? -1 : count++; }
+    for (int group = 0; group < 2; group++) {
+        const int first = iter->ndim, m = opdi_reduce_order(tensor, mask, group == 0, ordered, perm);
+        for (int i = 0; i < m; i++) {
+            int dim = perm[i];
+            strides[0] = opdi_broadcast_bytes(tensor, opdi_sizes(tensor), tensor->ndim, dim);
+            for (int k = 1; k <= nouts; k++) {
+                strides[k] = group == 0 ? 0
+                    : opdi_strides(ops[k])[at[dim]] * (int64_t)opd_dtype_size((opd_scalar_type)ops[k]->dtype);
+            }
+            opdi_reduce_add(reduce, first, opdi_sizes(tensor)[dim], strides);
+        }
+        if (group == 0 && iter->ndim == 0) {
+            iter->sizes[0] = 1;
+            iter->ndim = 1;
+            for (int k = 0; k <= nouts; k++) { iter->op[k].stride[0] = 0; }
+        }
+        if (group == 0) { reduce->nred = iter->ndim; }
+    }
+    reduce->count = reduce->outer = 1;
+    for (int i = 0; i < iter->ndim; i++) { *(i < reduce->nred ? &reduce->count : &reduce->outer) *= iter->sizes[i]; }
+    for (int k = 0; k < iter->nops; k++) {
+        opdi_operand *operand = &iter->op[k];
+        operand->data = ops[k]->data;
+        operand->size = (int32_t)opd_dtype_size((opd_scalar_type)ops[k]->dtype);
+        operand->convert = ops[k]->dtype != opdi_compute_dtype[compute];
+        operand->round = false;
+        operand->load = opdi_load_of(compute, ops[k]->dtype);
+        operand->store = opdi_store_of(compute, ops[k]->dtype);
+        operand->walk = (int8_t)(k ? OPDI_WALK_STRIDED : opdi_iter_walk(iter, operand));
+    }
+    reduce->nouts = nouts;
+    reduce->chunks = 1;
+    reduce->chunk = reduce->count;
+    reduce->states = NULL;
+    reduce->tiles = 0;
+}
+
+OPDI_COLD_END
+static void opdi_fold_sum_f32(opdi_folded *folded, const void *x, int64_t count, int64_t at, const opdi_reduce *reduce);
+static void opdi_fold_sum_c128(opdi_folded *folded, const void *x, int64_t count, int64_t at,
+                               const opdi_reduce *reduce);
+/* Adds up `count` elements from `at` on, where they are short floats or numbers of complex64 side by side, which have
+   loops of their own. */
+static bool opdi_reduce_shorts(const opdi_reduce *reduce, int64_t at, int64_t count, opdi_folded *folded) {
+    if (reduce->it.compute == OPDI_C128 && reduce->it.op[0].load == opdi_cvt_c128_c64 && count >= 64 &&
+        reduce->it.op[0].walk == OPDI_WALK_LINEAR && reduce->fold->step[OPDI_C128] == opdi_fold_sum_c128) {
+        double imaginary;
+        folded->f += opdi_sum_c64((const float *)(const void *)reduce->it.op[0].data + 2 * at, count, &imaginary);
+        folded->g += imaginary;
+        return true;
+    }
+#if defined(OPDI_X86)
+    const opdi_operand *const operand = &reduce->it.op[0];
+    const bool bf16 = operand->load == opdi_cvt_f32_bf16;
+    if (operand->walk != OPDI_WALK_LINEAR || reduce->fold->step[OPDI_F32] != opdi_fold_sum_f32 || count < 64 ||
+        reduce->it.compute != OPDI_F32 || (!bf16 && operand->load != opdi_cvt_f32_f16) || opdi_cpu_level() == 0) {
+        return false;
+    }
+    folded->f += (opdi_cpu_level() == 2 ? opdi_sum_shorts_avx512_f32 : opdi_sum_shorts_avx2_f32)
+        ((const uint16_t *)(const void *)operand->data + at, count, bf16);
+    return true;
+#else
+    (void)reduce;
+    (void)at;
+    (void)count;
+    (void)folded;
+    return false;
+#endif
+}
+/* Takes elements [begin, end) of a row into *folded. */
+static void opdi_reduce_part(const opdi_reduce *reduce, int64_t row, int64_t begin, int64_t end, opdi_folded *folded) {
+    const opdi_iter *iter = &reduce->it;
+    const opdi_operand *operand = &iter->op[0];
+    const bool direct = !operand->convert && (operand->stride[0] == operand->size || operand->walk == OPDI_WALK_LINEAR);
+    OPDI_ON_LINE uint64_t block[OPDI_BLOCK];
+    int64_t idx[OPD_MAX_DIMS], rows, rest = row * reduce->count + begin;
+    if (begin >= end || opdi_reduce_shorts(reduce, rest, end - begin, folded)) { return; }
+    for (int dim = 0; dim < iter->ndim; dim++) {
+        idx[dim] = rest % iter->sizes[dim];
+        rest /= iter->sizes[dim];
+    }
+    for (int64_t at = begin; at < end; at += rows) {
+        const void *x;
+        if (direct) {
+            const char *here = operand->data;
+            rows = OPDI_MIN(end - at, iter->sizes[0] - idx[0]);
+            for (int dim = 0; dim < iter->ndim; dim++) { here += idx[dim] * operand->stride[dim]; }
+            x = here;
+        } else {
+            rows = OPDI_MIN(end - at, opdi_iter_most(iter));
+            x = opdi_iter_load(iter, operand, idx, row * reduce->count + at, rows, (char *)block);
+        }
+        reduce->fold->step[iter->compute](folded, x, rows, at, reduce);
+        opdi_iter_step(iter, idx, rows);
+    }
+}
+/* Writes the results of the row at idx. */
+static void opdi_reduce_store(const opdi_reduce *reduce, const int64_t *idx, opdi_folded *folded) {
+    if (reduce->fold->finish) { reduce->fold->finish(folded, reduce); }
+    for (int k = 0; k < reduce->nouts; k++) {
+        const opdi_operand *operand = &reduce->it.op[k + 1];
+        const int dtype = reduce->it.common;
+        opdi_fold_out out = reduce->fold->out[k];
+        char *at = operand->data;
+        for (int dim = reduce->nred; dim < reduce->it.ndim; dim++) { at += idx[dim] * operand->stride[dim]; }
+        if (out == OPDI_OUT_F_OR_I) { out = dtype == OPD_INT64 ? OPDI_OUT_I : OPDI_OUT_F; }
+        if (out == OPDI_OUT_G_OR_N) { out = dtype == OPD_INT64 ? OPDI_OUT_N : OPDI_OUT_G; }
+        if (out == OPDI_OUT_N) { operand->store(at, &folded->n, 1); }
+        else if (out == OPDI_OUT_INDEX) { memcpy(at, &folded->n, sizeof folded->n); }
+        else if (out == OPDI_OUT_I && operand->size == 8) { memcpy(at, &folded->i, sizeof folded->i); }
+        else if (operand->load == opdi_cvt_4 && out == OPDI_OUT_F) {
+            float v = (float)folded->f;
+            memcpy(at, &v, sizeof v);
+        }
+        else if (out == OPDI_OUT_I) { reduce->it.op[k + 1].store(at, &folded->i, 1); }
+        else { reduce->it.op[k + 1].store(at, out == OPDI_OUT_F ? &folded->f : &folded->g, 1); }
+    }
+}
+/* Writes `wide` results side by side from idx on, where they are sums that become floats as they are. */
+static bool opdi_reduce_stored(const opdi_reduce *reduce, const int64_t *idx, const opdi_folded *foldeds,
+                               int64_t wide) {
+    const opdi_operand *operand = &reduce->it.op[1];
+    char *at = operand->data;
+    if (reduce->chunks > 1 || reduce->fold->finish || reduce->nouts != 1 || reduce->it.compute != OPDI_F32 ||
+        (reduce->fold->out[0] != OPDI_OUT_F_OR_I && reduce->fold->out[0] != OPDI_OUT_F) ||
+        operand->load != opdi_cvt_4 || operand->stride[reduce->nred] != 4) {
+        return false;
+    }
+    for (int dim = reduce->nred; dim < reduce->it.ndim; dim++) { at += idx[dim] * operand->stride[dim]; }
+    for (int64_t j = 0; j < wide; j++) { ((float *)(void *)at)[j] = (float)foldeds[j].f; }
+    return true;
+}
+/* Sets idx to where output row `row` begins, reduced dims at 0; opdi_reduce_next goes to the next one. */
+static void opdi_reduce_index(const opdi_reduce *reduce, int64_t row, int64_t *idx) {
+    int dim;
+    for (dim = 0; dim < reduce->nred; dim++) { idx[dim] = 0; }
+    for (; dim < reduce->it.ndim; dim++) {
+        idx[dim] = row % reduce->it.sizes[dim];
+        row /= reduce->it.sizes[dim];
+    }
+}
+static void opdi_reduce_next(const opdi_reduce *reduce, int64_t *idx) {
+    for (int dim = reduce->nred; dim < reduce->it.ndim; dim++) {
+        if (++idx[dim] < reduce->it.sizes[dim]) { return; }
+        idx[dim] = 0;
+    }
+}
+/* Reduces items [begin, end), each a chunk of a row.  Short rows are loaded several at a time. */
+static void opdi_reduce_rows(void *ctx, int64_t begin, int64_t end) {
+    const opdi_reduce *reduce = (const opdi_reduce *)ctx;
+    const opdi_operand *operand = &reduce->it.op[0];
+    const size_t es = opd_dtype_size((opd_scalar_type)reduce->it.common);
+    OPDI_ON_LINE uint64_t block[OPDI_BLOCK];
+    int64_t idx[OPD_MAX_DIMS], rows;
+    if (reduce->chunks > 1) {
+        for (int64_t k = begin; k < end; k++) {
+            const int64_t from = k % reduce->chunks * reduce->chunk;
+            reduce->states[k] = reduce->fold->init;
+            opdi_reduce_part(reduce, k / reduce->chunks, from, OPDI_MIN(from + reduce->chunk, reduce->count),
+                             &reduce->states[k]);
+        }
+        return;
+    }
+    opdi_reduce_index(reduce, begin, idx);
+    for (int64_t row = begin; row < end; row += rows) {
+        const char *x = NULL;
+        rows = 1;
+        if (!operand->convert && operand->walk == OPDI_WALK_LINEAR) {
+            x = operand->data + row * reduce->count * operand->size;
+        }
+        else if (reduce->count > 0 && reduce->count <= OPDI_ROW) {
+            rows = OPDI_MIN(end - row, opdi_iter_most(&reduce->it) / reduce->count);
+            x = (const char *)opdi_iter_load(&reduce->it, operand, idx, row * reduce->count, rows * reduce->count,
+                                             (char *)block);
+        }
+        for (int64_t k = 0; k < rows; k++) {
+            opdi_folded folded = reduce->fold->init;
+            if (x) {
+                reduce->fold->step[reduce->it.compute](&folded, x + (size_t)(k * reduce->count) * es, reduce->count, 0,
+                                                       reduce);
+            }
+            else { opdi_reduce_part(reduce, row, 0, reduce->count, &folded); }
+            opdi_reduce_store(reduce, idx, &folded);
+            opdi_reduce_next(reduce, idx);
+        }
+    }
+}
+#define OPDI_COLUMNS 256                          /* outputs side by side */
+#define OPDI_COLUMNS_WIDE 1024                    /* those of a fold that has a loop over them: 4 KiB at least */
+#define OPDI_COLUMN_ROWS 64                       /* rows added up before they go into the states */
+#define OPDI_COLUMN_LINE 32                       /* rows that are turned where a fold has no such loop, */
+#define OPDI_COLUMNS_TURNED 128                   /* so many outputs at a time */
+/* Goes to the next element of all rows at base, the outputs that lie side by side; red: its place. */
+static const char *opdi_reduce_down(const opdi_reduce *reduce, const char *base, int64_t *red) {
+    for (int dim = 0; dim < reduce->nred; dim++) {
+        base += reduce->it.op[0].stride[dim];
+        if (++red[dim] < reduce->it.sizes[dim]) { break; }
+        base -= red[dim] * reduce->it.op[0].stride[dim];
+        red[dim] = 0;
+    }
+    return base;
+}
+/* True where the columns of a fold are sums of floats that opdi_sum_four reads in place. */
+static bool opdi_reduce_sums(const opdi_reduce *reduce) {
+    return reduce->it.compute == OPDI_F32 && !reduce->it.op[0].convert && reduce->nred == 1 &&
+        reduce->fold->column[OPDI_F32] == opdi_f32_add && reduce->it.op[0].stride[0] % 4 == 0;
+}
+/* Takes what has been added up for `wide` columns into their states. */
+static void opdi_reduce_columns_end(const opdi_reduce *reduce, const void *acc, int64_t wide, opdi_folded *foldeds) {
+    const opdi_fold_step step = reduce->fold->step[reduce->it.compute];
+    const size_t es = opd_dtype_size((opd_scalar_type)reduce->it.common);
+    if (step == opdi_fold_sum_f32) {
+        for (int64_t j = 0; j < wide; j++) { foldeds[j].f += (double)((const float *)acc)[j]; }
+        return;
+    }
+    for (int64_t j = 0; j < wide; j++) { step(&foldeds[j], (const char *)acc + (size_t)j * es, 1, 0, reduce); }
+}
+/* Takes `count` elements of `wide` rows into foldeds where rows of few elements follow each other in memory: `group` of
+   them, a power of two, are one row, whose halves are joined in the end. */
+static void opdi_reduce_grouped(const opdi_reduce *reduce, const char *base, int64_t count, int64_t group, int64_t wide,
+                                opdi_folded *foldeds) {
+    const opdi_operand *operand = &reduce->it.op[0];
+    const opdi_loop loop = reduce->fold->column[reduce->it.compute];
+    const size_t es = opd_dtype_size((opd_scalar_type)reduce->it.common);
+    OPDI_ON_LINE uint64_t acc[OPDI_COLUMNS_WIDE];
+    OPDI_ON_LINE uint64_t row[OPDI_COLUMNS_WIDE];
+    void *data[3];
+    data[0] = data[1] = acc;
+    int64_t k = group;
+    operand->load(acc, base, group * wide);
+    for (; k + 4 * group <= count && opdi_reduce_sums(reduce); k += 4 * group) {
+        opdi_sum_four((float *)(void *)acc, (const float *)(const void *)base + k * wide, group * wide, group * wide);
+    }
+    for (; k < count; k += group) {
+        const int64_t width = OPDI_MIN(group, count - k) * wide;
+        data[2] = (void *)(uintptr_t)(base + k * wide * operand->size);
+        if (operand->convert) {
+            operand->load(row, base + k * wide * operand->size, width);
+            data[2] = row;
+        }
+        loop(data, width, &opdi_no_params);
+    }
+    for (int64_t half = group / 2; half > 0; half /= 2) {
+        data[2] = (char *)acc + (size_t)(half * wide) * es;
+        loop(data, half * wide, &opdi_no_params);
+    }
+    opdi_reduce_columns_end(reduce, acc, wide, foldeds);
+}
+/* Takes elements [from, to) of `wide` rows into foldeds, which a loop over columns does for 64 elements at a time. */
+static void opdi_reduce_looped(const opdi_reduce *reduce, const char *base, int64_t *red, int64_t from, int64_t to,
+                               int64_t wide, opdi_folded *foldeds) {
+    const opdi_operand *operand = &reduce->it.op[0];
+    const opdi_loop loop = reduce->fold->column[reduce->it.compute];
+    const bool sums = opdi_reduce_sums(reduce);
+    OPDI_ON_LINE uint64_t acc[OPDI_COLUMNS_WIDE];
+    OPDI_ON_LINE uint64_t row[OPDI_COLUMNS_WIDE];
+    int64_t group = 1;
+    while (2 * group * wide <= OPDI_COLUMNS_WIDE && 4 * group <= to - from) { group *= 2; }
+    const bool grouped = group > 1 && reduce->nred == 1 && operand->stride[0] == wide * operand->size;
+    while (grouped && to - from >= group) {
+        const int64_t count = OPDI_MIN(to - from, OPDI_COLUMN_ROWS * group);
+        opdi_reduce_grouped(reduce, base, count, group, wide, foldeds);
+        base += count * operand->stride[0];
+        red[0] += count;
+        from += count;
+    }
+    for (int64_t k = from; k < to; k++, base = opdi_reduce_down(reduce, base, red)) {
+        int64_t inner = (k - from) % OPDI_COLUMN_ROWS;
+        void *data[3];
+        data[0] = data[1] = acc;
+        data[2] = (void *)(uintptr_t)base;
+        if (inner == 0) { operand->load(acc, base, wide); }
+        else if (sums && inner + 3 < OPDI_COLUMN_ROWS && k + 3 < to) {
+            opdi_sum_four((float *)(void *)acc, (const float *)(const void *)base, operand->stride[0] / 4, wide);
+            base += 3 * operand->stride[0];
+            red[0] += 3;
+            inner += 3;
+            k += 3;
+        } else {
+            if (operand->convert) {
+                operand->load(row, base, wide);
+                data[2] = row;
+            }
+            loop(data, wide, &opdi_no_params);
+        }
+        if (inner == OPDI_COLUMN_ROWS - 1 || k + 1 == to) { opdi_reduce_columns_end(reduce, acc, wide, foldeds); }
+    }
+}
+/* The same for folds without such a loop, 32 elements of each row at a time: as they lie, or turned, side by side. */
+static void opdi_reduce_turned(const opdi_reduce *reduce, const char *base, int64_t *red, int64_t from, int64_t to,
+                               int64_t wide, opdi_folded *foldeds) {
+    const opdi_operand *operand = &reduce->it.op[0];
+    const size_t es = opd_dtype_size((opd_scalar_type)reduce->it.common);
+    opdi_side_fn *const side = reduce->it.compute < 2 ? reduce->fold->side[reduce->it.compute] : NULL;
+    uint64_t lines[OPDI_COLUMNS_TURNED * OPDI_COLUMN_LINE], row[OPDI_COLUMNS_TURNED];
+    for (int64_t k = from; k < to; k++, base = opdi_reduce_down(reduce, base, red)) {
+        const int64_t inner = (k - from) % OPDI_COLUMN_LINE;
+        if (side) {
+            operand->load((char *)lines + (size_t)inner * es * OPDI_COLUMNS_TURNED, base, wide);
+            if (inner == OPDI_COLUMN_LINE - 1 || k + 1 == to) { side(foldeds, lines, wide, inner + 1); }
+            continue;
+        }
+        if (operand->convert) { operand->load(row, base, wide); }
+        opdi_scatter((char *)lines + (size_t)inner * es, (int64_t)es * OPDI_COLUMN_LINE,
+                     operand->convert ? (const void *)row : base, wide, (int)es);
+        if (inner != OPDI_COLUMN_LINE - 1 && k + 1 != to) { continue; }
+        for (int64_t j = 0; j < wide; j++) {
+            reduce->fold->step[reduce->it.compute](&foldeds[j], (char *)lines + (size_t)(j * OPDI_COLUMN_LINE) * es,
+                                                   inner + 1, k - inner, reduce);
+        }
+    }
+}
+/* Reduces items [begin, end), each a chunk of rows for a tile of outputs that lie side by side in the input. */
+static void opdi_reduce_columns(void *ctx, int64_t begin, int64_t end) {
+    const opdi_reduce *reduce = (const opdi_reduce *)ctx;
+    const opdi_iter *iter = &reduce->it;
+    const opdi_operand *operand = &iter->op[0];
+    const int64_t width = iter->sizes[reduce->nred];
+    opdi_folded foldeds[OPDI_COLUMNS_WIDE];        /* 32 KiB */
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t chunk = item % reduce->chunks, col = item / reduce->chunks % reduce->tiles * reduce->tile,
+            from = chunk * reduce->chunk;
+        const int64_t first = item / reduce->chunks / reduce->tiles * width + col,
+            to = OPDI_MIN(from + reduce->chunk, reduce->count);
+        const int64_t wide = OPDI_MIN(width - col, reduce->tile);
+        int64_t idx[OPD_MAX_DIMS], red[OPD_MAX_DIMS], rest = from;
+        const char *base = operand->data;
+        opdi_reduce_index(reduce, first, idx);
+        for (int dim = reduce->nred; dim < iter->ndim; dim++) { base += idx[dim] * operand->stride[dim]; }
+        for (int dim = 0; dim < reduce->nred; dim++) {
+            red[dim] = rest % iter->sizes[dim];
+            rest /= iter->sizes[dim];
+            base += red[dim] * operand->stride[dim];
+        }
+        for (int64_t j = 0; j < wide; j++) { foldeds[j] = reduce->fold->init; }
+        (reduce->fold->column[iter->compute] ? opdi_reduce_looped : opdi_reduce_turned)(reduce, base, red, from, to,
+                                                                                         wide, foldeds);
+        if (opdi_reduce_stored(reduce, idx, foldeds, wide)) { continue; }
+        for (int64_t j = 0; j < wide; j++) {
+            if (reduce->chunks > 1) {
+                reduce->states[(first + j) * reduce->chunks + chunk] = foldeds[j];
+                continue;
+            }
+            opdi_reduce_store(reduce, idx, &foldeds[j]);
+            opdi_reduce_next(reduce, idx);
+        }
+    }
+}
+static void opdi_reduce_join(void *ctx, int64_t begin, int64_t end) {
+    const opdi_reduce *reduce = (const opdi_reduce *)ctx;
+    int64_t idx[OPD_MAX_DIMS];
+    opdi_reduce_index(reduce, begin, idx);
+    for (int64_t row = begin; row < end; row++) {
+        opdi_folded *folded = reduce->states + row * reduce->chunks;
+        for (int64_t k = 1; k < reduce->chunks; k++) { reduce->fold->join(folded, folded + k, reduce); }
+        opdi_reduce_store(reduce, idx, folded);
+        opdi_reduce_next(reduce, idx);
+    }
+}
+#define OPDI_REDUCE_CHUNK 131072
+/* Runs a reduction that opdi_reduce_init described. */
+static int opdi_reduce_run(opdi_reduce *reduce) {
+    const opdi_iter *iter = &reduce->it;
+    int64_t items = reduce->outer, work = reduce->count;
+    size_t bytes = 0;
+    if (reduce->outer == 0) { return 0; }
+    const bool looped = reduce->fold->column[iter->compute] != NULL;
+    if (iter->ndim > reduce->nred && reduce->count > 1 && (looped || iter->compute != OPDI_C128) &&
+        iter->op[0].stride[0] != iter->op[0].size && iter->op[0].stride[reduce->nred] == iter->op[0].size &&
+        iter->sizes[reduce->nred] >= 8) {
+        reduce->tile = OPDI_MIN(iter->sizes[reduce->nred],
+                                (int64_t)(looped ? OPDI_COLUMNS_WIDE : OPDI_COLUMNS_TURNED));
+        reduce->tiles = (iter->sizes[reduce->nred] + reduce->tile - 1) / reduce->tile;
+        items = reduce->outer / iter->sizes[reduce->nred] * reduce->tiles;
+        work = reduce->count * reduce->tile;
+    }
+    if (items < 16 && work >= 2 * OPDI_REDUCE_CHUNK) {
+        reduce->chunk = reduce->tiles ? 4 * OPDI_REDUCE_CHUNK / reduce->tile : OPDI_REDUCE_CHUNK;
+        reduce->chunks = (reduce->count + reduce->chunk - 1) / reduce->chunk;
+        bytes = (size_t)(reduce->outer * reduce->chunks) * sizeof *reduce->states;
+        reduce->states = (opdi_folded *)(void *)opdi_lend(bytes);
+        if (!reduce->states) { return -1; }
+        items *= reduce->chunks;
+        work = OPDI_REDUCE_CHUNK;
+    }
+    if (items * work <= OPDI_GRAIN) { (reduce->tiles ? opdi_reduce_columns : opdi_reduce_rows)(reduce, 0, items); }
+    else {
+        opdi_parallel_for(items, OPDI_MAX((int64_t)1, OPDI_GRAIN / OPDI_MAX(work, (int64_t)1)),
+                          reduce->tiles ? opdi_reduce_columns : opdi_reduce_rows, reduce);
+    }
+    if (reduce->chunks > 1) { opdi_reduce_join(reduce, 0, reduce->outer); }
+    if (reduce->states) { opdi_lend_end((char *)reduce->states, bytes); }
+    return 0;
+}
+OPDI_COLD_BEGIN
+/* The whole of a kernel: results of these dtypes, the fold over the dims in mask in compute type `compute`. */
+static int opdi_reduce_kernel(opd_call *call, const opdi_fold *fold, opd_tensor *tensor, uint64_t mask, bool keep,
+                              opd_scalar_type compute, opd_scalar_type out0, opd_scalar_type out1, double p) {
+    int64_t sizes[OPD_MAX_DIMS];
+    const bool pairs = opd_dtype_is_complex((opd_scalar_type)tensor->dtype) || opd_dtype_is_complex(compute) ||
+        opd_dtype_is_complex(out0);
+    const int ndim = opdi_reduce_sizes(tensor, mask, keep, sizes),
+        type = pairs ? OPDI_C128 : opdi_compute_type(compute), nouts = fold->out[1] ? 2 : 1;
+    opd_tensor *outs[2];
+    opdi_reduce reduce;
+    if (!fold->step[type]) {
+        return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", fold->what,
+                        opd_dtype_cname(opd_dtype_is_complex(out0) ? out0 : opd_dtype_is_complex(compute) ? compute
+                                        : (opd_scalar_type)tensor->dtype));
+    }
+    outs[0] = opd_result(call, 0, sizes, ndim, out0);
+    if (!outs[0]) { return -1; }
+    outs[1] = nouts == 2 ? opd_result(call, 1, sizes, ndim, out1) : NULL;
+    if (nouts == 2 && !outs[1]) { return -1; }
+    if (!outs[0]->data || !tensor->data) { return 0; }
+    opdi_reduce_init(&reduce, tensor, mask, keep, outs, nouts, type,
+                     fold->out[0] == OPDI_OUT_INDEX || fold->out[1] == OPDI_OUT_INDEX);
+    reduce.fold = fold;
+    reduce.number = p;
+    for (int k = 0; k < nouts; k++) {             /* results are stored from double or int64 */
+        const opdi_fold_out out = fold->out[k];
+        const bool whole = out == OPDI_OUT_I || out == OPDI_OUT_INDEX ||
+            ((out == OPDI_OUT_F_OR_I || out == OPDI_OUT_G_OR_N) && type == OPDI_I64);
+        reduce.it.op[k + 1].store = opdi_store_of(whole ? OPDI_I64 : pairs ? OPDI_C128 : OPDI_F64, outs[k]->dtype);
+    }
+    return opdi_reduce_run(&reduce);
+}
+
+//== sums ==============================================================================================================
+
+OPDI_COLD_END
+static void opdi_fold_sum_f32(opdi_folded *folded, const void *x, int64_t count, int64_t at,
+                              const opdi_reduce *reduce) {
+    (void)at;
+    (void)reduce;
+    if (count == 1) {
+        folded->f += (double)*(const float *)x;
+        return;
+    }
+#if defined(OPDI_X86)
+    if (count >= 64 && opdi_cpu_level() > 0) {
+        folded->f += opdi_sum_f32_avx2((const float *)x, count);
+        return;
+    }
+#endif
+    folded->f += opdi_sum_f32_plain((const float *)x, count);
+}
+/* What a fold's step is called with. */
+#define OPDI_FOLD_ARGS opdi_folded *folded, const void *px, int64_t count, int64_t at, const opdi_reduce *reduce
+/* Defines the fold `name`, whose text is name_body: for AVX2 where a piece is long enough. */
+#if defined(OPDI_X86)
+#define OPDI_FOLD_WIDE(name) \
+    OPDI_AVX2 static void name##_avx2(OPDI_FOLD_ARGS) { name##_body(folded, px, count, at, reduce); } \
+    static void name(OPDI_FOLD_ARGS) { \
+        if (count >= 32 && opdi_cpu_level() > 0) { name##_avx2(folded, px, count, at, reduce); } \
+        else { name##_body(folded, px, count, at, reduce); } }
+#else
+#define OPDI_FOLD_WIDE(name) static void name(OPDI_FOLD_ARGS) { name##_body(folded, px, count, at, reduce); }
+#endif
+#define OPDI_SUM_BLOCK 512
+/* The sum of term(x) over x, contiguous elements of `size` bytes: 16 sums side by side, of blocks, whose sums are added
+   up for themselves: of very many numbers added one after the other the last ones lose what the sum has grown by. */
+OPDI_LOOP_TEXT double opdi_sum_terms(const void *data, int64_t size, int64_t count, const opdi_reduce *reduce,
+                                     double (*term)(const void *x, const opdi_reduce *reduce)) {
+    const char *x = (const char *)data;
+    double sums[16] = {0};
+    int64_t i = 0;
+    while (i + 16 <= count) {
+        const int64_t stop = OPDI_MIN(count, i + OPDI_SUM_BLOCK);
+        double block[16] = {0};
+        for (; i + 16 <= stop; i += 16) {
+            OPDI_UNROLL
+            for (int j = 0; j < 16; j++) {
+                block[j] += term(x + (i + j) * size, reduce);
+            }
+        }
+        for (int j = 0; j < 16; j++) { sums[j] += block[j]; }
+    }
+    for (; i < count; i++) {
+        sums[i & 15] += term(x + i * size, reduce);
+    }
+    for (int j = 8; j > 0; j >>= 1) {
+        for (i = 0; i < j; i++) { sums[i] += sums[i + j]; }
+    }
+    return sums[0];
+}
+/* Defines a fold that adds up expr of x. */
+#define OPDI_FOLD_SUM(name, type, expr) \
+    OPDI_LOOP_TEXT double name##_term(const void *data, OPD_UNUSED const opdi_reduce *reduce) { \
+        const type x = *(const type *)data; return (double)(expr); } \
+    OPDI_LOOP_TEXT void name##_body(opdi_folded *folded, const void *px, int64_t count, OPD_UNUSED int64_t at, \
+                                    const opdi_reduce *reduce) { \
+        folded->f += count == 1 ? name##_term(px, reduce) \
+            : opdi_sum_terms(px, (int64_t)sizeof(type), count, reduce, name##_term); } \
+    OPDI_FOLD_WIDE(name)
+OPDI_FOLD_SUM(opdi_fold_sum_f64, double, x)
+OPDI_LOOP_TEXT void opdi_fold_sum_i64_body(opdi_folded *folded, const void *px, int64_t count, int64_t at,
+                                           const opdi_reduce *reduce) {
+    const int64_t *x = (const int64_t *)px;
+    uint64_t sums[16] = {0}, sum = (uint64_t)folded->i;
+    int64_t i = 0;
+    (void)at;
+    (void)reduce;
+    if (count == 1) {
+        folded->i = (int64_t)(sum + (uint64_t)x[0]);
+        return;
+    }
+    for (; i + 16 <= count; i += 16) {
+        OPDI_UNROLL
+        for (int j = 0; j < 16; j++) { sums[j] += (uint64_t)x[i + j]; }
+    }
+    for (int j = 0; j < 16; j++) { sum += sums[j]; }
+    for (; i < count; i++) { sum += (uint64_t)x[i]; }
+    folded->i = (int64_t)sum;
+}
+OPDI_FOLD_WIDE(opdi_fold_sum_i64)
+/* Eight numbers side by side. */
+OPDI_LOOP_TEXT void opdi_fold_sum_c128_body(opdi_folded *folded, const void *px, int64_t count, int64_t at,
+                                            const opdi_reduce *reduce) {
+    const double *x = (const double *)px;
+    double sums[16] = {0};
+    int64_t i = 0;
+    (void)at;
+    (void)reduce;
+    for (; i + 16 <= 2 * count; i += 16) {
+        OPDI_UNROLL
+        for (int j = 0; j < 16; j++) { sums[j] += x[i + j]; }
+    }
+    for (; i < 2 * count; i++) { sums[i & 15] += x[i]; }
+    for (int j = 8; j > 1; j >>= 1) {
+        for (i = 0; i < j; i++) { sums[i] += sums[i + j]; }
+    }
+    folded->f += sums[0];
+    folded->g += sums[1];
+}
+OPDI_FOLD_WIDE(opdi_fold_sum_c128)
+static void opdi_join_sum(opdi_folded *folded, const opdi_folded *with, const opdi_reduce *reduce) {
+    (void)reduce;
+    folded->f += with->f;
+    folded->g += with->g;
+    folded->n += with->n;
+    folded->i = opdi_wrap_add(folded->i, with->i);
+}
+static const opdi_fold opdi_the_sum = {
+    /* step */ {opdi_fold_sum_f32, opdi_fold_sum_f64, opdi_fold_sum_i64, opdi_fold_sum_c128},
+    /* column */ {opdi_f32_add, opdi_f64_add, opdi_i64_add, NULL}, /* side */ {NULL, NULL},
+    /* join, finish */ opdi_join_sum, NULL, /* init */ {0, 0, 0, 0},
+    /* out, what */ {OPDI_OUT_F_OR_I, OPDI_OUT_NONE}, "sum_cpu"};
+OPDI_COLD_BEGIN
+
+/* The dtype a sum or product is computed in and has: the one asked for, the out= tensor's, int64 for integers. */
+static opd_scalar_type opdi_reduce_dtype(const opd_call *call, int i, const opd_tensor *tensor) {
+    if (!opd_arg_is_none(call, i)) { return opd_arg_dtype(call, i, OPD_FLOAT32); }
+    if (call->targets) { return (opd_scalar_type)call->targets[0]->dtype; }
+    return opd_dtype_is_integral((opd_scalar_type)tensor->dtype, true) ? OPD_INT64 : (opd_scalar_type)tensor->dtype;
+}
+/* A compute type that holds both the input and what is asked for. */
+static opd_scalar_type opdi_reduce_compute(const opd_tensor *tensor, opd_scalar_type dtype) {
+    if (dtype == OPD_BOOL || opd_dtype_is_integral(dtype, true)) { return OPD_INT64; }
+    return dtype == OPD_FLOAT64 || dtype == OPD_FLOAT32 ? dtype : tensor->dtype == OPD_FLOAT64 ? OPD_FLOAT64
+        : OPD_FLOAT32;
+}
+
+//== what the derivatives of reductions are written with ===============================================================
+
+/* grad, a reduction's gradient, with its reduced dims put back as ones. */
+static opd_tensor *opdi_unreduce(opd_tensor *grad, opd_ints dims, bool keep, int ndim) {
+    uint64_t mask;
+    if (keep || ndim == 0 || !grad) { return grad; }
+    if (opdi_reduce_mask(dims, ndim, &mask) != 0) { return NULL; }
+    if (mask == OPDI_ALL_DIMS) { return grad; }   /* 0-dim: broadcasts as it is */
+    for (int dim = 0; dim < ndim && grad; dim++) { if (mask >> dim & 1) { grad = opd_unsqueeze(grad, dim); } }
+    return grad;
+}
+static opd_ints opdi_bw_dims(opd_backward_call *bw, int i) {
+    const opd_value value = opd_bw_value(bw, i);
+    return value.tag == OPD_TAG_INTS ? opd_ints_of(value.u.ints, value.n) : opd_ints_of(NULL, 0);
+}
+static bool opdi_bw_bool(opd_backward_call *bw, int i) { return opd_bw_value(bw, i).u.i != 0; }
+/* grad spread over the input (argument 0), dims and keepdim being arguments i and i + 1; i < 0: everything was
+   reduced. */
+static opd_tensor *opdi_bw_spread(opd_backward_call *bw, opd_tensor *grad, int i) {
+    const opd_ints sizes = opd_bw_sizes(bw, 0);
+    if (i >= 0) { grad = opdi_unreduce(grad, opdi_bw_dims(bw, i), opdi_bw_bool(bw, i + 1), (int)sizes.n); }
+    return grad ? opd_expand(grad, sizes) : NULL;
+}
+
+/* Batches an operator that reduces everything to one element: returns all examples, and in *dims those of one. */
+static opd_tensor *opdi_batch_whole(opd_call *call, int64_t *room, opd_ints *dims) {
+    opd_tensor *all = opdi_batch_front_arg(call, 0);
+    *dims = opdi_batch_all_dims(opd_arg_tensor(call, 0)->ndim, room);
+    return all && all->ndim == 1 ? opd_unsqueeze(all, 1) : all;
+}
+#define OPDI_CASES_ALL "[2,3]; [2,3]i5; []"
+#define OPDI_CASES_DIMS "[2,3], (1); [2,3,2], (0,-1), True; [2,3], ()"
+

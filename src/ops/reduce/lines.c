@@ -1,0 +1,796 @@
+//== the line driver ===================================================================================================
+//
+// Operators that turn each line of a tensor along one dim into a line of another length: softmax, scans, sorting.  A
+// line function gets contiguous input of the compute type and writes contiguous output, which is the tensors' memory
+// where that is so already.  Long lines that are not are gone through in pieces, so that memory does not grow with
+// them: `passes` times, what one piece tells the next in tmp; the outputs are those of the last pass.
+
+#define OPDI_LINE_PIECE 2048     /* elements */
+typedef struct opdi_lines opdi_lines;
+typedef struct opdi_piece { int64_t from, count; int pass; } opdi_piece;
+/* in[k]: n elements of compute type; out[k]: as many, or len[k], of compute type, or int64_t; tmp: scratch bytes */
+typedef void (*opdi_line_fn)(const opdi_lines *lines, const opdi_piece *at, const void *const *in, void *const *out,
+                             char *tmp);
+struct opdi_lines {
+    int nin, nops, ndim;                          /* operands: inputs, then outputs; ndim: dims without the line's */
+    int64_t count, outer;                         /* elements of an input line; lines */
+    int64_t len[4];                               /* elements of each operand's line */
+    int64_t sizes[OPD_MAX_DIMS];                  /* innermost first */
+    int64_t stride[4][OPD_MAX_DIMS], step[4];     /* bytes; step: along the line */
+    char *data[4];
+    int32_t size[4], work[4];                     /* bytes of an element, of one as the function sees it */
+    opdi_convert load[4], store[4];               /* NULL: no conversion */
+    int64_t room[4];                              /* bytes of an operand's buffer; 0: never needs one */
+    size_t tmp;                                   /* bytes of scratch */
+    int passes;                                   /* 0: the function gets lines as they are, but for indices */
+    int64_t piece;                                /* elements of a piece; n: whole lines */
+    opdi_line_fn fn;
+    int64_t number;                               /* numbers of the operator's */
+    bool flag, flag2, keep_strides;
+    int failed;
+};
+OPDI_COLD_END
+/* ops: inputs, then outputs; those in `index` (bits) are int64_t, the others of the compute type.  dim: the line's. */
+static void opdi_lines_init(opdi_lines *lines, opd_tensor *const *ops, int nin, int nops, int dim, int compute,
+                            unsigned index) {
+    const opd_tensor *tensor = ops[0];
+    lines->nin = nin;
+    lines->nops = nops;
+    lines->ndim = 0;
+    lines->outer = 1;
+    lines->tmp = 32;
+    lines->passes = 1;
+    lines->number = 0;
+    lines->flag = lines->flag2 = false;
+    lines->failed = 0;
+    lines->count = tensor->ndim ? opdi_sizes(tensor)[dim] : 1;
+    for (int axis = tensor->ndim - 1; axis >= 0; axis--) {
+        if (axis == dim || opdi_sizes(tensor)[axis] == 1) { continue; }
+        lines->sizes[lines->ndim] = opdi_sizes(tensor)[axis];
+        lines->outer *= opdi_sizes(tensor)[axis];
+        for (int k = 0; k < nops; k++) {
+            lines->stride[k][lines->ndim] = opdi_strides(ops[k])[axis] *
+                (int64_t)opd_dtype_size((opd_scalar_type)ops[k]->dtype);
+        }
+        lines->ndim++;
+    }
+    for (int k = 0; k < nops; k++) {
+        const int type = index >> k & 1 ? OPDI_I64 : compute;
+        const bool same = ops[k]->dtype == opdi_compute_dtype[type];
+        lines->data[k] = ops[k]->data;
+        lines->size[k] = (int32_t)opd_dtype_size((opd_scalar_type)ops[k]->dtype);
+        lines->work[k] = (int32_t)opd_dtype_size((opd_scalar_type)opdi_compute_dtype[type]);
+        lines->len[k] = ops[k]->ndim == tensor->ndim && tensor->ndim ? opdi_sizes(ops[k])[dim] : 1;
+        lines->step[k] = ops[k]->ndim == tensor->ndim && tensor->ndim ? opdi_strides(ops[k])[dim] * lines->size[k]
+            : lines->size[k];
+        lines->load[k] = same ? NULL : opdi_load_of(type, ops[k]->dtype);
+        lines->store[k] = same ? NULL : opdi_store_of(type, ops[k]->dtype);
+        lines->room[k] = same && lines->step[k] == lines->size[k] ? 0
+            : (lines->len[k] * lines->work[k] + 63) & ~(int64_t)63;
+    }
+}
+/* count elements `step` bytes apart from at to contiguous buf, converted; and back. */
+static void opdi_line_load(const opdi_lines *lines, int element, const char *at, char *buf, int64_t count) {
+    uint64_t raw[OPDI_BLOCK];
+    int64_t rows;
+    if (!lines->load[element]) {
+        opdi_gather(buf, at, lines->step[element], count, lines->size[element]);
+        return;
+    }
+    for (int64_t i = 0; i < count; i += rows) {
+        rows = OPDI_MIN(count - i, (int64_t)OPDI_BLOCK);
+        if (lines->step[element] != lines->size[element]) {
+            opdi_gather(raw, at + i * lines->step[element], lines->step[element], rows, lines->size[element]);
+        }
+        lines->load[element](buf + i * lines->work[element],
+                             lines->step[element] == lines->size[element] ? at + i * lines->size[element]
+                             : (const char *)raw, rows);
+    }
+}
+static void opdi_line_store(const opdi_lines *lines, int element, char *at, const char *buf, int64_t count) {
+    uint64_t raw[OPDI_BLOCK];
+    int64_t rows;
+    if (!lines->store[element]) {
+        opdi_scatter(at, lines->step[element], buf, count, lines->size[element]);
+        return;
+    }
+    for (int64_t i = 0; i < count; i += rows) {
+        rows = OPDI_MIN(count - i, (int64_t)OPDI_BLOCK);
+        if (lines->step[element] == lines->size[element]) {
+            lines->store[element](at + i * lines->size[element], buf + i * lines->work[element], rows);
+            continue;
+        }
+        lines->store[element](raw, buf + i * lines->work[element], rows);
+        opdi_scatter(at + i * lines->step[element], lines->step[element], raw, rows, lines->size[element]);
+    }
+}
+/* Elements [from, from + count) of the input line at memory, for functions that get it as it is: there, or in buf. */
+static const void *opdi_line_read(const opdi_lines *lines, const void *memory, int64_t from, int64_t count, void *buf) {
+    const char *at = (const char *)memory + from * lines->step[0];
+    if (!lines->load[0] && lines->step[0] == lines->size[0]) { return at; }
+    opdi_line_load(lines, 0, at, (char *)buf, count);
+    return buf;
+}
+/* Works on one line, whose operands begin at `at`, piece by piece in each pass; buf and tmp are its buffers and
+   scratch. */
+static void opdi_line_go(const opdi_lines *lines, char *const *at, char *const *buf, char *tmp) {
+    const int passes = OPDI_MAX(lines->passes, 1);
+    opdi_piece piece;
+    for (piece.pass = 0; piece.pass < passes; piece.pass++) {
+        for (piece.from = 0; piece.from < lines->count || piece.from == 0; piece.from += piece.count) {
+            void *data[4];
+            piece.count = OPDI_MIN(lines->piece, lines->count - piece.from);
+            for (int k = 0; k < lines->nops; k++) {
+                data[k] = lines->room[k] ? buf[k] : at[k] + piece.from * lines->step[k];
+                if (k < lines->nin && lines->room[k] && (piece.pass == 0 || lines->piece < lines->count)) {
+                    opdi_line_load(lines, k, at[k] + piece.from * lines->step[k], buf[k], piece.count);
+                }
+            }
+            lines->fn(lines, &piece, (const void *const *)data, data + lines->nin, tmp);
+            for (int k = lines->nin; k < lines->nops && piece.pass == passes - 1; k++) {
+                if (lines->room[k]) {
+                    opdi_line_store(lines, k, at[k] + piece.from * lines->step[k], buf[k],
+                                    lines->piece < lines->count ? piece.count : lines->len[k]);
+                }
+            }
+            if (lines->count == 0) { break; }
+        }
+    }
+}
+/* Works on lines [begin, end) of ctx, an opdi_lines.  Operands that need copies have them on the stack or, when they
+   are large, in memory from the heap; without that, `failed` is set. */
+static void opdi_lines_range(void *ctx, int64_t begin, int64_t end) {
+    opdi_lines *lines = (opdi_lines *)ctx;
+    int64_t idx[OPD_MAX_DIMS], rest = begin;
+    uint64_t local[1024];                         /* 8 KiB, before the heap is asked */
+    size_t bytes = lines->tmp + 64;
+    char *mem = (char *)local, *buf[4];
+    for (int k = 0; k < lines->nops; k++) { bytes += (size_t)lines->room[k]; }
+    if (bytes > sizeof local) { mem = opdi_lend(bytes); }
+    if (!mem) {
+        OPDI_STORE(&lines->failed, 1);
+        return;
+    }
+    buf[0] = mem;
+    for (int k = 1; k < lines->nops; k++) { buf[k] = buf[k - 1] + lines->room[k - 1]; }
+    for (int dim = 0; dim < lines->ndim; dim++) {
+        idx[dim] = rest % lines->sizes[dim];
+        rest /= lines->sizes[dim];
+    }
+    for (int64_t row = begin; row < end; row++) {
+        char *at[4];
+        for (int k = 0; k < lines->nops; k++) {
+            at[k] = lines->data[k];
+            for (int dim = 0; dim < lines->ndim; dim++) { at[k] += idx[dim] * lines->stride[k][dim]; }
+        }
+        opdi_line_go(lines, at, buf, buf[lines->nops - 1] + lines->room[lines->nops - 1]);
+        for (int dim = 0; dim < lines->ndim; dim++) {
+            if (++idx[dim] < lines->sizes[dim]) { break; }
+            idx[dim] = 0;
+        }
+    }
+    if (mem != (char *)local) { opdi_lend_end(mem, bytes); }
+}
+/* Decides how much of a line is gone through at a time, and sets the sizes of buffers for that. */
+static void opdi_lines_pieces(opdi_lines *lines) {
+    int64_t bytes = 0;
+    lines->piece = lines->count;
+    for (int k = 0; k < lines->nops; k++) { bytes += lines->room[k]; }
+    if (lines->passes == 0) {
+        lines->room[0] = lines->room[1] = 0;
+        return;
+    }
+    if (bytes <= 32 * OPDI_LINE_PIECE || lines->count <= OPDI_LINE_PIECE) { return; }
+    lines->piece = OPDI_LINE_PIECE;
+    for (int k = 0; k < lines->nops; k++) { lines->room[k] = lines->room[k] ? lines->piece * lines->work[k] : 0; }
+}
+OPDI_COLD_BEGIN
+static int opdi_lines_run(opdi_lines *lines, opdi_line_fn fn, int64_t cost) {
+    lines->fn = fn;
+    if (lines->outer <= 0) { return 0; }
+    opdi_lines_pieces(lines);
+    if (lines->outer * lines->count * cost <= OPDI_GRAIN) { opdi_lines_range(lines, 0, lines->outer); }
+    else {
+        size_t bytes = lines->tmp + 64;
+        for (int k = 0; k < lines->nops; k++) { bytes += (size_t)lines->room[k]; }
+        opdi_parallel_lend(lines->outer, OPDI_MAX((int64_t)1, OPDI_GRAIN / OPDI_MAX(lines->count * cost, (int64_t)1)),
+                           opdi_lines_range, lines, bytes > 8192 ? OPDI_LENT(bytes) : 0);
+    }
+    return lines->failed ? opd_fail(OPD_ERROR_MEMORY, "out of memory") : 0;
+}
+
+//-- softmax --------------------------------------------------------------------------------------------- >>op:_softmax
+
+OPDI_COLD_END
+/* The largest of count > 0 elements, without regard to NaN, which the sum of exponentials shows. */
+OPDI_ALWAYS float opdi_line_max_body(const float *x, int64_t count) {
+    float a[32];
+    int64_t i = 0;
+    for (int j = 0; j < 32; j++) { a[j] = -HUGE_VALF; }
+    for (; i + 32 <= count; i += 32) {
+        OPDI_UNROLL
+        for (int j = 0; j < 32; j++) { a[j] = x[i + j] > a[j] ? x[i + j] : a[j]; }
+    }
+    for (; i < count; i++) { a[0] = x[i] > a[0] ? x[i] : a[0]; }
+    OPDI_UNROLL
+    for (int j = 0; j < 16; j++) { a[j] = a[j + 16] > a[j] ? a[j + 16] : a[j]; }
+    for (int j = 0; j < 8; j++) { a[j] = a[j + 8] > a[j] ? a[j + 8] : a[j]; }
+    for (int j = 1; j < 8; j++) { a[0] = a[j] > a[0] ? a[j] : a[0]; }
+    return a[0];
+}
+/* out = (x - c) * k */
+OPDI_ALWAYS void opdi_line_affine_body(float *out, const float *x, float c, float k, int64_t count) {
+    int64_t i = 0;
+    for (; i + 32 <= count; i += 32) {
+        OPDI_IVDEP
+        for (int j = 0; j < 32; j++) { out[i + j] = (x[i + j] - c) * k; }
+    }
+    for (; i < count; i++) { out[i] = (x[i] - c) * k; }
+}
+OPDI_ALWAYS void opdi_line_affine64_body(double *out, const double *x, double c, double k, int64_t count) {
+    int64_t i;
+    OPDI_SIXTEENS(out[j] = (x[j] - c) * k)
+    for (; i < count; i++) { out[i] = (x[i] - c) * k; }
+}
+/* out = (x - c) - k */
+OPDI_ALWAYS void opdi_line_less_body(float *out, const float *x, float c, float k, int64_t count) {
+    int64_t i;
+    OPDI_SIXTEENS(out[j] = (x[j] - c) - k)
+    for (; i < count; i++) { out[i] = (x[i] - c) - k; }
+}
+/* sum of x y */
+OPDI_ALWAYS double opdi_line_dot_body(const float *x, const float *y, int64_t count) {
+    double total = 0;
+    float a[32];
+    int64_t i = 0;
+    while (i < count) {
+        int64_t rows = OPDI_MIN(count, i + 2048);
+        if (i + 32 <= rows) {
+            for (int j = 0; j < 32; j++) { a[j] = x[i + j] * y[i + j]; }
+            i += 32;
+        } else { memset(a, 0, sizeof a); }
+        for (; i + 32 <= rows; i += 32) {
+            OPDI_UNROLL
+            for (int j = 0; j < 32; j++) { a[j] += x[i + j] * y[i + j]; }
+        }
+        for (; i < rows; i++) { a[0] += x[i] * y[i]; }
+        OPDI_UNROLL
+        for (int j = 0; j < 16; j++) { a[j] += a[j + 16]; }
+        for (int j = 0; j < 8; j++) { a[j] += a[j + 8]; }
+        for (int j = 0; j < 8; j++) { total += (double)a[j]; }
+    }
+    return total;
+}
+#if defined(OPDI_X86)
+OPDI_AVX2 static float opdi_line_max_avx2(const float *x, int64_t count) { return opdi_line_max_body(x, count); }
+OPDI_AVX2 static void opdi_line_affine_avx2(float *out, const float *x, float c, float k, int64_t count) {
+    opdi_line_affine_body(out, x, c, k, count);
+}
+OPDI_AVX2 static double opdi_line_dot_avx2(const float *x, const float *y, int64_t count) {
+    return opdi_line_dot_body(x, y, count);
+}
+OPDI_AVX2 static void opdi_line_affine64_avx2(double *out, const double *x, double c, double k, int64_t count) {
+    opdi_line_affine64_body(out, x, c, k, count);
+}
+OPDI_AVX2 static void opdi_line_less_avx2(float *out, const float *x, float c, float k, int64_t count) {
+    opdi_line_less_body(out, x, c, k, count);
+}
+#define OPDI_LINE_WIDE(wide) if (count >= 32 && opdi_cpu_level() > 0) { wide; }
+#else
+#define OPDI_LINE_WIDE(wide)
+#endif
+static float opdi_line_max(const float *x, int64_t count) {
+    OPDI_LINE_WIDE(return opdi_line_max_avx2(x, count))
+    return opdi_line_max_body(x, count);
+}
+static void opdi_line_affine(float *out, const float *x, float c, float k, int64_t count) {
+    OPDI_LINE_WIDE(opdi_line_affine_avx2(out, x, c, k, count); return)
+    opdi_line_affine_body(out, x, c, k, count);
+}
+static void opdi_line_affine64(double *out, const double *x, double c, double k, int64_t count) {
+    OPDI_LINE_WIDE(opdi_line_affine64_avx2(out, x, c, k, count); return)
+    opdi_line_affine64_body(out, x, c, k, count);
+}
+static void opdi_line_less(float *out, const float *x, float c, float k, int64_t count) {
+    OPDI_LINE_WIDE(opdi_line_less_avx2(out, x, c, k, count); return)
+    opdi_line_less_body(out, x, c, k, count);
+}
+static double opdi_line_dot(const float *x, const float *y, int64_t count) {
+    OPDI_LINE_WIDE(return opdi_line_dot_avx2(x, y, count))
+    return opdi_line_dot_body(x, y, count);
+}
+/* out = x - c y */
+static void opdi_line_minus(float *out, const float *x, const float *y, float c, int64_t count) {
+    int64_t i;
+    OPDI_SIXTEENS(out[j] = x[j] - y[j] * c)
+    for (; i < count; i++) { out[i] = x[i] - y[i] * c; }
+}
+static double opdi_line_sum(const float *x, int64_t count) {
+    opdi_folded folded = {0, 0, 0, 0};
+    opdi_fold_sum_f32(&folded, x, count, 0, NULL);
+    return folded.f;
+}
+/* What passes 0 and 1 of a softmax find: the largest element of a line, the sum of exp(x - top). */
+typedef struct opdi_softmax_state { double top, sum; } opdi_softmax_state;
+/* Softmax of a line, or its logarithm (flag).  Pass 0 finds the largest element, pass 1 sums exponentials, pass 2
+   writes; tmp holds the opdi_softmax_state.  A line in one piece has its exponentials kept in the result. */
+static void opdi_line_softmax_f32(const opdi_lines *lines, const opdi_piece *at, const void *const *in,
+                                  void *const *out, char *tmp) {
+    opdi_softmax_state *state = (opdi_softmax_state *)(void *)tmp;
+    const float *x = (const float *)in[0];
+    float *o = (float *)out[0], block[1024];
+    const int64_t count = at->count;
+    const bool whole = count == lines->count;
+    int64_t rows;
+    if (count == 0) { return; }
+    if (at->pass == 0) {
+        const double top = (double)opdi_line_max(x, count);
+        state->top = at->from == 0 || top > state->top ? top : state->top;
+        state->sum = 0;
+        return;
+    }
+    for (int64_t i = 0; i < count && at->pass == 1; i += rows) {
+        rows = OPDI_MIN(count - i, (int64_t)1024);
+        float *to = lines->flag || !whole ? block : o + i;
+        opdi_line_affine(to, x + i, (float)state->top, 1, rows);
+        opdi_vexp(rows, to, to);
+        state->sum += opdi_line_sum(to, rows);
+    }
+    if (at->pass == 1) { return; }
+    if (!lines->flag && whole) {
+        opdi_line_affine(o, o, 0, (float)(1.0 / state->sum), count);
+        return;
+    }
+    for (int64_t i = 0; i < count; i += rows) {
+        rows = OPDI_MIN(count - i, (int64_t)1024);
+        if (lines->flag) {
+            opdi_line_less(o + i, x + i, (float)state->top, (float)log(state->sum), rows);
+            continue;
+        }
+        opdi_line_affine(o + i, x + i, (float)state->top, 1, rows);
+        opdi_vexp(rows, o + i, o + i);
+        opdi_line_affine(o + i, o + i, 0, (float)(1.0 / state->sum), rows);
+    }
+}
+/* Does the work of opdi_line_softmax_f32 for doubles. */
+static void opdi_line_softmax_f64(const opdi_lines *lines, const opdi_piece *at, const void *const *in,
+                                  void *const *out, char *tmp) {
+    opdi_softmax_state *state = (opdi_softmax_state *)(void *)tmp;
+    const double *x = (const double *)in[0];
+    double *o = (double *)out[0], block[512];
+    const int64_t count = at->count;
+    const bool whole = count == lines->count;
+    opdi_folded folded = {OPDI_MINUS_INF, 0, 0, 0};
+    int64_t rows;
+    if (count == 0) { return; }
+    if (at->pass == 0) {
+        if (at->from != 0) { folded.f = state->top; }
+        opdi_fold_max_f64(&folded, x, count, 0, NULL);
+        state->top = folded.f;
+        state->sum = 0;
+        return;
+    }
+    for (int64_t i = 0; i < count && at->pass == 1; i += rows) {
+        rows = OPDI_MIN(count - i, (int64_t)512);
+        double *to = lines->flag || !whole ? block : o + i;
+        opdi_line_affine64(to, x + i, state->top, 1, rows);
+        opdi_vexp64(rows, to, to);
+        folded.f = state->sum;
+        opdi_fold_sum_f64(&folded, to, rows, 0, NULL);
+        state->sum = folded.f;
+    }
+    if (at->pass == 1) { return; }
+    if (!lines->flag && whole) {
+        opdi_line_affine64(o, o, 0, 1 / state->sum, count);
+        return;
+    }
+    opdi_line_affine64(o, x, state->top, 1, count);
+    if (lines->flag) {
+        opdi_line_affine64(o, o, log(state->sum), 1, count);
+        return;
+    }
+    opdi_vexp64(count, o, o);
+    opdi_line_affine64(o, o, 0, 1 / state->sum, count);
+}
+/* The gradient of a line of softmax, y (grad - sum(grad y)), or of its logarithm (flag), grad - exp(y) sum(grad). */
+static void opdi_line_softmax_backward_f32(const opdi_lines *lines, const opdi_piece *at, const void *const *in,
+                                           void *const *out, char *tmp) {
+    opdi_softmax_state *state = (opdi_softmax_state *)(void *)tmp;
+    const float *grad = (const float *)in[0], *y = (const float *)in[1], c = at->pass ? (float)state->sum : 0;
+    float *to = (float *)out[0], block[256];
+    const int64_t count = at->count;
+    int64_t rows;
+    if (at->pass == 0) {
+        state->sum = (at->from ? state->sum : 0) + (lines->flag ? opdi_line_sum(grad, count) : opdi_line_dot(grad, y,
+            count));
+        return;
+    }
+    for (int64_t i = 0; i < count; i += rows) {
+        rows = OPDI_MIN(count - i, (int64_t)256);
+        if (lines->flag) {
+            opdi_vexp(rows, block, y + i);
+            opdi_line_minus(to + i, grad + i, block, c, rows);
+        } else {
+            void *data[3];
+            opdi_line_affine(block, grad + i, c, 1, rows);
+            data[0] = to + i;
+            data[1] = block;
+            data[2] = (void *)(uintptr_t)(y + i);
+            opdi_f32_mul(data, rows, &opdi_no_params);
+        }
+    }
+}
+static void opdi_line_softmax_backward_f64(const opdi_lines *lines, const opdi_piece *at, const void *const *in,
+                                           void *const *out, char *tmp) {
+    opdi_softmax_state *state = (opdi_softmax_state *)(void *)tmp;
+    const double *grad = (const double *)in[0], *y = (const double *)in[1];
+    double *to = (double *)out[0];
+    double block[256];
+    int64_t i, rows;
+    if (at->pass == 0 && at->from == 0) { state->sum = 0; }
+    for (int64_t from = 0; from < at->count; from += rows) {
+        const int64_t count = rows = OPDI_MIN(at->count - from, (int64_t)256);
+        opdi_folded folded = {state->sum, 0, 0, 0};
+        const double *first = grad + from, *second = y + from, c = state->sum;
+        if (at->pass == 0 && lines->flag) { opdi_fold_sum_f64(&folded, first, count, 0, NULL); }
+        else if (at->pass == 0) {
+            OPDI_SIXTEENS(block[j] = first[j] * second[j])
+            for (; i < count; i++) { block[i] = first[i] * second[i]; }
+            opdi_fold_sum_f64(&folded, block, count, 0, NULL);
+        } else if (lines->flag) {
+            opdi_vexp64(count, block, second);
+            OPDI_SIXTEENS(to[from + j] = first[j] - block[j] * c)
+            for (; i < count; i++) { to[from + i] = first[i] - block[i] * c; }
+        } else {
+            OPDI_SIXTEENS(to[from + j] = second[j] * (first[j] - c))
+            for (; i < count; i++) { to[from + i] = second[i] * (first[i] - c); }
+        }
+        state->sum = folded.f;
+    }
+}
+/* Softmax of lines that lie side by side, up to 256 at a time: a row has an element of each. */
+enum { OPDI_COLUMN_TOP, OPDI_COLUMN_LESS, OPDI_COLUMN_TIMES, OPDI_COLUMN_PART, OPDI_COLUMN_SUM, OPDI_COLUMN_DOT,
+       OPDI_COLUMN_BACK, OPDI_COLUMN_LOG_BACK, OPDI_COLUMN_ADD };
+typedef struct opdi_columns {
+    float top[OPDI_COLUMNS], factor[OPDI_COLUMNS], in[2][OPDI_COLUMNS], out[OPDI_COLUMNS];
+    float part[OPDI_COLUMNS];                     /* sums of a few rows that are not in `sum` yet */
+    double sum[OPDI_COLUMNS];
+} opdi_columns;
+/* What is done with a row x (and y) of count columns. */
+OPDI_ALWAYS void opdi_column_row_body(int what, opdi_columns *columns, float *to, const float *x, const float *y,
+                                      int64_t count) {
+    float *top = columns->top, *factor = columns->factor;
+    double *sum = columns->sum;
+    int64_t i;
+    switch (what) {
+        case OPDI_COLUMN_TOP: OPDI_COLUMN_EACH(top[j] = x[j] > top[j] ? x[j] : top[j]) break;
+        case OPDI_COLUMN_LESS: OPDI_COLUMN_EACH(to[j] = x[j] - top[j]) break;
+        case OPDI_COLUMN_TIMES: OPDI_COLUMN_EACH(to[j] = x[j] * factor[j]) break;
+        case OPDI_COLUMN_SUM: OPDI_COLUMN_EACH(sum[j] += (double)x[j]) break;
+        case OPDI_COLUMN_PART: OPDI_COLUMN_EACH(sum[j] += (double)to[j]; to[j] = 0) break;
+        case OPDI_COLUMN_DOT: OPDI_COLUMN_EACH(sum[j] += (double)x[j] * (double)y[j]) break;
+        case OPDI_COLUMN_ADD: OPDI_COLUMN_EACH(sum[j] += (double)x[j]; to[j] = (float)sum[j]) break;
+        case OPDI_COLUMN_BACK: OPDI_COLUMN_EACH(to[j] = y[j] * (x[j] - factor[j])) break;
+        default: OPDI_COLUMN_EACH(to[j] = x[j] - y[j] * factor[j])
+    }
+}
+#if defined(OPDI_X86)
+OPDI_AVX2 static void opdi_column_row_avx2(int what, opdi_columns *columns, float *to, const float *x, const float *y,
+                                           int64_t count) {
+    opdi_column_row_body(what, columns, to, x, y, count);
+}
+#endif
+static void opdi_column_row(int what, opdi_columns *columns, float *to, const float *x, const float *y, int64_t count) {
+    OPDI_LINE_WIDE(opdi_column_row_avx2(what, columns, to, x, y, count); return)
+    opdi_column_row_body(what, columns, to, x, y, count);
+}
+/* to = e^(x - the tops) of a row of count columns, which are added to their partial sums. */
+OPDI_ALWAYS void opdi_column_exp_body(int lv, opdi_columns *columns, float *to, const float *x, int64_t count) {
+    float *const top = columns->top, *const part = columns->part;
+    int64_t i = 0;
+    for (; i + OPDI_VSTEP <= count; i += OPDI_VSTEP) {
+        float y[OPDI_VSTEP];
+        for (int step = 0; step < OPDI_VSTEP; step++) { y[step] = opdi_exp1(lv, x[i + step] - top[i + step]); }
+        for (int step = 0; step < OPDI_VSTEP; step++) { to[i + step] = y[step]; }
+        for (int step = 0; step < OPDI_VSTEP; step++) { part[i + step] += y[step]; }
+    }
+    for (; i < count; i++) {
+        to[i] = opdi_exp1(lv, x[i] - top[i]);
+        part[i] += to[i];
+    }
+}
+#if defined(OPDI_X86)
+OPDI_AVX2 static void opdi_column_exp_avx2(opdi_columns *columns, float *to, const float *x, int64_t count) {
+    opdi_column_exp_body(1, columns, to, x, count);
+}
+OPDI_AVX512 static void opdi_column_exp_avx512(opdi_columns *columns, float *to, const float *x, int64_t count) {
+    opdi_column_exp_body(2, columns, to, x, count);
+}
+#endif
+static void opdi_column_exp(opdi_columns *columns, float *to, const float *x, int64_t count) {
+#if defined(OPDI_X86)
+    const int level = opdi_cpu_level();
+    if (level) {
+        (level == 2 ? opdi_column_exp_avx512 : opdi_column_exp_avx2)(columns, to, x, count);
+        return;
+    }
+#endif
+    opdi_column_exp_body(0, columns, to, x, count);
+}
+/* Row i of operand k, whose columns begin at `at`, as floats: there, or as a copy. */
+static const float *opdi_column_in(const opdi_lines *lines, opdi_columns *columns, int k, const char *at, int64_t i,
+                                   int64_t count) {
+    const char *row = at + i * lines->step[k];
+    if (!lines->load[k]) { return (const float *)(const void *)row; }
+    lines->load[k](columns->in[k], row, count);
+    return columns->in[k];
+}
+/* Softmax of count columns, or its logarithm, as opdi_line_softmax_f32 has it. */
+static void opdi_columns_softmax(const opdi_lines *lines, opdi_columns *columns, char *const *at, int64_t count) {
+    const bool kept = !lines->flag && !lines->store[1];
+    for (int64_t j = 0; j < count; j++) {
+        columns->top[j] = -HUGE_VALF;
+        columns->sum[j] = 0;
+        columns->part[j] = 0;
+    }
+    for (int64_t i = 0; i < lines->count; i++) {
+        const float *x = opdi_column_in(lines, columns, 0, at[0], i, count);
+        opdi_column_row(OPDI_COLUMN_TOP, columns, NULL, x, NULL, count);
+    }
+    for (int64_t i = 0; i < lines->count; i++) {
+        float *to = kept ? (float *)(void *)(at[1] + i * lines->step[1]) : columns->out;
+        opdi_column_exp(columns, to, opdi_column_in(lines, columns, 0, at[0], i, count), count);
+        if (i % 16 == 15 || i + 1 == lines->count) {
+            opdi_column_row(OPDI_COLUMN_PART, columns, columns->part, NULL, NULL, count);
+        }
+    }
+    for (int64_t j = 0; j < count; j++) {
+        columns->factor[j] = (float)(lines->flag ? log(columns->sum[j]) : 1.0 / columns->sum[j]);
+    }
+    for (int64_t i = 0; i < lines->count; i++) {
+        char *row = at[1] + i * lines->step[1];
+        float *to = lines->store[1] ? columns->out : (float *)(void *)row;
+        if (!kept) {
+            opdi_column_row(OPDI_COLUMN_LESS, columns, to, opdi_column_in(lines, columns, 0, at[0], i, count), NULL,
+                            count);
+        }
+        if (lines->flag) { opdi_line_minus(to, to, columns->factor, 1, count); }
+        else {
+            if (!kept) { opdi_vexp(count, to, to); }
+            opdi_column_row(OPDI_COLUMN_TIMES, columns, to, to, NULL, count);
+        }
+        if (lines->store[1]) { lines->store[1](row, to, count); }
+    }
+}
+/* Its gradient, as opdi_line_softmax_backward_f32 has it. */
+static void opdi_columns_softmax_backward(const opdi_lines *lines, opdi_columns *columns, char *const *at,
+                                          int64_t count) {
+    for (int64_t j = 0; j < count; j++) { columns->sum[j] = 0; }
+    for (int64_t i = 0; i < lines->count; i++) {
+        const float *grad = opdi_column_in(lines, columns, 0, at[0], i, count);
+        const float *y = lines->flag ? NULL : opdi_column_in(lines, columns, 1, at[1], i, count);
+        opdi_column_row(y ? OPDI_COLUMN_DOT : OPDI_COLUMN_SUM, columns, NULL, grad, y, count);
+    }
+    for (int64_t j = 0; j < count; j++) { columns->factor[j] = (float)columns->sum[j]; }
+    for (int64_t i = 0; i < lines->count; i++) {
+        const float *grad = opdi_column_in(lines, columns, 0, at[0], i, count);
+        const float *y = opdi_column_in(lines, columns, 1, at[1], i, count);
+        char *row = at[2] + i * lines->step[2];
+        float *to = lines->store[2] ? columns->out : (float *)(void *)row;
+        if (lines->flag) {
+            opdi_vexp(count, columns->top, y);
+            y = columns->top;
+        }
+        opdi_column_row(lines->flag ? OPDI_COLUMN_LOG_BACK : OPDI_COLUMN_BACK, columns, to, grad, y, count);
+        if (lines->store[2]) { lines->store[2](row, to, count); }
+    }
+}
+/* Where the operands' columns of block `item` begin, into at; returns how many there are. */
+static int64_t opdi_columns_at(const opdi_lines *lines, int64_t item, char **at) {
+    const int64_t blocks = (lines->sizes[0] - 1) / OPDI_COLUMNS + 1, from = item % blocks * OPDI_COLUMNS;
+    int64_t rest = item / blocks;
+    for (int k = 0; k < lines->nops; k++) { at[k] = lines->data[k] + from * lines->stride[k][0]; }
+    for (int dim = 1; dim < lines->ndim; dim++) {
+        for (int k = 0; k < lines->nops; k++) { at[k] += rest % lines->sizes[dim] * lines->stride[k][dim]; }
+        rest /= lines->sizes[dim];
+    }
+    return OPDI_MIN(lines->sizes[0] - from, OPDI_COLUMNS);
+}
+/* Running sums of blocks [begin, end) of columns of ctx, an opdi_lines. */
+static void opdi_columns_cumsum(void *ctx, int64_t begin, int64_t end) {
+    const opdi_lines *lines = (const opdi_lines *)ctx;
+    opdi_columns columns;
+    for (int64_t item = begin; item < end; item++) {
+        char *at[4];
+        const int64_t count = opdi_columns_at(lines, item, at);
+        for (int64_t j = 0; j < count; j++) { columns.sum[j] = 0; }
+        for (int64_t row = 0; row < lines->count; row++) {
+            char *place = at[1] + row * lines->step[1];
+            float *to = lines->store[1] ? columns.out : (float *)(void *)place;
+            const float *x = opdi_column_in(lines, &columns, 0, at[0], row, count);
+            opdi_column_row(OPDI_COLUMN_ADD, &columns, to, x, NULL, count);
+            if (lines->store[1]) { lines->store[1](place, to, count); }
+        }
+    }
+}
+/* Blocks [begin, end) of columns of ctx, an opdi_lines. */
+static void opdi_columns_range(void *ctx, int64_t begin, int64_t end) {
+    const opdi_lines *lines = (const opdi_lines *)ctx;
+    opdi_columns columns;
+    for (int64_t item = begin; item < end; item++) {
+        char *at[4];
+        const int64_t count = opdi_columns_at(lines, item, at);
+        if (lines->nin == 1) { opdi_columns_softmax(lines, &columns, at, count); }
+        else { opdi_columns_softmax_backward(lines, &columns, at, count); }
+    }
+}
+OPDI_COLD_BEGIN
+/* Whether lines of floats lie side by side, and enough of them to be worth it; then fn is run on their blocks. */
+static bool opdi_columns_run(opdi_lines *lines, int type, opdi_range_fn fn) {
+    if (type != OPDI_F32 || lines->ndim == 0 || lines->sizes[0] < 8) { return false; }
+    for (int k = 0; k < lines->nops; k++) {
+        if (lines->stride[k][0] != lines->size[k] || lines->step[k] == lines->size[k]) { return false; }
+    }
+    const int64_t blocks = (lines->sizes[0] - 1) / OPDI_COLUMNS + 1, items = lines->outer / lines->sizes[0] * blocks;
+    const int64_t each = OPDI_MAX(lines->count * OPDI_MIN(lines->sizes[0], OPDI_COLUMNS), (int64_t)1);
+    opdi_parallel_for(items, OPDI_MAX(OPDI_GRAIN / each, (int64_t)1), fn, lines);
+    return true;
+}
+/* softmax or log_softmax (logarithm) of argument 0 along the dim of argument 1.  0, or -1 with an error. */
+static int opdi_softmax_of(opd_call *call, bool logarithm) {
+    opd_tensor *tensor = opd_arg_tensor(call, 0), *ops[2];
+    const opd_scalar_type dtype = (opd_scalar_type)tensor->dtype;
+    const int dim = opdi_dim_of(opd_arg_int(call, 1), tensor->ndim), type = opdi_compute_type(dtype);
+    opdi_lines lines;
+    if (dim < 0) { return -1; }
+    if (opd_arg_bool(call, 2)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s with half to float conversion is not supported on CPU",
+                        logarithm ? "log_softmax" : "softmax");
+    }
+    if (!opd_dtype_is_floating(dtype)) {
+        return opd_fail(OPD_ERROR_DTYPE, "\"%s_lastdim_kernel_impl\" not implemented for '%s'",
+                        logarithm ? "log_softmax" : "softmax", opd_dtype_cname(dtype));
+    }
+    ops[0] = tensor;
+    ops[1] = opd_result(call, 0, opdi_sizes(tensor), tensor->ndim, dtype);
+    if (!ops[1]) { return -1; }
+    if (!ops[1]->data || tensor->numel == 0) { return 0; }
+    opdi_lines_init(&lines, ops, 1, 2, dim, type, 0);
+    lines.flag = logarithm;
+    lines.passes = 3;
+    if (opdi_columns_run(&lines, type, opdi_columns_range)) { return 0; }
+    return opdi_lines_run(&lines, type == OPDI_F64 ? opdi_line_softmax_f64 : opdi_line_softmax_f32, 1);
+}
+/* The gradient of softmax or log_softmax (logarithm) from grad, argument 0, and the output, argument 1, along the dim
+   of argument 2.  0, or -1 with an error. */
+static int opdi_softmax_backward_of(opd_call *call, bool logarithm) {
+    opd_tensor *grad = opd_arg_tensor(call, 0), *ops[3];
+    const int dim = opdi_dim_of(opd_arg_int(call, 2), grad->ndim);
+    const opd_scalar_type dtype = (opd_scalar_type)grad->dtype;
+    const int type = opdi_compute_type(dtype);
+    opdi_lines lines;
+    ops[0] = grad;
+    ops[1] = opd_arg_tensor(call, 1);
+    if (dim < 0) { return -1; }
+    if (!opdi_same_sizes(ops[0], ops[1])) {
+        return opd_fail(OPD_ERROR_SHAPE, "grad_output and output must have the same sizes");
+    }
+    if (!opd_dtype_is_floating(dtype) || ops[1]->dtype != dtype) {
+        return opd_fail(OPD_ERROR_DTYPE, "\"%ssoftmax_backward\" not implemented for '%s'", logarithm ? "log_" : "",
+                        opd_dtype_cname(dtype));
+    }
+    ops[2] = opd_result(call, 0, opdi_sizes(grad), grad->ndim, dtype);
+    if (!ops[2]) { return -1; }
+    if (!ops[2]->data || grad->numel == 0) { return 0; }
+    opdi_lines_init(&lines, ops, 2, 3, dim, type, 0);
+    lines.flag = logarithm;
+    lines.passes = 2;
+    if (opdi_columns_run(&lines, type, opdi_columns_range)) { return 0; }
+    return opdi_lines_run(&lines, type == OPDI_F64 ? opdi_line_softmax_backward_f64 : opdi_line_softmax_backward_f32,
+                          1);
+}
+static int opdi__softmax_kernel(opd_call *call) { return opdi_softmax_of(call, false); }
+static int opdi__log_softmax_kernel(opd_call *call) { return opdi_softmax_of(call, true); }
+static int opdi__softmax_backward_data_kernel(opd_call *call) { return opdi_softmax_backward_of(call, false); }
+static int opdi__log_softmax_backward_data_kernel(opd_call *call) { return opdi_softmax_backward_of(call, true); }
+static int opdi__softmax_backward(opd_backward_call *bw) {
+    opd_tensor *output = opd_bw_result(bw, 0);
+    return opd_bw_return(bw, 0, opd__softmax_backward_data(opd_bw_grad(bw, 0), output, opd_bw_value(bw, 1).u.i,
+                                                           opd_bw_dtype(bw, 0)));
+}
+static int opdi__log_softmax_backward(opd_backward_call *bw) {
+    opd_tensor *output = opd_bw_result(bw, 0);
+    return opd_bw_return(bw, 0, opd__log_softmax_backward_data(opd_bw_grad(bw, 0), output, opd_bw_value(bw, 1).u.i,
+                                                               opd_bw_dtype(bw, 0)));
+}
+static opd_tensor *opdi_sum_keep(opd_tensor *tensor, int64_t dim) {
+    return opd_sum_dim(tensor, opd_ints_of(&dim, 1), true);
+}
+static int opdi__softmax_backward_data_backward(opd_backward_call *bw) {
+    opd_tensor *grad = opd_bw_grad(bw, 0), *grad_out = opd_bw_tensor(bw, 0), *other = opd_bw_tensor(bw, 1);
+    const int64_t dim = opd_bw_value(bw, 2).u.i;
+    OPDI_GIVE(0, opd__softmax_backward_data(grad, other, dim, (opd_scalar_type)opd_bw_value(bw, 3).u.i));
+    if (!opd_bw_needs(bw, 1)) { return 0; }
+    return opd_bw_return(bw, 1,
+                         opd_sub(opd_sub(opd_mul(grad_out, grad),
+                                         opd_mul(opdi_sum_keep(opd_mul(other, grad_out), dim), grad)),
+                                 opd_mul(grad_out, opdi_sum_keep(opd_mul(other, grad), dim))));
+}
+static int opdi__log_softmax_backward_data_backward(opd_backward_call *bw) {
+    opd_tensor *grad = opd_bw_grad(bw, 0), *grad_out = opd_bw_tensor(bw, 0), *extra = opd_exp(opd_bw_tensor(bw, 1));
+    const int64_t dim = opd_bw_value(bw, 2).u.i;
+    OPDI_GIVE(0, opd_sub(grad, opdi_sum_keep(opd_mul(grad, extra), dim)));
+    OPDI_GIVE(1, opd_mul(opd_mul(opd_neg(opdi_sum_keep(grad_out, dim)), extra), grad));
+    return 0;
+}
+OPDI_OP(_softmax) {
+    op->schema = "_softmax(Tensor self, int dim, bool half_to_float) -> Tensor";
+    op->cpu = op->fake = opdi__softmax_kernel; op->backward = opdi__softmax_backward; op->save = "result";
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->flops = opdi_flops_elements;
+    op->out = "_softmax.out";
+    op->cases = "[2,3], 1, False; [2,3,2], 1, False";
+}
+OPDI_OP(_log_softmax) {
+    op->schema = "_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor";
+    op->cpu = op->fake = opdi__log_softmax_kernel; op->backward = opdi__log_softmax_backward; op->save = "result";
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->flops = opdi_flops_elements;
+    op->out = "_log_softmax.out";
+    op->cases = "[2,3], 1, False; [2,3,2], 1, False";
+}
+OPDI_OP(_softmax_backward_data) {
+    op->schema = "_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor";
+    op->cpu = op->fake = opdi__softmax_backward_data_kernel; op->backward = opdi__softmax_backward_data_backward;
+    op->save = "grad_output(output), output";
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->out = "_softmax_backward_data.out(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype, *, "
+        "Tensor(a!) grad_input) -> Tensor(a!)";
+    op->cases = "[2,3], [2,3], 1, 6";
+}
+OPDI_OP(_log_softmax_backward_data) {
+    op->schema = "_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> "
+        "Tensor";
+    op->cpu = op->fake = opdi__log_softmax_backward_data_kernel;
+    op->backward = opdi__log_softmax_backward_data_backward; op->save = "grad_output(output), output";
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->out = "_log_softmax_backward_data.out";
+    op->cases = "[2,3], [2,3], 1, 6";
+}
+
+static int opdi_softmax_composite(opd_call *call, bool logarithm) {
+    opd_tensor *tensor = opd_arg_tensor(call, 0);
+    if (!opd_arg_is_none(call, 2)) { tensor = opd_to_dtype(tensor, opd_arg_dtype(call, 2, OPD_FLOAT32)); }
+    if (!tensor) { return -1; }
+    return opd_return_tensor(call, logarithm ? opd__log_softmax(tensor, opd_arg_int(call, 1), false)
+                             : opd__softmax(tensor, opd_arg_int(call, 1), false));
+}
+static int opdi_softmax_int_kernel(opd_call *call) { return opdi_softmax_composite(call, false); }
+static int opdi_log_softmax_int_kernel(opd_call *call) { return opdi_softmax_composite(call, true); }
+OPDI_OP(softmax_int) {
+    op->schema = "softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor";
+    op->composite = opdi_softmax_int_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_SET_NOT_CPU;
+    op->out = "softmax.int_out";
+    op->cases = "[2,3], 1";
+}
+OPDI_OP(log_softmax_int) {
+    op->schema = "log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor";
+    op->composite = opdi_log_softmax_int_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_SET_NOT_CPU;
+    op->out = "log_softmax.int_out";
+    op->cases = "[2,3], 1";
+}
+OPDI_OP(special_softmax) {
+    op->schema = "special_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor";
+    op->composite = opdi_softmax_int_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_SET_NOT_CPU;
+    op->cases = "[2,3], 1";
+}
+OPDI_OP(special_log_softmax) {
+    op->schema = "special_log_softmax(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor";
+    op->composite = opdi_log_softmax_int_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_SET_NOT_CPU;
+    op->cases = "[2,3], 1";
+}
+

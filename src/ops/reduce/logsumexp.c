@@ -1,0 +1,413 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>op:lines     along one dim: softmax, running sums
+//----------------------------------------------------------------------------------------------------------------------
+
+OPDI_LOOPS_BEGIN
+
+//== logsumexp =========================================================================================================
+
+/* block = exp(block). */
+static inline void opdi_exps_f32(float *block, int64_t count) { opdi_vexp(count, block, block); }
+static inline void opdi_exps_f64(double *block, int64_t count) { opdi_vexp64(count, block, block); }
+/* What a step of rows side by side is called with. */
+#define OPDI_SIDE_ARGS opdi_folded *foldeds, const void *px, int64_t count, int64_t depth
+/* Defines the step `name` of rows side by side, whose text is name_body: for AVX2 where there is. */
+#if defined(OPDI_X86)
+#define OPDI_SIDE_WIDE(name) \
+    OPDI_AVX2 static void OPDI_TYPED(name##_avx2)(OPDI_SIDE_ARGS) { \
+        OPDI_TYPED(name##_body)(foldeds, px, count, depth); } \
+    static void OPDI_TYPED(name)(OPDI_SIDE_ARGS) { \
+        if (opdi_cpu_level() > 0) { OPDI_TYPED(name##_avx2)(foldeds, px, count, depth); } \
+        else { OPDI_TYPED(name##_body)(foldeds, px, count, depth); } }
+#else
+#define OPDI_SIDE_WIDE(name) \
+    static void OPDI_TYPED(name)(OPDI_SIDE_ARGS) { OPDI_TYPED(name##_body)(foldeds, px, count, depth); }
+#endif
+static opdi_side_fn opdi_side_lse_f32, opdi_side_lse_f64;
+static void opdi_fold_lse_f32(opdi_folded *folded, const void *px, int64_t count, int64_t at,
+                              const opdi_reduce *reduce);
+static void opdi_fold_lse_f64(opdi_folded *folded, const void *px, int64_t count, int64_t at,
+                              const opdi_reduce *reduce);
+#endif
+#if defined(OPDI_TYPED) && !defined(OPDI_TYPED_WHOLE)   /* once for each type, see >>typed */
+/* The largest of top and those of x[0 .. count) that are finite or -inf. */
+static double OPDI_TYPED(finite_max)(const OPDI_T *x, int64_t count, OPDI_T top) {
+    OPDI_T a[16];
+    int64_t i = 0;
+    for (int j = 0; j < 16; j++) { a[j] = top; }
+    for (; i + 16 <= count; i += 16) {
+        OPDI_UNROLL
+        for (int j = 0; j < 16; j++) {
+            const OPDI_T v = x[i + j];
+            a[j] = ((v > a[j]) & (v < (OPDI_T)HUGE_VAL)) ? v : a[j];
+        }
+    }
+    for (; i < count; i++) { a[0] = x[i] > a[0] && x[i] < (OPDI_T)HUGE_VAL ? x[i] : a[0]; }
+    for (int j = 1; j < 16; j++) { a[0] = a[j] > a[0] ? a[j] : a[0]; }
+    return (double)a[0];
+}
+/* sum and all of x[0 .. count) */
+static double OPDI_TYPED(fold_added)(double sum, const OPDI_T *x, int64_t count) {
+    opdi_folded folded = {0, 0, 0, 0};
+    folded.f = sum;
+    OPDI_TYPED(fold_sum)(&folded, x, count, 0, NULL);
+    return folded.f;
+}
+/* f: the largest finite element so far, g: sum of exp(x - f).  Infinities and NaN come through the sum. */
+static void OPDI_TYPED(fold_lse)(opdi_folded *folded, const void *px, int64_t count, int64_t at,
+                                 const opdi_reduce *reduce) {
+    const OPDI_T *x = (const OPDI_T *)px;
+    OPDI_T block[256];
+    int64_t i, rows;
+    (void)at;
+    (void)reduce;
+    for (int64_t k = 0; k < count; k += rows) {
+        double top = folded->f;
+        rows = OPDI_MIN(count - k, (int64_t)256);
+        top = OPDI_TYPED(finite_max)(x + k, rows, (OPDI_T)top);
+        if (top > folded->f) {
+            folded->g = folded->f > -OPDI_INF ? folded->g * exp(folded->f - top) : folded->g;
+            folded->f = top;
+        }
+        double shift = folded->f > -OPDI_INF ? folded->f : 0;
+        for (i = 0; i + 16 <= rows; i += 16) {
+            for (int j = 0; j < 16; j++) { block[i + j] = x[k + i + j] - (OPDI_T)shift; }
+        }
+        for (; i < rows; i++) { block[i] = x[k + i] - (OPDI_T)shift; }
+        OPDI_TYPED(exps)(block, rows);
+        folded->g = OPDI_TYPED(fold_added)(folded->g, block, rows);
+    }
+}
+/* fold_var of rows side by side. */
+OPDI_ALWAYS void OPDI_TYPED(side_var_body)(OPDI_SIDE_ARGS) {
+    double sum[OPDI_COLUMNS_TURNED] = {0}, off[OPDI_COLUMNS_TURNED] = {0}, mean[OPDI_COLUMNS_TURNED],
+        shift[OPDI_COLUMNS_TURNED] = {0};
+    int64_t i;
+    for (int64_t j = 0; sizeof(OPDI_T) == 8 && depth && j < count; j++) {
+        opdi_var_begin(&foldeds[j], (double)((const OPDI_T *)px)[j]);
+        shift[j] = opdi_var_shift(&foldeds[j]);
+    }
+    for (int64_t k = 0; k < depth; k++) {
+        const OPDI_T *x = (const OPDI_T *)px + k * OPDI_COLUMNS_TURNED;
+        OPDI_COLUMN_EACH(sum[j] += (double)x[j] - (sizeof(OPDI_T) == 8 ? shift[j] : 0))
+    }
+    for (int64_t j = 0; j < count; j++) { mean[j] = sum[j] / (double)depth; }
+    for (int64_t k = 0; k < depth; k++) {
+        const OPDI_T *x = (const OPDI_T *)px + k * OPDI_COLUMNS_TURNED;
+        OPDI_COLUMN_EACH(const double d = (double)x[j] - (sizeof(OPDI_T) == 8 ? shift[j] : 0) - mean[j];
+                         off[j] += d * d)
+    }
+    for (int64_t j = 0; j < count; j++) {
+        opdi_folded piece = {0, 0, foldeds[j].i, 0};
+        piece.f = mean[j];
+        piece.g = off[j];
+        piece.n = depth;
+        opdi_join_var(&foldeds[j], &piece, NULL);
+    }
+}
+OPDI_SIDE_WIDE(side_var)
+/* fold_lse of rows side by side. */
+OPDI_ALWAYS void OPDI_TYPED(side_lse_body)(OPDI_SIDE_ARGS) {
+    OPDI_T top[OPDI_COLUMNS_TURNED], block[OPDI_COLUMNS_TURNED];
+    double sum[OPDI_COLUMNS_TURNED] = {0};
+    int64_t i;
+    for (int64_t j = 0; j < count; j++) { top[j] = (OPDI_T)foldeds[j].f; }
+    for (int64_t k = 0; k < depth; k++) {
+        const OPDI_T *x = (const OPDI_T *)px + k * OPDI_COLUMNS_TURNED;
+        OPDI_COLUMN_EACH(top[j] = ((x[j] > top[j]) & (x[j] < (OPDI_T)HUGE_VAL)) ? x[j] : top[j])
+    }
+    for (int64_t j = 0; j < count; j++) {
+        opdi_folded *folded = &foldeds[j];
+        if ((double)top[j] > folded->f) {
+            folded->g = folded->f > -OPDI_INF ? folded->g * exp(folded->f - (double)top[j]) : folded->g;
+            folded->f = (double)top[j];
+        }
+        top[j] = folded->f > -OPDI_INF ? top[j] : 0;
+    }
+    for (int64_t k = 0; k < depth; k++) {
+        const OPDI_T *x = (const OPDI_T *)px + k * OPDI_COLUMNS_TURNED;
+        OPDI_COLUMN_EACH(block[j] = x[j] - top[j])
+        OPDI_TYPED(exps)(block, count);
+        OPDI_COLUMN_EACH(sum[j] += (double)block[j])
+    }
+    for (int64_t j = 0; j < count; j++) { foldeds[j].g += sum[j]; }
+}
+OPDI_SIDE_WIDE(side_lse)
+#endif
+#if defined(OPDI_OPERATORS)
+static void opdi_join_lse(opdi_folded *folded, const opdi_folded *with, const opdi_reduce *reduce) {
+    (void)reduce;
+    if (with->f > folded->f) {
+        folded->g = (folded->f > -OPDI_INF ? folded->g * exp(folded->f - with->f) : folded->g) + with->g;
+        folded->f = with->f;
+    }
+    else { folded->g += with->f > -OPDI_INF ? with->g * exp(with->f - folded->f) : with->g; }
+}
+static void opdi_finish_lse(opdi_folded *folded, const opdi_reduce *reduce) {
+    (void)reduce;
+    folded->f = log(folded->g) + (folded->f > -OPDI_INF ? folded->f : 0);
+}
+OPDI_COLD_BEGIN
+static const opdi_fold opdi_the_lse = {
+    /* step */ {opdi_fold_lse_f32, opdi_fold_lse_f64, NULL},
+    /* column */ {NULL, NULL, NULL}, /* side */ {opdi_side_lse_f32, opdi_side_lse_f64},
+    /* join, finish */ opdi_join_lse, opdi_finish_lse, /* init */ {OPDI_MINUS_INF, 0, 0, 0},
+    /* out, what */ {OPDI_OUT_F, OPDI_OUT_NONE}, "logsumexp"};
+static int opdi_logsumexp_kernel(opd_call *call) {
+    opd_tensor *tensor = opd_arg_tensor(call, 0);
+    const opd_scalar_type dtype = opd_dtype_is_integral((opd_scalar_type)tensor->dtype, true) ? OPD_FLOAT32
+        : (opd_scalar_type)tensor->dtype;
+    uint64_t mask;
+    if (opdi_reduce_mask(opd_arg_ints(call, 1), tensor->ndim, &mask) != 0) { return -1; }
+    if (opdi_is_complex(tensor)) {
+        const opd_ints dims = opd_arg_ints(call, 1);
+        if (tensor->numel == 0) {
+            return opdi_give_result(call, 0, opd_log(opd_sum_dim(tensor, dims, opd_arg_bool(call, 2))));
+        }
+        opd_tensor *top = opd_amax(opd_real(tensor), dims, true);
+        top = opdi_unless(top, opd_isinf(top));
+        opd_tensor *sum = opd_sum_dim(opd_exp(opd_sub(tensor, top)), dims, opd_arg_bool(call, 2));
+        if (!opd_arg_bool(call, 2) && sum) { top = opd_reshape(top, opd_ints_of(opd_sizes(sum), opd_ndim(sum))); }
+        return opdi_give_result(call, 0, opd_add(opd_log(sum), top));
+    }
+    return opdi_reduce_kernel(call, &opdi_the_lse, tensor, mask, opd_arg_bool(call, 2), dtype, dtype, OPD_DTYPE_NONE,
+                              0);
+}
+static int opdi_logsumexp_backward(opd_backward_call *bw) {
+    const opd_ints dims = opdi_bw_dims(bw, 1);
+    opd_tensor *input = opd_bw_tensor(bw, 0);
+    opd_tensor *grad = opdi_unreduce(opd_bw_grad(bw, 0), dims, opdi_bw_bool(bw, 2), input->ndim);
+    opd_tensor *result = opdi_unreduce(opd_bw_result(bw, 0), dims, opdi_bw_bool(bw, 2), input->ndim);
+    return opd_bw_return(bw, 0, opd_mul(grad, opd_exp(opd_sub(input, result))));
+}
+OPDI_OP(logsumexp) {
+    op->schema = "logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor";
+    op->cpu = op->fake = opdi_logsumexp_kernel; op->backward = opdi_logsumexp_backward; op->save = "self, result";
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU; op->flops = opdi_flops_elements;
+    op->out = "logsumexp.out"; op->tags = OPDI_OPTAG_OUT_CASTS;
+    op->cases = "[2,3], (1); [2,3,2], (0,-1), True";
+}
+
+static int opdi_special_logsumexp_kernel(opd_call *call) {
+    return opd_return_tensor(call,
+                             opd_logsumexp_full(opd_arg_tensor(call, 0), opd_arg_ints(call, 1), opd_arg_bool(call, 2)));
+}
+OPDI_OP(special_logsumexp) {
+    op->schema = "special_logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor";
+    op->composite = opdi_special_logsumexp_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "special_logsumexp.out"; op->tags = OPDI_OPTAG_OUT_CASTS;
+    op->cases = "[2,3], (1)";
+}
+
+/* sum_to_size: self summed over the dims that size does not have (at::sum_to). */
+static int opdi_sum_to_size_kernel(opd_call *call) {
+    opd_tensor *tensor = opd_arg_tensor(call, 0);
+    const opd_ints size = opd_arg_ints(call, 1);
+    int64_t dims[OPD_MAX_DIMS], count = 0, lead = tensor->ndim - size.n;
+    char first[256], second[256];
+    bool fits = lead >= 0;
+    if (size.n == 0) { return opd_return_tensor(call, opd_sum(tensor)); }
+    for (int64_t i = 0; i < tensor->ndim && fits; i++) {
+        const int64_t want = i < lead ? 1 : size.data[i - lead], have = opdi_sizes(tensor)[i];
+        if (i < lead || (want == 1 && have != 1)) { dims[count++] = i; }
+        else if (want != have) { fits = false; }
+    }
+    if (!fits) {
+        return opd_fail(OPD_ERROR_SHAPE, "size {%s} is not expandable to size {%s}.",
+                        opdi_sizes_text(size.data, (int)size.n, first, sizeof first),
+                        opdi_sizes_text(opdi_sizes(tensor), tensor->ndim, second, sizeof second));
+    }
+    if (count) { tensor = opd_sum_dim(tensor, opd_ints_of(dims, count), true); }
+    return opd_return_tensor(call, tensor && lead > 0 ? opd_view(tensor, size) : tensor);
+}
+OPDI_OP(sum_to_size) {
+    op->schema = "sum_to_size(Tensor self, int[] size) -> Tensor";
+    op->composite = opdi_sum_to_size_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3], (1,3); [4,2,3], (2,1)";
+}
+
+static int opdi_nanmean_kernel(opd_call *call) {
+    opd_tensor *tensor = opd_arg_tensor(call, 0);
+    const opd_ints dims = opd_arg_ints(call, 1);
+    const bool keep = opd_arg_bool(call, 2);
+    if (!opd_dtype_is_floating((opd_scalar_type)tensor->dtype) &&
+        !opd_dtype_is_complex((opd_scalar_type)tensor->dtype)) {
+        return opd_fail(OPD_ERROR_DTYPE, "nanmean(): expected input to have floating point or complex dtype but got %s",
+                        opd_dtype_cname((opd_scalar_type)tensor->dtype));
+    }
+    opd_tensor *count = opd_sum_dim(opd_logical_not(opd_isnan(tensor)), dims, keep);
+    opd_tensor *sum = opd_nansum_full(tensor, opd_value_of_ints(dims), keep, opd_call_args(call)[3]);
+    return opd_return_tensor(call, opd_div(sum, count));
+}
+OPDI_OP(nanmean) {
+    op->schema = "nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor";
+    op->composite = opdi_nanmean_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "nanmean.out"; op->tags = OPDI_OPTAG_OUT_CASTS;
+    op->cases = "[2,3]; [2,3], (1)";
+}
+
+/* The sum along the diagonal, which is a view of one dim. */
+static int opdi_trace_kernel(opd_call *call) {
+    opd_tensor *tensor = opd_arg_tensor(call, 0);
+    const opd_scalar_type dtype = opd_dtype_is_integral((opd_scalar_type)tensor->dtype, true) ? OPD_INT64
+        : (opd_scalar_type)tensor->dtype;
+    if (tensor->ndim != 2) {
+        return opd_fail(OPD_ERROR_SHAPE, "trace: expected a matrix, but got tensor with dim %d", tensor->ndim);
+    }
+    int64_t count = OPDI_MIN(opdi_sizes(tensor)[0], opdi_sizes(tensor)[1]);
+    int64_t stride = opdi_size_plus(opdi_strides(tensor)[0], opdi_strides(tensor)[1]);
+    tensor = opdi_view(tensor, &count, &stride, 1, 0);
+    return tensor ? opdi_reduce_kernel(call, &opdi_the_sum, tensor, OPDI_ALL_DIMS, false, dtype, dtype, OPD_DTYPE_NONE,
+                                       0) : -1;
+}
+static opd_tensor *opdi_trace_gradient(opd_tensor *grad, opd_ints sizes) {
+    return sizes.n == 2 ? opd_mul(grad, opd_triu(opd_tril(opd_new_ones(grad, sizes)))) : NULL;
+}
+static int opdi_trace_backward(opd_backward_call *bw) {
+    return opd_bw_return(bw, 0, opdi_trace_gradient(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 0)));
+}
+static int opdi_trace_batch(opd_call *call) {
+    int64_t room[OPD_MAX_DIMS];
+    opd_ints dims;
+    opd_tensor *all = opdi_batch_whole(call, room, &dims);
+    return opd_batch_return(call,
+                            dims.n == 2 ? opd_sum_dim(opd_diagonal_full(all, 0, 1, 2), opd_ints_of(dims.data, 1), false)
+                                        : opd_trace(all),
+                            0);
+}
+OPDI_OP(trace) {
+    op->schema = "trace(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_trace_kernel; op->backward = opdi_trace_backward; op->jvp = OPD_JVP_LINEAR;
+    op->vmap = opdi_trace_batch; op->autocast = OPD_AUTOCAST_FP32_CPU; op->flops = opdi_flops_elements;
+    op->out = "trace.out";
+    op->cases = "[3,3]; [2,4]";
+}
+
+/* True where sizes and all values are the same. */
+static int opdi_equal_kernel(opd_call *call) {
+    opd_tensor *first = opd_arg_tensor(call, 0), *second = opd_arg_tensor(call, 1);
+    if (!opdi_same_sizes(first, second)) { return opd_return_bool(call, false); }
+    opd_tensor *all = opd_all(opd_eq(first, second));
+    return all ? opd_return_bool(call, opd_item_i64(all) != 0) : -1;
+}
+OPDI_OP(equal) {
+    op->schema = "equal(Tensor self, Tensor other) -> bool";
+    op->cpu = opdi_equal_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_DATA_DEPENDENT_OUTPUT;
+    op->cases = "[2,3], [2,3]; [2], [3]";
+}
+
+/* |self - other| <= atol + |rtol other|, where that is finite, or self == other (aten/src/ATen/native/
+   TensorCompare.cpp). */
+static int opdi_isclose_kernel(opd_call *call) {
+    opd_tensor *first = opd_arg_tensor(call, 0), *second = opd_arg_tensor(call, 1);
+    const double rtol = opd_arg_float(call, 2), atol = opd_arg_float(call, 3);
+    if (first->dtype != second->dtype) {
+        return opd_fail(OPD_ERROR_DTYPE, "%s did not match %s", opd_dtype_cname((opd_scalar_type)first->dtype),
+                        opd_dtype_cname((opd_scalar_type)second->dtype));
+    }
+    if (!(rtol >= 0) || !(atol >= 0)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s must be greater than or equal to zero, but got %g",
+                        rtol >= 0 ? "atol" : "rtol", rtol >= 0 ? atol : rtol);
+    }
+    opd_tensor *close = opd_eq(first, second);
+    if (opd_arg_bool(call, 4) && !opd_dtype_is_integral((opd_scalar_type)first->dtype, true)) {
+        close = opd_logical_or(close, opd_logical_and(opd_isnan(first), opd_isnan(second)));
+    }
+    if (rtol > 0 || atol > 0) {
+        if (opd_dtype_is_integral((opd_scalar_type)second->dtype, true)) {
+            first = opd_to_dtype(first, OPD_FLOAT32);
+            second = opd_to_dtype(second, OPD_FLOAT32);
+        }
+        opd_tensor *error = opd_abs(opd_sub(first, second));
+        second = opd_add_Scalar(opd_abs(opd_mul_Scalar(second, opd_value_float(rtol))), opd_value_float(atol));
+        close = opd_logical_or(close, opd_logical_and(opd_isfinite(error), opd_le(error, second)));
+    }
+    return opd_return_tensor(call, close);
+}
+#define OPDI_CLOSE_ARGS "Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False"
+OPDI_OP(isclose) {
+    op->schema = "isclose(" OPDI_CLOSE_ARGS ") -> Tensor";
+    op->composite = opdi_isclose_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3], [2,3]; [2,3], [3], 10., 0.1; [2,3]i5, [2,3]i5, 0., 0., True; [2]b, [2]b";
+}
+
+static int opdi_allclose_kernel(opd_call *call) {
+    opd_tensor *all = opd_all(opd_isclose_full(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1), opd_arg_float(call, 2),
+                                               opd_arg_float(call, 3), opd_arg_bool(call, 4)));
+    return all ? opd_return_bool(call, opd_item_i64(all) != 0) : -1;
+}
+OPDI_OP(allclose) {
+    op->schema = "allclose(" OPDI_CLOSE_ARGS ") -> bool";
+    op->any = opdi_allclose_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_DATA_DEPENDENT_OUTPUT;
+    op->cases = "[2,3], [2,3]; [2], [2], 10., 10.";
+}
+
+OPDI_COLD_END
+/* Indices of the elements that are not 0, one row each, in order: how many depends on the data. */
+static int opdi_nonzero_kernel(opd_call *call) {
+    opd_tensor *tensor = opd_arg_tensor(call, 0), *out = NULL;
+    if (opdi_is_complex(tensor) && !(tensor = opd_ne_Scalar(tensor, opd_value_int(0)))) { return -1; }
+    const opd_scalar_type dtype = (opd_scalar_type)tensor->dtype;
+    const int type = opdi_compute_type(dtype) == OPDI_I64 ? OPDI_I64 : OPDI_F64;
+    int64_t sizes[2], strides[2], rows, count = 0, numel = tensor->numel, *row = NULL;
+    if (tensor->backend == OPD_META) {
+        sizes[0] = opd_fake_new_size(call, 0, numel);
+        sizes[1] = tensor->ndim;
+        strides[0] = 1;
+        strides[1] = OPDI_MAX(sizes[0], 1);
+        return opd_ok() && opd_result_strided(call, 0, sizes, strides, 2, OPD_INT64, opd_tensor_device(tensor)) ? 0
+            : -1;
+    }
+    tensor = opd_contiguous(tensor);
+    if (!tensor) { return -1; }
+    for (int pass = 0; pass < 2; pass++) {
+        uint64_t block[OPDI_BLOCK];
+        for (int64_t i = 0; i < numel; i += rows) {
+            rows = OPDI_MIN(numel - i, (int64_t)OPDI_BLOCK);
+            opdi_load_of(type, dtype)(block, tensor->data + i * (int64_t)opd_dtype_size(dtype), rows);
+            for (int64_t j = 0; j < rows; j++) {
+                int64_t rest = i + j;
+                if (type == OPDI_I64 ? ((const int64_t *)(const void *)block)[j] == 0
+                    : ((const double *)(const void *)block)[j] == 0) {
+                    continue;
+                }
+                if (pass == 0) {
+                    count++;
+                    continue;
+                }
+                for (int dim = tensor->ndim - 1; dim >= 0; dim--) {
+                    row[dim * opdi_strides(out)[1]] = rest % opdi_sizes(tensor)[dim];
+                    rest /= opdi_sizes(tensor)[dim];
+                }
+                row += opdi_strides(out)[0];
+            }
+        }
+        if (pass == 1) { break; }
+        sizes[0] = count;
+        sizes[1] = tensor->ndim;
+        strides[0] = 1;
+        strides[1] = count ? count : 1;
+        /* columns, as PyTorch */
+        out = opd_result_strided(call, 0, sizes, strides, 2, OPD_INT64, opd_tensor_device(tensor));
+        if (!out) { return -1; }
+        if (!out->data || out->numel == 0) { break; }
+        row = (int64_t *)(void *)out->data;
+    }
+    return 0;
+}
+OPDI_COLD_BEGIN
+OPDI_OP(nonzero) {
+    op->schema = "nonzero(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_nonzero_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = opdi_batch_dynamic; op->autocast = OPD_AUTOCAST_KEEP;
+    op->tags = OPD_OPTAG_CORE | OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE | OPDI_OPTAG_OUT_DYNAMIC;
+    op->out = "nonzero.out";
+    op->cases = "[2,3]; [2,3]b; []";
+}
+

@@ -1,0 +1,609 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>op:sort      sorting, selection, integrals and statistics of samples
+//----------------------------------------------------------------------------------------------------------------------
+
+OPDI_LOOPS_BEGIN
+
+//== sorting ===========================================================================================================
+
+/* Keys order like the values do: NaN above all, -0 equal to 0. */
+typedef struct opdi_key { uint64_t key; int64_t index; } opdi_key;
+OPDI_ALWAYS uint64_t opdi_key_f64(uint64_t u) {
+    const uint64_t bits = u << 1, zero = (uint64_t)0 - (bits != 0), nan = (uint64_t)0 - (bits > 0xffe0000000000000u);
+    u &= zero;
+    return (u ^ (((uint64_t)0 - (u >> 63)) | (uint64_t)1 << 63)) | nan;
+}
+OPDI_ALWAYS uint32_t opdi_key_f32(uint32_t u) {
+    const uint32_t bits = u << 1, zero = (uint32_t)0 - (bits != 0), nan = (uint32_t)0 - (bits > 0xff000000u);
+    u &= zero;
+    return (u ^ (((uint32_t)0 - (u >> 31)) | 0x80000000u)) | nan;
+}
+/* The keys of count numbers, a multiple of 16; of float32 in the upper half. */
+OPDI_ALWAYS void opdi_keys_body(uint64_t *place, const void *px, int64_t count, int type, uint64_t flip) {
+    const uint32_t *x32 = (const uint32_t *)px;
+    const uint64_t *x64 = (const uint64_t *)px;
+    for (int64_t i = 0; i < count; i += 16) {
+        if (type == OPDI_F32) {
+            OPDI_IVDEP
+            for (int j = 0; j < 16; j++) { place[i + j] = ((uint64_t)opdi_key_f32(x32[i + j]) << 32) ^ flip; }
+        } else if (type == OPDI_F64) {
+            OPDI_IVDEP
+            for (int j = 0; j < 16; j++) { place[i + j] = opdi_key_f64(x64[i + j]) ^ flip; }
+        } else {
+            OPDI_IVDEP
+            for (int j = 0; j < 16; j++) { place[i + j] = x64[i + j] ^ (uint64_t)1 << 63 ^ flip; }
+        }
+    }
+}
+/* Which of count keys, a multiple of 16, are below limit: their places, and how many they are. */
+OPDI_ALWAYS int64_t opdi_keys_below_body(int32_t *places, const uint64_t *keys, int64_t count, uint64_t limit) {
+    int64_t found = 0;
+    for (int64_t i = 0; i < count; i += 16) {
+        uint64_t any = 0;
+        for (int j = 0; j < 16; j++) { any |= (uint64_t)(keys[i + j] < limit); }
+        for (int j = 0; j < 16 && any; j++) {
+            places[found] = (int32_t)(i + j);
+            found += keys[i + j] < limit;
+        }
+    }
+    return found;
+}
+#if defined(OPDI_X86)
+OPDI_AVX512 static void opdi_keys_avx512(uint64_t *place, const void *px, int64_t count, int type, uint64_t flip) {
+    opdi_keys_body(place, px, count, type, flip);
+}
+OPDI_AVX512 static int64_t opdi_keys_below_avx512(int32_t *places, const uint64_t *keys, int64_t count,
+                                                  uint64_t limit) {
+    return opdi_keys_below_body(places, keys, count, limit);
+}
+#define OPDI_KEYS_WIDE(wide) if (opdi_cpu_level() > 1) { wide; }
+#else
+#define OPDI_KEYS_WIDE(wide)
+#endif
+/* Both for counts of any kind, in memory for the next multiple of 16. */
+static void opdi_keys_of(uint64_t *place, const void *px, int64_t count, int type, bool descending) {
+    const int64_t most = count & ~(int64_t)15, size = type == OPDI_F32 ? 4 : 8;
+    const uint64_t flip = descending ? UINT64_MAX : 0;
+    uint64_t rest[16] = {0};
+    memcpy(rest, (const char *)px + most * size, (size_t)((count - most) * size));
+    OPDI_KEYS_WIDE(opdi_keys_avx512(place, px, most, type, flip); opdi_keys_avx512(place + most, rest, 16, type, flip);
+                   return)
+    opdi_keys_body(place, px, most, type, flip);
+    opdi_keys_body(place + most, rest, 16, type, flip);
+}
+static int64_t opdi_keys_below(int32_t *places, uint64_t *keys, int64_t count, uint64_t limit) {
+    const int64_t up = (count + 15) & ~(int64_t)15;
+    for (int64_t i = count; i < up; i++) { keys[i] = UINT64_MAX; }
+    OPDI_KEYS_WIDE(return opdi_keys_below_avx512(places, keys, up, limit))
+    return opdi_keys_below_body(places, keys, up, limit);
+}
+#define OPDI_COUNTED 128                          /* keys from which on counting digits is faster than merging, */
+#define OPDI_COUNTED_WIDE 8192                    /* and digits of eleven bits than those of eight */
+/* Turns how many have each digit into where the first of them goes; false when all have the same. */
+static bool opdi_digits_begin(int64_t *count, int digits, int64_t all) {
+    int64_t at = 0;
+    for (int digit = 0; digit < digits; digit++) {
+        const int64_t many = count[digit];
+        if (many == all) { return false; }
+        count[digit] = at;
+        at += many;
+    }
+    return true;
+}
+/* Sorts, stable: digit after digit of eight bits, but for those that all have; returns where the result is. */
+static opdi_key *opdi_keys_by_digits(opdi_key *key, opdi_key *other, int64_t count) {
+    int64_t many[8][256];
+    memset(many, 0, sizeof many);
+    for (int64_t i = 0; i < count; i++) {
+        const uint64_t bits = key[i].key;
+        for (int digit = 0; digit < 8; digit++) { many[digit][bits >> (8 * digit) & 255]++; }
+    }
+    for (int digit = 0; digit < 8; digit++) {
+        opdi_key *next = key;
+        if (!opdi_digits_begin(many[digit], 256, count)) { continue; }
+        for (int64_t i = 0; i < count; i++) { other[many[digit][key[i].key >> (8 * digit) & 255]++] = key[i]; }
+        key = other;
+        other = next;
+    }
+    return key;
+}
+/* The same of words by their upper halves. */
+static uint64_t *opdi_words_by_digits(uint64_t *word, uint64_t *other, int64_t count) {
+    const int bits = count < OPDI_COUNTED_WIDE ? 8 : 11, digits = 1 << bits;
+    const uint64_t mask = (uint64_t)digits - 1;
+    int64_t many[1 << 11];
+    for (int shift = 32; shift < 64; shift += bits) {
+        uint64_t *next = word;
+        memset(many, 0, (size_t)digits * sizeof *many);
+        for (int64_t i = 0; i < count; i++) { many[word[i] >> shift & mask]++; }
+        if (!opdi_digits_begin(many, digits, count)) { continue; }
+        for (int64_t i = 0; i < count; i++) { other[many[word[i] >> shift & mask]++] = word[i]; }
+        word = other;
+        other = next;
+    }
+    return word;
+}
+/* Stable: many keys by their digits, few in runs of 16 by insertion, which are merged pass by pass; returns where the
+   result is, key or other. */
+static opdi_key *opdi_keys_sort(opdi_key *key, opdi_key *other, int64_t count) {
+    int64_t j, k, rows;
+    if (count >= 4 * OPDI_COUNTED) { return opdi_keys_by_digits(key, other, count); }
+    for (int64_t i = 0; i < count; i += 16) {
+        for (j = i + 1; j < count && j < i + 16; j++) {
+            const opdi_key next = key[j];
+            for (k = j; k > i && key[k - 1].key > next.key; k--) { key[k] = key[k - 1]; }
+            key[k] = next;
+        }
+    }
+    for (int64_t width = 16; width < count; width *= 2) {
+        opdi_key *next = key;
+        for (int64_t i = 0; i < count; i += 2 * width) {
+            const int64_t mid = OPDI_MIN(i + width, count), end = OPDI_MIN(i + 2 * width, count);
+            for (j = i, k = mid, rows = i; rows < end; rows++) {
+                other[rows] = k >= end || (j < mid && key[j].key <= key[k].key) ? key[j++] : key[k++];
+            }
+        }
+        key = other;
+        other = next;
+    }
+    return key;
+}
+/* opdi_line_NAME, the functions of opdi_line_NAME_body by type. */
+#define OPDI_LINE_OF(name, tensor, type)                                                                          \
+    static void opdi_line_##name##_##tensor(const opdi_lines *lines, const opdi_piece *at, const void *const *in, \
+                                            void *const *out, char *tmp) {                                        \
+        (void)at;                                                                                                 \
+        opdi_line_##name##_body(lines, in[0], out, tmp, type);                                                    \
+    }
+#define OPDI_LINE_TYPES(name)                                                                                     \
+    OPDI_LINE_OF(name, f32, OPDI_F32) OPDI_LINE_OF(name, f64, OPDI_F64) OPDI_LINE_OF(name, i64, OPDI_I64)         \
+    static const opdi_line_fn opdi_line_##name[3] = {opdi_line_##name##_f32, opdi_line_##name##_f64,              \
+                                                     opdi_line_##name##_i64};
+/* Every element of the line at p: its key in `key`, its place in `i`. */
+#define OPDI_LINE_EACH(pointer, body) {                                                                           \
+        uint64_t block[OPDI_BLOCK], keys[OPDI_BLOCK + 16], key;                                                   \
+        int64_t from, rows, j, i;                                                                                 \
+        for (from = 0; from < lines->count; from += rows) {                                                       \
+            rows = OPDI_MIN(lines->count - from, (int64_t)OPDI_BLOCK);                                            \
+            opdi_keys_of(keys, opdi_line_read(lines, pointer, from, rows, block), rows, type, descending);        \
+            for (j = 0; j < rows; j++) { i = from + j; key = keys[j]; (void)i; body }                             \
+        }                                                                                                         \
+    }
+/* Writes element i of the line at memory, and i, as element `element` of the outputs. */
+static void opdi_line_take(const opdi_lines *lines, const void *memory, int64_t i, void *const *out, int64_t element) {
+    const char *x = (const char *)memory + i * lines->step[0];
+    char *to = (char *)out[0] + element * lines->step[1];
+    ((int64_t *)out[1])[element] = i;
+    switch (lines->size[0]) {
+        case 1: *to = *x; break;
+        case 2: *(uint16_t *)(void *)to = *(const uint16_t *)(const void *)x; break;
+        case 4: *(uint32_t *)(void *)to = *(const uint32_t *)(const void *)x; break;
+        default: *(uint64_t *)(void *)to = *(const uint64_t *)(const void *)x;
+    }
+}
+/* The same for `count` elements, whose places the second output holds: apart, so that many reads are under way. */
+#define OPDI_TAKE_EACH(type) { \
+        const char *const x = (const char *)memory; \
+        char *const to = (char *)out[0]; \
+        const int64_t *const place = (const int64_t *)out[1], from = lines->step[0], step = lines->step[1]; \
+        for (int64_t i = 0; i < count; i++) { \
+            *(type *)(void *)(to + i * step) = *(const type *)(const void *)(x + place[i] * from); \
+        } \
+        break; \
+    }
+static void opdi_line_take_all(const opdi_lines *lines, const void *memory, void *const *out, int64_t count) {
+    switch (lines->size[0]) {
+        case 1: OPDI_TAKE_EACH(uint8_t)
+        case 2: OPDI_TAKE_EACH(uint16_t)
+        case 4: OPDI_TAKE_EACH(uint32_t)
+        default: OPDI_TAKE_EACH(uint64_t)
+    }
+}
+#undef OPDI_TAKE_EACH
+/* The sorted line; returns its keys. */
+OPDI_ALWAYS opdi_key *opdi_line_sorted(const opdi_lines *lines, const void *memory, char *tmp, int type,
+                                       bool descending) {
+    opdi_key *other = (opdi_key *)(void *)tmp;
+    OPDI_LINE_EACH(memory, other[i].key = key; other[i].index = i;)
+    return opdi_keys_sort(other, other + lines->count, lines->count);
+}
+/* Whether lines have so many elements, and not more, that a key and its place in one word are worth it. */
+static bool opdi_line_in_words(int64_t count) { return count >= OPDI_COUNTED && count >> 31 == 0; }
+/* The places of the sorted line in the lower halves of words, whose upper ones are keys; NULL: keys need more room. */
+OPDI_ALWAYS uint64_t *opdi_line_words(const opdi_lines *lines, const void *memory, char *tmp, int type) {
+    const bool descending = lines->flag;
+    uint64_t *word = (uint64_t *)(void *)tmp, least = UINT64_MAX, most = 0;
+    if (type == OPDI_F64 || !opdi_line_in_words(lines->count)) { return NULL; }
+    if (type == OPDI_F32) {
+        OPDI_LINE_EACH(memory, word[i] = (key & ~(uint64_t)0xffffffffu) | (uint64_t)i;)
+    } else {
+        OPDI_LINE_EACH(memory, least = key < least ? key : least; most = key > most ? key : most;)
+        if ((most - least) >> 32) { return NULL; }
+        OPDI_LINE_EACH(memory, word[i] = ((key - least) << 32) | (uint64_t)i;)
+    }
+    return opdi_words_by_digits(word, word + lines->count, lines->count);
+}
+/* The first len[1] of the sorted line. */
+OPDI_ALWAYS void opdi_line_sort_body(const opdi_lines *lines, const void *memory, void *const *out, char *tmp,
+                                     int type) {
+    const uint64_t *word = opdi_line_words(lines, memory, tmp, type);
+    const opdi_key *key = word ? NULL : opdi_line_sorted(lines, memory, tmp, type, lines->flag);
+    int64_t *place = (int64_t *)out[1];
+    for (int64_t i = 0; i < lines->len[1] && word; i++) { place[i] = (int64_t)(word[i] & 0xffffffffu); }
+    for (int64_t i = 0; i < lines->len[1] && key; i++) { place[i] = key[i].index; }
+    opdi_line_take_all(lines, memory, out, lines->len[1]);
+}
+OPDI_LINE_TYPES(sort)
+
+/* Selection: which key is the k-th, by counting keys digit after digit from the highest that differs, without a copy of
+   the line.  count[] in tmp. */
+#define OPDI_DIGIT 11
+#define OPDI_DIGITS ((int64_t)1 << OPDI_DIGIT)
+/* *place: counted from 0; afterwards, among those equal to the key that is returned. */
+OPDI_ALWAYS uint64_t opdi_line_nth(const opdi_lines *lines, const void *memory, char *tmp, int type, bool descending,
+                                   int64_t *place) {
+    int64_t *count = (int64_t *)(void *)tmp;
+    uint64_t least = UINT64_MAX, most = 0, prefix = 0;
+    const int end = type == OPDI_F32 ? 32 : 0;    /* where keys end */
+    const int digit = lines->count < 4 * OPDI_DIGITS ? 8 : OPDI_DIGIT;
+    const uint64_t digits = ((uint64_t)1 << digit) - 1;
+    int shift = 64, dim;
+    if (type == OPDI_I64) {
+        OPDI_LINE_EACH(memory, least = key < least ? key : least; most = key > most ? key : most;)
+        shift = least == most ? 0 : opdi_top_bit(least ^ most) + 1;
+        prefix = least;
+    }
+    while (shift > end) {
+        const int low = OPDI_MAX(shift - digit, end);
+        const uint64_t mask = shift == 64 ? 0 : ~(uint64_t)0 << shift;
+        memset(count, 0, (size_t)(digits + 1) * sizeof *count);
+        OPDI_LINE_EACH(memory, if (((key ^ prefix) & mask) == 0) { count[key >> low & digits]++; })
+        for (dim = 0; *place >= count[dim]; dim++) { *place -= count[dim]; }
+        prefix = (prefix & mask) | (uint64_t)dim << low;
+        shift = low;
+    }
+    if (end && descending) { prefix |= 0xffffffffu; }
+    return prefix;
+}
+/* The first len[1] of the line as it would be sorted, where they are few: what is below the last of those so far is put
+   behind them, and they are sorted again when the room is full.  False: so many were, as in a falling line, that
+   counting is faster. */
+#define OPDI_TOP_ROOM(want) (2 * (want) + OPDI_BLOCK)
+OPDI_ALWAYS bool opdi_line_few_body(const opdi_lines *lines, const void *memory, void *const *out, char *tmp,
+                                    int type) {
+    const int64_t want = lines->len[1], room = OPDI_TOP_ROOM(want), most = lines->count / 4 + 4 * room;
+    opdi_key *few = (opdi_key *)(void *)tmp;
+    uint64_t block[OPDI_BLOCK], keys[OPDI_BLOCK + 16], limit = UINT64_MAX;
+    int32_t places[OPDI_BLOCK + 16];
+    int64_t count = 0, total = 0, rows;
+    bool full = false;
+    for (int64_t from = 0; from < lines->count; from += rows) {
+        rows = OPDI_MIN(lines->count - from, full ? (int64_t)OPDI_BLOCK / 2 : OPDI_MIN(want + 32, (int64_t)OPDI_BLOCK));
+        opdi_keys_of(keys, opdi_line_read(lines, memory, from, rows, block), rows, type, lines->flag);
+        const int64_t found = full ? opdi_keys_below(places, keys, rows, limit) : rows;
+        for (int64_t i = 0; i < found; i++) {
+            const int64_t place = full ? places[i] : i;
+            few[count].key = keys[place];
+            few[count++].index = from + place;
+        }
+        total += found;
+        if (total > most) { return false; }
+        if (count < want || (full && count < 2 * want + 32 && from + rows < lines->count)) { continue; }
+        const opdi_key *sorted = opdi_keys_sort(few, few + room, count);
+        if (sorted != few) { memcpy(few, sorted, (size_t)want * sizeof *few); }
+        count = want;
+        limit = few[want - 1].key;
+        full = true;
+    }
+    for (int64_t i = 0; i < want; i++) { opdi_line_take(lines, memory, few[i].index, out, i); }
+    return true;
+}
+/* The same for many: those before the last of them, and as many equal to it as fit. */
+OPDI_ALWAYS void opdi_line_top_body(const opdi_lines *lines, const void *memory, void *const *out, char *tmp,
+                                    int type) {
+    const bool descending = lines->flag;
+    const int64_t want = lines->len[1];
+    opdi_key *other = (opdi_key *)(void *)(tmp + OPDI_DIGITS * 8);
+    int64_t equal = want - 1, count = 0;
+    if (want == 0 || (lines->flag2 && opdi_line_few_body(lines, memory, out, tmp, type))) { return; }
+    uint64_t last = opdi_line_nth(lines, memory, tmp, type, descending, &equal);
+    OPDI_LINE_EACH(memory, if (key < last || (key == last && equal-- >= 0)) { other[count].key = key;
+        other[count++].index = i; }) other = opdi_keys_sort(other, other + want, want);
+    for (count = 0; count < want; count++) { opdi_line_take(lines, memory, other[count].index, out, count); }
+}
+OPDI_LINE_TYPES(top)
+/* Writes one element of the line as it would be sorted: the k-th, or (flag2) the median, which passes over NaN with
+   flag. */
+OPDI_ALWAYS void opdi_line_pick_body(const opdi_lines *lines, const void *memory, void *const *out, char *tmp,
+                                     int type) {
+    const bool descending = false;
+    int64_t k = lines->number - 1, count = lines->count, nans = 0;
+    if (lines->flag2) {
+        if (type != OPDI_I64) {
+            OPDI_LINE_EACH(memory, nans += key >= (type == OPDI_F32 ? UINT64_MAX << 32 : UINT64_MAX);)
+        }
+        k = nans == 0 ? (count - 1) / 2 : !lines->flag ? count - nans : nans == count ? 0 : (count - nans - 1) / 2;
+    }
+    uint64_t wanted = opdi_line_nth(lines, memory, tmp, type, descending, &k);
+    OPDI_LINE_EACH(memory, if (key == wanted && k-- == 0) { opdi_line_take(lines, memory, i, out, 0); return; })
+}
+OPDI_LINE_TYPES(pick)
+/* The most frequent value, the smallest of several, and where it is last. */
+OPDI_ALWAYS void opdi_line_mode_body(const opdi_lines *lines, const void *memory, void *const *out, char *tmp,
+                                     int type) {
+    const opdi_key *key = opdi_line_sorted(lines, memory, tmp, type, false);
+    int64_t count = 0, most = 0, at = 0;
+    for (int64_t i = 0; i < lines->count; i++) {
+        count++;
+        if (i + 1 < lines->count && key[i].key == key[i + 1].key) { continue; }
+        if (count > most) {
+            most = count;
+            at = key[i].index;
+        }
+        count = 0;
+    }
+    opdi_line_take(lines, memory, at, out, 0);
+}
+OPDI_LINE_TYPES(mode)
+
+/* The size of dim, 1 for a 0-dim tensor; -1 with an error. */
+static int64_t opdi_line_size(const opd_tensor *tensor, int64_t dim) {
+    const int d = opdi_dim_of(dim, tensor->ndim);
+    return d < 0 ? -1 : tensor->ndim ? opdi_sizes(tensor)[d] : 1;
+}
+OPDI_COLD_BEGIN
+static int opdi_sort_of(opd_call *call, const opdi_line_fn *fns, int64_t dim, int64_t element, bool flag, bool flag2,
+                        bool reduce, bool keep, const char *what) {
+    const int64_t count = opdi_line_size(opd_arg_tensor(call, 0), dim);
+    opdi_lines lines;
+    if (count < 0) { return -1; }
+    lines.number = element;
+    lines.flag = flag;
+    lines.flag2 = flag2;
+    lines.keep_strides = element < 0;
+    lines.passes = 0;
+    lines.tmp = fns == opdi_line_pick ? (size_t)OPDI_DIGITS * 8 : (size_t)count * 2 * sizeof(opdi_key);
+    if (fns == opdi_line_sort && opdi_line_in_words(count) &&
+        opd_dtype_size((opd_scalar_type)opd_arg_tensor(call, 0)->dtype) <= 4) {
+        lines.tmp = (size_t)count * 2 * sizeof(uint64_t);
+    }
+    if (fns == opdi_line_top) {
+        lines.flag2 = element <= 4096 && element <= count / 8;
+        lines.tmp = (size_t)OPDI_DIGITS * 8 + (size_t)element * 2 * sizeof(opdi_key);
+        if (lines.flag2) { lines.tmp = OPDI_MAX(lines.tmp, (size_t)OPDI_TOP_ROOM(element) * 2 * sizeof(opdi_key)); }
+    }
+    return opdi_lines_select(call, fns, dim, reduce ? 1 : element < 0 ? count : element, reduce, keep, &lines, 20,
+                             what);
+}
+static int opdi_sort_kernel(opd_call *call) {
+    return opdi_sort_of(call, opdi_line_sort, opd_arg_int(call, 1), -1, opd_arg_bool(call, 2), false, false, true,
+                        "sort_stable");
+}
+static int opdi_sort_stable_kernel(opd_call *call) {
+    return opdi_sort_of(call, opdi_line_sort, opd_arg_int(call, 2), -1, opd_arg_bool(call, 3), false, false, true,
+                        "sort_stable");
+}
+static int opdi_topk_kernel(opd_call *call) {
+    const opd_tensor *tensor = opd_arg_tensor(call, 0);
+    const int64_t depth = opd_arg_int(call, 1), dim = opd_arg_int(call, 2), count = opdi_line_size(tensor, dim);
+    if (count < 0) { return -1; }
+    if (depth < 0 || depth > count) { return opd_fail(OPD_ERROR_INDEX, "selected index k out of range"); }
+    if (tensor->dtype == OPD_BOOL) { return opd_fail(OPD_ERROR_DTYPE, "\"topk_cpu\" not implemented for 'Bool'"); }
+    return opdi_sort_of(call, count <= 64 ? opdi_line_sort : opdi_line_top, dim, depth, opd_arg_bool(call, 3), false,
+                        false, true, "topk_cpu");
+}
+static int opdi_pick_of(opd_call *call, const opdi_line_fn *fns, int64_t dim, int64_t element, bool flag, bool flag2,
+                        bool keep, const char *name) {
+    const opd_tensor *tensor = opd_arg_tensor(call, 0);
+    if (opdi_line_size(tensor, dim) < 0 || opdi_reduce_nonempty(tensor, opd_ints_of(&dim, 1), name) != 0) { return -1; }
+    if (tensor->dtype == OPD_BOOL && fns != opdi_line_mode) {
+        return opd_fail(OPD_ERROR_DTYPE, "\"%s_cpu\" not implemented for 'Bool'", name);
+    }
+    return opdi_sort_of(call, fns, dim, element, flag, flag2, true, keep, name);
+}
+static int opdi_kthvalue_kernel(opd_call *call) {
+    const int64_t depth = opd_arg_int(call, 1), dim = opd_arg_int(call, 2),
+        count = opdi_line_size(opd_arg_tensor(call, 0), dim);
+    if (count < 0 || opdi_reduce_nonempty(opd_arg_tensor(call, 0), opd_ints_of(&dim, 1), "kthvalue") != 0) {
+        return -1;
+    }
+    if (depth < 1 || depth > count) {
+        return opd_fail(OPD_ERROR_INDEX, "kthvalue(): selected number k out of range for dimension %lld",
+                        (long long)dim);
+    }
+    return opdi_pick_of(call, opdi_line_pick, dim, depth, false, false, opd_arg_bool(call, 3), "kthvalue");
+}
+static int opdi_median_dim_kernel(opd_call *call) {
+    return opdi_pick_of(call, opdi_line_pick, opd_arg_int(call, 1), 0, false, true, opd_arg_bool(call, 2), "median");
+}
+static int opdi_nanmedian_dim_kernel(opd_call *call) {
+    return opdi_pick_of(call, opdi_line_pick, opd_arg_int(call, 1), 0, true, true, opd_arg_bool(call, 2), "nanmedian");
+}
+static int opdi_mode_kernel(opd_call *call) {
+    return opdi_pick_of(call, opdi_line_mode, opd_arg_int(call, 1), 0, false, false, opd_arg_bool(call, 2), "mode");
+}
+/* The median of all elements: the line is a contiguous copy. */
+static int opdi_median_all(opd_call *call, bool skip_nan) {
+    opd_tensor *tensor = opd_arg_tensor(call, 0), *ops[3];
+    const int type = opdi_compute_type((opd_scalar_type)tensor->dtype);
+    int64_t dims[2], one[2], where = 0;
+    opdi_lines lines;
+    if (tensor->dtype == OPD_BOOL || opd_dtype_is_complex((opd_scalar_type)tensor->dtype)) {
+        return opd_fail(OPD_ERROR_DTYPE, "\"median_cpu\" not implemented for '%s'",
+                        opd_dtype_cname((opd_scalar_type)tensor->dtype));
+    }
+    ops[1] = opd_result(call, 0, NULL, 0, (opd_scalar_type)tensor->dtype);
+    if (!ops[1]) { return -1; }
+    if (!ops[1]->data || !tensor->data) { return 0; }
+    if (tensor->numel == 0) {                     /* NaN; of integers, their smallest */
+        const double nan = (double)NAN;
+        const int64_t least = tensor->dtype == OPD_INT64 ? INT64_MIN : tensor->dtype == OPD_INT32 ? INT32_MIN : 0;
+        opdi_store_of(type == OPDI_I64 ? OPDI_I64 : OPDI_F64, tensor->dtype)(
+            ops[1]->data, type == OPDI_I64 ? (const void *)&least : (const void *)&nan, 1);
+        return 0;
+    }
+    tensor = opd_contiguous(tensor);
+    if (!tensor) { return -1; }
+    opd_tensor flat = *tensor;
+    dims[0] = tensor->numel;
+    dims[1] = 1;
+    flat.dims = dims;
+    flat.ndim = 1;
+    opd_tensor index = flat;
+    one[0] = one[1] = 1;
+    index.dims = one;
+    index.numel = 1;
+    index.dtype = OPD_INT64;
+    index.data = (char *)&where;
+    ops[0] = &flat;
+    ops[2] = &index;
+    opdi_lines_init(&lines, ops, 1, 3, 0, type, 4);
+    lines.flag = skip_nan;
+    lines.flag2 = true;
+    lines.tmp = (size_t)OPDI_DIGITS * 8;
+    lines.passes = 0;
+    return opdi_lines_run(&lines, opdi_line_pick[type], 20);
+}
+static int opdi_median_kernel(opd_call *call) { return opdi_median_all(call, false); }
+static int opdi_nanmedian_kernel(opd_call *call) { return opdi_median_all(call, true); }
+static int opdi_bw_select(opd_backward_call *bw, int dim_arg, int keep_arg) {
+    return opd_bw_grad(bw, 0)
+        ? opdi_bw_unselect(bw, opd_bw_value(bw, dim_arg).u.i, keep_arg < 0 || opdi_bw_bool(bw, keep_arg)) : 0;
+}
+static int opdi_sort_backward(opd_backward_call *bw) { return opdi_bw_select(bw, 1, -1); }
+static int opdi_sort_stable_backward(opd_backward_call *bw) { return opdi_bw_select(bw, 2, -1); }
+static int opdi_topk_backward(opd_backward_call *bw) { return opdi_bw_select(bw, 2, -1); }
+static int opdi_kthvalue_backward(opd_backward_call *bw) { return opdi_bw_select(bw, 2, 3); }
+static int opdi_select_dim_backward(opd_backward_call *bw) { return opdi_bw_select(bw, 1, 2); }
+OPDI_OP(sort) {
+    op->schema = "sort(Tensor self, int dim=-1, bool descending=False)" OPDI_PAIR;
+    op->cpu = op->fake = opdi_sort_kernel; op->backward = opdi_sort_backward; op->save = "indices";
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE | OPDI_OPTAG_OUT_PART;
+    op->out = "sort.values(Tensor self, int dim=-1, bool descending=False, *, Tensor(a!) values, Tensor(b!) indices) "
+        "-> (Tensor(a!) values, Tensor(b!) indices)";
+    op->cases = "[2,3]; [2,3], 0, True; [2,3]i5";
+}
+OPDI_OP(sort_stable) {
+    op->schema = "sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False)" OPDI_PAIR;
+    op->cpu = op->fake = opdi_sort_stable_kernel; op->backward = opdi_sort_stable_backward; op->save = "indices";
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "sort.values_stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False, Tensor(a!) values, "
+        "Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)";
+    op->cases = "[2,3], stable=True; [2,3], stable=True, dim=0, descending=True";
+    op->tags = OPDI_OPTAG_OUT_PART;
+}
+OPDI_OP(topk) {
+    op->schema = "topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True)" OPDI_PAIR;
+    op->cpu = op->fake = opdi_topk_kernel; op->backward = opdi_topk_backward; op->save = "indices";
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE | OPDI_OPTAG_OUT_APART;
+    op->out = "topk.values(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True, *, Tensor(a!) values, "
+        "Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)";
+    op->cases = "[2,5], 2; [5,2], 3, 0, False";
+}
+OPDI_OP(kthvalue) {
+    op->schema = "kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False)" OPDI_PAIR;
+    op->cpu = op->fake = opdi_kthvalue_kernel; op->backward = opdi_kthvalue_backward; op->save = "indices";
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "kthvalue.values(Tensor self, int k, int dim=-1, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) "
+        "indices) -> (Tensor(a!) values, Tensor(b!) indices)";
+    op->cases = "[2,5], 2; [5,2], 3, 0, True";
+    op->tags = OPDI_OPTAG_OUT_APART;
+}
+OPDI_OP(median_dim) {
+    op->schema = "median.dim(Tensor self, int dim, bool keepdim=False)" OPDI_PAIR;
+    op->cpu = op->fake = opdi_median_dim_kernel; op->backward = opdi_select_dim_backward; op->save = "indices";
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "median.dim_values(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) "
+        "-> (Tensor(a!) values, Tensor(b!) indices)";
+    op->cases = "[2,5], 1; [5,2], 0, True";
+    op->tags = OPDI_OPTAG_OUT_APART;
+}
+OPDI_OP(nanmedian_dim) {
+    op->schema = "nanmedian.dim(Tensor self, int dim, bool keepdim=False)" OPDI_PAIR;
+    op->cpu = op->fake = opdi_nanmedian_dim_kernel; op->backward = opdi_select_dim_backward; op->save = "indices";
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "nanmedian.dim_values(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) "
+        "indices) -> (Tensor(a!) values, Tensor(b!) indices)";
+    op->cases = "[2,5], 1; [5,2], 0, True";
+    op->tags = OPDI_OPTAG_OUT_APART;
+}
+OPDI_OP(mode) {
+    op->schema = "mode(Tensor self, int dim=-1, bool keepdim=False)" OPDI_PAIR;
+    op->cpu = op->fake = opdi_mode_kernel; op->backward = opdi_select_dim_backward; op->save = "indices";
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "mode.values(Tensor self, int dim=-1, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> "
+        "(Tensor(a!) values, Tensor(b!) indices)";
+    op->cases = "[2,5], 1; [5,2], 0, True";
+    op->tags = OPDI_OPTAG_OUT_APART;
+}
+
+static opd_tensor *opdi_batch_median(opd_tensor *all, bool skip_nan) {
+    opd_tensor *rets[2];
+    return (skip_nan ? opd_nanmedian_dim(rets, all, 1, false) : opd_median_dim(rets, all, 1, false)) ? NULL : rets[0];
+}
+static int opdi_median_batch(opd_call *call) {
+    int64_t room[OPD_MAX_DIMS];
+    opd_ints dims;
+    opd_tensor *all = opdi_batch_whole(call, room, &dims);
+    return opd_batch_return(call, opdi_batch_median(opdi_batch_flat(all), false), 0);
+}
+OPDI_OP(median) {
+    op->schema = "median(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_median_kernel; op->backward = opdi_max_backward; op->save = "self, result";
+    op->vmap = opdi_median_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "median.out";
+    op->cases = "[2,3]; [5]";
+}
+
+static int opdi_nanmedian_batch(opd_call *call) {
+    int64_t room[OPD_MAX_DIMS];
+    opd_ints dims;
+    opd_tensor *all = opdi_batch_whole(call, room, &dims);
+    return opd_batch_return(call, opdi_batch_median(opdi_batch_flat(all), true), 0);
+}
+OPDI_OP(nanmedian) {
+    op->schema = "nanmedian(Tensor self) -> Tensor";
+    op->cpu = op->fake = opdi_nanmedian_kernel; op->backward = opdi_max_backward; op->save = "self, result";
+    op->vmap = opdi_nanmedian_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "nanmedian.out";
+    op->cases = "[2,3]; [5]";
+}
+
+static int opdi_sorted_part(opd_call *call, bool stable, int64_t dim, bool descending, int which) {
+    opd_tensor *rets[2];
+    opd_tensor *tensor = opd_arg_tensor(call, 0);
+    if (stable ? opd_sort_stable(rets, tensor, opd_value_bool(true), dim, descending)
+        : opd_sort_full(rets, tensor, dim, descending)) {
+        return -1;
+    }
+    return opd_return_tensor(call, rets[which]);
+}
+static int opdi_argsort_kernel(opd_call *call) {
+    return opdi_sorted_part(call, false, opd_arg_int(call, 1), opd_arg_bool(call, 2), 1);
+}
+static int opdi_argsort_stable_kernel(opd_call *call) {
+    return opdi_sorted_part(call, true, opd_arg_int(call, 2), opd_arg_bool(call, 3), 1);
+}
+static int opdi_msort_kernel(opd_call *call) { return opdi_sorted_part(call, false, 0, false, 0); }
+OPDI_OP(argsort) {
+    op->schema = "argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor";
+    op->composite = opdi_argsort_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3]; [2,3], 0, True";
+}
+OPDI_OP(argsort_stable) {
+    op->schema = "argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor";
+    op->composite = opdi_argsort_stable_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "argsort.stable_out";
+    op->cases = "[2,3], stable=True";
+}
+OPDI_OP(msort) {
+    op->schema = "msort(Tensor self) -> Tensor";
+    op->composite = opdi_msort_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->out = "msort.out"; op->tags = OPDI_OPTAG_OUT_PART;
+    op->cases = "[3,2]";
+}
+OPDI_COLD_END
+

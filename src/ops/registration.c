@@ -1,0 +1,165 @@
+//== registration of the cards
+
+/* Registers what every operator falls back to, key by key (aten/src/ATen/core/VariableFallbackKernel.cpp and its
+   neighbours).  0, or -1 with an error. */
+static int opdi_register_fallbacks(opd_library *lib) {
+    for (opd_key key = 0; key < OPD_KEY_SLOTS; key++) {
+        const int functionality = opdi_key_is_runtime(key) ? opdi_key_functionality(key) : 0;
+        if ((functionality == OPD_F_BACKEND_SELECT || functionality == OPD_F_AD_INPLACE_OR_VIEW ||
+             functionality == OPD_F_VMAP_MODE || functionality == OPD_F_AUTOCAST) &&
+            opdi_fallback_at(lib, key, opd_fallthrough)) {
+            return -1;
+        }
+        if ((functionality == OPD_F_DYNAMIC_LAYER_FRONT && opdi_fallback_at(lib, key, opdi_front_kernel)) ||
+            (functionality == OPD_F_DYNAMIC_LAYER_BACK && opdi_fallback_at(lib, key, opdi_back_kernel)) ||
+            (functionality == OPD_F_TRACER && opdi_fallback_at(lib, key, opdi_tracer_kernel)) ||
+            (functionality == OPD_F_FAKE && opdi_fallback_at(lib, key, opdi_fake_kernel)) ||
+            ((functionality == OPD_F_CONJUGATE || functionality == OPD_F_NEGATIVE) &&
+             opdi_fallback_at(lib, key, opdi_lazy_fallback)) ||
+            (functionality == OPD_F_BATCHED && opdi_fallback_at(lib, key, opdi_batched_kernel))) { return -1; }
+        if (opdi_key_covers(OPD_KEY_AUTOGRAD, key) && opdi_fallback_at(lib, key, opdi_autograd_fallback)) { return -1; }
+    }
+    return 0;
+}
+
+OPDI_LOOPS_END
+
+/* Opens the library of the built-in operators, before any library block runs.  0, or -1 with an error; the next use
+   then tries again. */
+OPDI_SHARED int opdi_register_builtins(void) {
+    opd_library *aten = opd_library_open(OPD_DEF, "aten", NULL, "opdispatch.h", __LINE__);
+    opd_library *all = aten ? opd_library_open(OPD_IMPL, "_", NULL, "opdispatch.h", __LINE__) : NULL;
+    const char *show = getenv("OPD_SHOW_DISPATCH_TRACE");
+#if defined(OPDI_PARTS_FIT)
+    OPDI_PARTS_FIT();
+#endif
+    if (show && *show && strcmp(show, "0") != 0) { (void)opd_dispatch_trace_set(true); }
+    if (!all || opdi_register_fallbacks(all)) {
+        opd_library_close(all);
+        opd_library_close(aten);
+        return -1;
+    }
+    opdi_registry.aten = aten;
+    return 0;
+}
+
+#if !defined(OPD_NO_OP_POOL) || !defined(OPD_NO_COLLECTIVES)
+/* Defines a built-in operator of another namespace unless there is one of its name.  *lib is its library, which is
+   opened here for the first one.  *all becomes false if the one that is there is a program's, whose library may be
+   closed later.  0, or -1 with an error. */
+static int opdi_extra_define(opd_library **lib, const char *ns, opd_op_desc *desc, bool *all) {
+    char name[256];
+    (void)snprintf(name, sizeof name, "%s::%.*s", ns, (int)strcspn(desc->schema, "("), desc->schema);
+    const opd_op *const op = opdi_lookup_used(name, strlen(name));
+    opdi_lock(&opdi_registry.lock);
+    const opdi_registration *const there = op ? op->definition : NULL;
+    if (there && strcmp(there->lib->file, "opdispatch.h") != 0) { *all = false; }
+    opdi_unlock(&opdi_registry.lock);
+    if (there) { return 0; }
+    if (!*lib) { *lib = opd_library_open(OPD_FRAGMENT, ns, NULL, "opdispatch.h", __LINE__); }
+    desc->tags |= OPD_OPTAG_PT2_COMPLIANT;
+    return *lib ? opd_define(*lib, desc) : -1;
+}
+#endif
+
+/* Registers torchvision's operators that no library has defined; 0, or -1 with an error. */
+static int opdi_register_vision(void) {
+    bool all = true;
+#if !defined(OPD_NO_OP_POOL)
+    static const opdi_card_fn cards[] = {
+        opdi_vision_nms, opdi_vision_roi_align, opdi_vision_roi_align_backward};
+    opd_library *lib = NULL;
+    for (size_t i = 0; i < sizeof cards / sizeof cards[0]; i++) {
+        opd_op_desc desc;
+        memset(&desc, 0, sizeof desc);
+        cards[i](&desc);
+        if (opdi_extra_define(&lib, "torchvision", &desc, &all)) {
+            opd_library_close(lib);
+            return -1;
+        }
+    }
+#endif
+    OPDI_STORE(&opdi_registry.extra[OPDI_EXTRA_VISION], all ? 1 : 0);
+    return 0;
+}
+
+/* Registers the collectives that no library has defined; 0, or -1 with an error. */
+static int opdi_register_collectives(void) {
+    bool every = true;
+#if !defined(OPD_NO_COLLECTIVES)
+    static const opdi_card_fn all[] = {
+        opdi_collective_all_reduce, opdi_collective_all_reduce_, opdi_collective_broadcast,
+        opdi_collective_all_gather, opdi_collective_reduce_scatter, opdi_collective_all_to_all, opdi_collective_isend,
+        opdi_collective_irecv, opdi_collective_batch_pairs, opdi_collective_wait_tensor, opdi_collective_wait_tensors,
+        opdi_collective_all_reduce_coalesced, opdi_collective_all_reduce_coalesced_,
+        opdi_collective_all_gather_coalesced, opdi_collective_reduce_scatter_coalesced,
+        opdi_collective_autograd_all_gather, opdi_collective_autograd_reduce_scatter,
+        opdi_collective_autograd_all_to_all, opdi_collective_autograd_wrap};
+    static const char *const spaces[3] = {"_c10d_functional", "_c10d_functional_autograd", "c10d"};
+    enum { COUNT = (int)(sizeof all / sizeof all[0]), PLAIN = COUNT - 4,
+           CLASSES = (int)(sizeof opdi_c10d_ops / sizeof opdi_c10d_ops[0]) };
+    opd_library *libs[3] = {NULL, NULL, NULL};
+    int rc = 0;
+    for (int i = 0; rc == 0 && i < COUNT + CLASSES; i++) {
+        const int space = i < PLAIN ? 0 : i < COUNT ? 1 : 2;
+        opd_op_desc desc;
+        memset(&desc, 0, sizeof desc);
+        if (i < COUNT) { all[i](&desc); } else { opdi_c10d_card(&desc, i - COUNT); }
+        rc = opdi_extra_define(&libs[space], spaces[space], &desc, &every);
+    }
+    if (rc) {
+        for (int i = 0; i < 3; i++) { opd_library_close(libs[i]); }
+        return -1;
+    }
+#endif
+    OPDI_STORE(&opdi_registry.extra[OPDI_EXTRA_COLLECTIVES], every ? 1 : 0);
+    return 0;
+}
+OPDI_SHARED int opdi_register_extra(int which) {
+    return which == OPDI_EXTRA_VISION ? opdi_register_vision() : opdi_register_collectives();
+}
+
+/* The family of card i, and the number of the family's first card. */
+static int opdi_family_at(int i, int *first) {
+    int family = 0;
+    for (*first = 0; i - *first >= opdi_families[family].n; family++) {
+        *first += opdi_families[family].n;
+    }
+    return family;
+}
+/* The macro that left an operator out, or the one that it is a form of; NULL where none did. */
+OPDI_SHARED const char *opdi_left_out(const char *name) {
+    int first;
+    for (int i = 0; i < OPD_OP_COUNT; i++) {
+        const int family = opdi_family_at(i, &first);
+        if (!opdi_families[family].cards && opdi_same_family(opdi_builtin_name(i), name)) {
+            return opdi_families[family].macro;
+        }
+    }
+    return NULL;
+}
+
+/* Registers card i and its derived forms; nothing when its family is left out.  0, or -1 with an error: then they go on
+   waiting. */
+OPDI_SHARED int opdi_register_card(int i) {
+    opd_library *aten = opdi_registry.aten;
+    const opdi_registration *before = aten->registrations;
+    const char *const name = opdi_builtin_name(i);
+    int first;
+    const int family = opdi_family_at(i, &first);
+    opd_op_desc desc;
+    if (!opdi_families[family].cards) { return 0; }
+    memset(&desc, 0, sizeof desc);
+    opdi_families[family].cards[i - first](&desc);
+    desc.tags |= OPD_OPTAG_PT2_COMPLIANT;
+    if (opd_define(aten, &desc)) { return -1; }
+    opd_op *op = opdi_lookup_used(name, strlen(name));
+    if (op && (!desc.inplace || opdi_same_family(name + 6, desc.inplace)) &&
+        (!desc.out || opdi_same_family(name + 6, desc.out))) {
+        OPDI_PUBLISH(&opdi_registry.builtin[i], op);
+        return 0;
+    }
+    opdi_library_undo(aten, before);
+    return opd_fail(OPD_ERROR_REGISTER, "the card of %s and its derived forms are not of one name", name);
+}
+

@@ -1,0 +1,288 @@
+//== copies ============================================================================================================
+
+/* dst = src, broadcast; checked also where there is no memory. */
+static int opdi_copy_into(opd_tensor *dst, const opd_tensor *src) {
+    opdi_geometry geometry;
+    if (dst == src) { return 0; }
+    if (opdi_expand_geometry(src, opdi_sizes_of(dst), &geometry)) { return -1; }
+    if (dst->backend == OPD_META) { return 0; }
+    if (src->backend == OPD_META) { return opd_fail(OPD_ERROR_ARGUMENT, "Cannot copy out of meta tensor; no data!"); }
+    return opdi_copy(dst, src);
+}
+OPDI_SHARED int opdi_copy__kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *src = opd_arg_tensor(call, 1);
+    if (self != src && opdi_check_internal_overlap(self)) { return -1; }
+    call->th->no_wait = opd_arg_bool(call, 2) && self->backend != src->backend && opdi_like(self, src);
+    int rc = opdi_copy_into(self, src);
+    call->th->no_wait = false;
+    return rc ? -1 : opd_return_tensor(call, self);
+}
+static int opdi_copy_kernel(opd_call *call) {
+    opd_tensor *out = opdi_written(call);
+    return out ? opdi_copy_into(out, opd_arg_tensor(call, 1)) : -1;
+}
+/* The gradient goes back to the device that its input came from. */
+static int opdi_copied_back(opd_backward_call *bw, int i) {
+    opd_tensor *grad = opd_bw_grad(bw, 0);
+    const opd_device to = opd_bw_device(bw, i);
+    if (grad && opdi_place(to) != opdi_place_of(grad)) {
+        grad = opd_to_copy_full(grad, OPD_NONE, OPD_NONE, opd_value_device(to), OPD_NONE, false, OPD_NONE);
+    }
+    return opd_bw_return(bw, i, grad);
+}
+static int opdi_to_copy_backward(opd_backward_call *bw) { return opdi_copied_back(bw, 0); }
+static int opdi_copy_backward(opd_backward_call *bw) {
+    opd_tensor *grad = opd_bw_grad(bw, 0);
+    if (opd_bw_needs(bw, 0) && opd_bw_return(bw, 0, opd_zeros_like(grad))) { return -1; }
+    return opd_bw_needs(bw, 1) ? opdi_copied_back(bw, 1) : 0;
+}
+OPDI_OP(copy_) {
+    op->schema = "copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)";
+    op->any = opdi_copy__kernel; op->backward = opdi_copy_backward;
+    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_NUMBERS;
+    op->flops = opdi_flops_none;
+    op->cases = "[2,3], [2,3]; [2,3], [3]";
+}
+
+static int opdi_copy_batch(opd_call *call) {
+    opd_tensor *src = opd_arg_tensor(call, 1);
+    if (src->ndim > opd_arg_tensor(call, 0)->ndim) { return opdi_batch_unfit(call); }
+    src = opdi_batch_pad(opdi_batch_front_arg(call, 1), opd_arg_tensor(call, 0)->ndim);
+    return opd_batch_return(call, opd_copy_full(opdi_batch_front_arg(call, 0), src, opd_arg_bool(call, 2)), 0);
+}
+OPDI_OP(copy) {
+    op->schema = "copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor";
+    op->any = opdi_copy_kernel; op->backward = opdi_copy_backward; op->jvp = OPD_JVP_POINTWISE;
+    op->vmap = opdi_copy_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->tags = OPD_OPTAG_POINTWISE | OPD_OPTAG_CORE | OPDI_OPTAG_OUT_EXACT;
+    op->flops = opdi_flops_none;
+    op->out = "copy.out";
+    op->cases = "[2,3], [2,3]; [2,3], [3]";
+}
+
+static int64_t opdi_arg_format(const opd_call *call, int i) {
+    opd_value value = opd_arg_value(call, i);
+    return value.tag == OPD_TAG_INT ? value.u.i : (int64_t)OPDI_FORMAT_PRESERVE;
+}
+static int opdi_clone_kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0);
+    opd_tensor *out = opdi_result_like(call, self, (opd_scalar_type)self->dtype, opd_tensor_device(self),
+                                       opdi_arg_format(call, 1));
+    return out ? opdi_copy_into(out, self) : -1;
+}
+/* True if tensor, an example that lies among others, has gaps, and a copy of it alone would be contiguous. */
+static bool opdi_copies_to_rows(const opd_tensor *tensor) {
+    int last = -1;
+    for (int dim = 0; dim < tensor->ndim; dim++) {
+        if (tensor->dims[dim] == 1) { continue; }
+        if (last >= 0 && tensor->dims[tensor->ndim + dim] > tensor->dims[tensor->ndim + last]) { return false; }
+        last = dim;
+    }
+    return !opdi_is_dense(tensor);
+}
+/* Batches copies with a memory format: a contiguous one makes each example contiguous. */
+static int opdi_copy_format_batch(opd_call *call) {
+    opd_value args[8], *value = &args[call->op->nargs - 1], ret;
+    memcpy(args, call->args, (size_t)call->op->nargs * sizeof *args);
+    if (value->tag != OPD_TAG_INT || value->u.i == OPDI_FORMAT_PRESERVE) {
+        if (!opdi_copies_to_rows(args[0].u.t)) { return opd_batch_pointwise(call); }
+        *value = opd_value_int(OPDI_FORMAT_CONTIGUOUS);
+    }
+    if (value->u.i != OPDI_FORMAT_CONTIGUOUS) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "NYI: Tensor.clone(memory_format) inside vmap is only supported with "
+                        "memory_format torch.preserve_format or torch.contiguous_format");
+    }
+    if (!(args[0].u.t = opdi_batch_front_arg(call, 0))) { return -1; }
+    return opd_call_all(call->op, &ret, args, call->op->nargs) ? -1 : opd_batch_return(call, ret.u.t, 0);
+}
+OPDI_OP(clone) {
+    op->schema = "clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor";
+    op->any = opdi_clone_kernel; op->backward = opdi_pass_backward; op->jvp = OPD_JVP_POINTWISE;
+    op->vmap = opdi_copy_format_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->tags = OPD_OPTAG_POINTWISE | OPD_OPTAG_CORE | OPDI_OPTAG_OUT_EXACT; op->flops = opdi_flops_none;
+    op->out = "clone.out";
+    op->cases = "[2,3]; []";
+}
+
+static int opdi_to_copy_kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0);
+    opdi_options options;
+    if (opdi_like_options(call, 1, false, &options)) { return -1; }
+    if (self->backend == OPD_META && options.device.type != OPD_META && !call->th->innermost.fake) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "Cannot copy out of meta tensor; no data!");
+    }
+    options.format = opdi_arg_format(call, 6);
+    opd_tensor *out = opdi_result_like(call, self, options.dtype, options.device, options.format);
+    return out ? opdi_copy_into(out, self) : -1;
+}
+/* The engine casts a gradient back to the input's dtype. */
+OPDI_OP(_to_copy) {
+    op->schema = "_to_copy(Tensor self, *, " OPDI_OPTIONS_TEXT ", bool non_blocking=False, MemoryFormat? "
+        "memory_format=None) -> Tensor";
+    op->any = opdi_to_copy_kernel; op->backward = opdi_to_copy_backward; op->jvp = OPD_JVP_POINTWISE;
+    op->vmap = opdi_copy_format_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->tags = OPD_OPTAG_POINTWISE | OPD_OPTAG_CORE | OPDI_OPTAG_NUMBERS; op->flops = opdi_flops_none;
+    op->out = "_to_copy.out(Tensor self, *, bool non_blocking=False, MemoryFormat? memory_format=None, Tensor(a!) "
+        "out) -> Tensor(a!)";
+    op->cases = "[2,3], dtype=7; [2,3]; [2,3]i5, dtype=6";
+}
+
+static bool opdi_has_format(const opd_tensor *tensor, int64_t format) {
+    int64_t strides[OPD_MAX_DIMS];
+    if (format <= OPDI_FORMAT_CONTIGUOUS) { return (tensor->flags & OPDI_CONTIGUOUS) != 0; }
+    if (tensor->ndim != (format == OPDI_FORMAT_LAST ? 4 : 5) ||
+        opdi_strides_format(opdi_sizes(tensor), tensor->ndim, format, strides)) {
+        return false;
+    }
+    for (int i = 0; i < tensor->ndim; i++) {
+        if (opdi_sizes(tensor)[i] != 1 && opdi_strides(tensor)[i] != strides[i]) { return false; }
+    }
+    return true;
+}
+static int opdi_contiguous_kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0);
+    int64_t format = opd_arg_int(call, 1);
+    if (opdi_has_format(self, format)) { return opd_return_tensor(call, self); }
+    if (format == OPDI_FORMAT_PRESERVE) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "preserve memory format is unsupported by the contiguous operator");
+    }
+    return opd_return_tensor(call, opd_clone_full(self, opd_value_int(format)));
+}
+OPDI_OP(contiguous) {
+    op->schema = "contiguous(Tensor(a) self, *, MemoryFormat memory_format=0) -> Tensor(a)";
+    op->composite = opdi_contiguous_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,3]";
+}
+
+/* True if tensor is on that device; without an index that is the current one of its type. */
+static bool opdi_is_at(const opd_tensor *tensor, opd_device device) {
+    const opd_device its = opd_tensor_device(tensor);  /* that of a fake, too */
+    if (device.type != its.type || device.type == OPD_CPU || device.type == OPD_META) {
+        return device.type == its.type;
+    }
+    return its.index == (device.index >= 0 ? device.index : opd_device_current((opd_backend)device.type).index);
+}
+/* at::native::to_impl: self itself where nothing changes. */
+static int opdi_to(opd_call *call, opd_value dtype, opd_value device, bool copy, opd_value format) {
+    opd_tensor *self = opd_arg_tensor(call, 0);
+    bool same = (dtype.tag != OPD_TAG_INT || dtype.u.i == self->dtype) &&
+        (device.tag != OPD_TAG_DEVICE || opdi_is_at(self, device.u.device));
+    if (same && !copy &&
+        (format.tag != OPD_TAG_INT || format.u.i == OPDI_FORMAT_PRESERVE || opdi_has_format(self, format.u.i))) {
+        return opd_return_tensor(call, self);
+    }
+    if (device.tag == OPD_TAG_DEVICE && device.u.device.index < 0) {       /* before a kernel of self's device */
+        device = opd_value_device(opd_device_current((opd_backend)device.u.device.type));
+    }
+    return opd_return_tensor(call, opd_to_copy_full(self, dtype, OPD_NONE, device, OPD_NONE, false, format));
+}
+static int opdi_to_dtype_kernel(opd_call *call) {
+    return opdi_to(call, opd_arg_value(call, 1), OPD_NONE, opd_arg_bool(call, 3), opd_arg_value(call, 4));
+}
+OPDI_OP(to_dtype) {
+    op->schema = "to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? "
+        "memory_format=None) -> Tensor(a)";
+    op->composite = opdi_to_dtype_kernel;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_NUMBERS;
+    op->cases = "[2,3], 7; [2,3], 6";
+}
+
+//== the value of a tensor =============================================================================================
+
+static int opdi_item_kernel(opd_call *call) {
+    opd_tensor one;
+    double pair[2], room[2];
+    const opd_tensor *tensor = opdi_item_of(opd_arg_tensor(call, 0), &one, room);
+    if (!tensor) { return -1; }
+    if (opd_dtype_is_complex((opd_scalar_type)tensor->dtype)) {
+        pair[0] = opdi_element_f64(tensor, 0);
+        pair[1] = opdi_element_f64(tensor, (int64_t)opd_dtype_size((opd_scalar_type)tensor->dtype) / 2);
+        return opd_return_value(call, opd_value_complex(pair));
+    }
+    if (opd_dtype_is_floating((opd_scalar_type)tensor->dtype)) {
+        return opd_return_float(call, opdi_element_f64(tensor, 0));
+    }
+    return tensor->dtype == OPD_BOOL ? opd_return_bool(call, opdi_element_i64(tensor, 0) != 0)
+        : opd_return_int(call, opdi_item_whole(tensor));
+}
+OPDI_OP(_local_scalar_dense) {
+    op->schema = "_local_scalar_dense(Tensor self) -> Scalar";
+    op->any = opdi_item_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
+    op->vmap = opdi_batch_item; op->autocast = OPD_AUTOCAST_KEEP;
+    op->tags = OPD_OPTAG_CORE | OPD_OPTAG_DATA_DEPENDENT_OUTPUT;
+    op->cases = "[]; [1]i5";
+}
+
+static int opdi_item_composite(opd_call *call) {
+    return opd_return_value(call, opd_local_scalar_dense(opd_arg_tensor(call, 0)));
+}
+OPDI_OP(item) {
+    op->schema = "item(Tensor self) -> Scalar";
+    op->composite = opdi_item_composite;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_DATA_DEPENDENT_OUTPUT;
+    op->cases = "[]; [1]i5";
+}
+
+//== view as another dtype =============================================================================================
+
+/* A view of the same memory as another dtype. */
+static int opdi_return_retyped(opd_call *call, opd_tensor *self, const opdi_geometry *geometry, opd_scalar_type dtype) {
+    opd_tensor *value = opdi_tensor_on(self->storage, self->data, geometry->sizes, geometry->strides, geometry->ndim,
+                                       dtype, self->backend);
+    if (!value) { return -1; }
+    opdi_view_of(value, self);
+    return opd_return_tensor(call, opdi_own(value));
+}
+/* Reads self's bytes as elements of another dtype.  When these have another size, the last dim, which must have
+   stride 1, becomes longer or shorter; what does not divide is an error. */
+static int opdi_view_dtype_kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0);
+    opd_scalar_type dtype = opd_arg_dtype(call, 1, OPD_FLOAT32);
+    int64_t old = (int64_t)opd_dtype_size((opd_scalar_type)self->dtype), now = (int64_t)opd_dtype_size(dtype);
+    opdi_geometry geometry;
+    int last = self->ndim - 1;
+    if (!opd_ok()) { return -1; }
+    if ((self->flags & OPDI_LAZY) && self->dtype != (int8_t)dtype) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "torch.Tensor.view is not supported for %s when converting to a different "
+                        "dtype.", opd_is_conj(self) ? "conjugate view tensors" : "tensors with negative bit set");
+    }
+    opdi_geometry_of(&geometry, self);
+    int64_t ratio = OPDI_MAX(old, now) / OPDI_MIN(old, now);
+    if (ratio > 1 && last < 0) {
+        return opd_fail(OPD_ERROR_SHAPE, "self.dim() cannot be 0 to view %s as %s (different element sizes)",
+                        opd_dtype_cname((opd_scalar_type)self->dtype), opd_dtype_cname(dtype));
+    }
+    if (ratio > 1 && geometry.strides[last] != 1) {
+        return opd_fail(OPD_ERROR_SHAPE,
+                        "self.stride(-1) must be 1 to view %s as %s (different element sizes), but got %lld",
+                        opd_dtype_cname((opd_scalar_type)self->dtype), opd_dtype_cname(dtype),
+                        (long long)geometry.strides[last]);
+    }
+    for (int dim = 0; now > old && dim <= last; dim++) {
+        if ((dim == last ? geometry.sizes[dim] : geometry.strides[dim]) % ratio != 0 ||
+            (dim == last && opd_offset(self) % ratio != 0)) {
+            return opd_fail(OPD_ERROR_SHAPE, "self.%s(%d) must be divisible by %lld to view %s as %s (different "
+                            "element sizes), but got %lld", dim == last ? "size" : "stride", dim == last ? -1 : dim,
+                            (long long)ratio, opd_dtype_cname((opd_scalar_type)self->dtype), opd_dtype_cname(dtype),
+                            (long long)(dim == last ? geometry.sizes[dim] : geometry.strides[dim]));
+        }
+        if (dim == last) { geometry.sizes[dim] /= ratio; } else { geometry.strides[dim] /= ratio; }
+    }
+    for (int dim = 0; now < old && dim <= last; dim++) {
+        if (dim == last) { geometry.sizes[dim] *= ratio; } else { geometry.strides[dim] *= ratio; }
+    }
+    return opdi_return_retyped(call, self, &geometry, dtype);
+}
+/* The gradient of view.dtype, which only a view as the same dtype has. */
+static int opdi_view_dtype_backward(opd_backward_call *bw) {
+    if (opd_bw_value(bw, 1).u.i == (int64_t)opd_bw_dtype(bw, 0)) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }
+    return opd_fail(OPD_ERROR_AUTOGRAD, "view.dtype: a view as another dtype has no derivative");
+}
+OPDI_OP(view_dtype) {
+    op->schema = "view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)";
+    op->any = opdi_view_dtype_kernel; op->backward = opdi_view_dtype_backward;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP;
+    op->cases = "[2,4]i5, 7";
+}
+

@@ -1,0 +1,528 @@
+//== compiling at run time =============================================================================================
+//
+//  A result is <name>-<key>-<contents>.so: the key is of flags, compiler, version and paths, `contents` of every file
+//  that the compiler read, whose list stands in <name>-<key>.deps.  All is made in a folder tmp.* of its own and
+//  renamed; what a build left that was killed is stepped over, and taken away after a day.
+
+#define OPDI_PATH 1024
+
+static uint64_t opdi_mix(uint64_t hash, const void *data, size_t size) {
+    const char *at = (const char *)data;
+    uint64_t word;
+    hash = (hash ^ size) * 0x9e3779b97f4a7c15u;
+    for (; size; at += OPDI_MIN(size, 8), size -= OPDI_MIN(size, 8)) {
+        word = 0;
+        memcpy(&word, at, OPDI_MIN(size, 8));
+        hash = (hash ^ word) * 0xff51afd7ed558ccdu;
+        hash ^= hash >> 32;
+    }
+    return hash;
+}
+static uint64_t opdi_mix_text(uint64_t hash, const char *text) { return opdi_mix(hash, text, strlen(text)); }
+
+/* Mixes the contents of a file into a hash; false if it cannot be read. */
+static bool opdi_mix_file(uint64_t *hash, const char *path) {
+    char part[16384];
+    size_t count;
+    FILE *file = fopen(path, "rb");
+    if (!file) { return false; }
+    while ((count = fread(part, 1, sizeof part, file)) > 0) { *hash = opdi_mix(*hash, part, count); }
+    count = (size_t)ferror(file);
+    (void)fclose(file);
+    return count == 0;
+}
+
+/* Reads a whole file as text; false without an error if there is none. */
+static bool opdi_string_read(opdi_string *string, const char *path) {
+    char part[4096];
+    size_t count;
+    FILE *file = fopen(path, "rb");
+    if (!file) { return false; }
+    opdi_string_add_n(string, "", 0);
+    while ((count = fread(part, 1, sizeof part, file)) > 0) { opdi_string_add_n(string, part, count); }
+    (void)fclose(file);
+    return !string->failed;
+}
+
+OPD_PRINTF_LIKE(2, 3) static int opdi_path(char *out, const char *format, ...) {
+    va_list ap;
+    va_start(ap, format);
+    int count = vsnprintf(out, OPDI_PATH, format, ap);
+    va_end(ap);
+    return count >= 0 && count < OPDI_PATH ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "the path %.60s... is too long", out);
+}
+
+/* Appends data to an open file, makes sure that all is on the disk, and closes it; for this user alone.
+   False on failure. */
+static bool opdi_file_end(int fd, const char *data, size_t length) {
+    bool ok = fd >= 0 && fchmod(fd, 0600) == 0;
+    while (ok && length) {
+        const ssize_t put = write(fd, data, length);
+        ok = put >= 0 || errno == EINTR;
+        if (put > 0) {
+            data += put;
+            length -= (size_t)put;
+        }
+    }
+    ok = ok && fsync(fd) == 0;
+    return fd >= 0 && close(fd) == 0 && ok;
+}
+
+/* Writes a file of this folder, whole or not at all; 0, or -1 with an error. */
+static int opdi_file_write(const char *dir, const char *path, const char *data, size_t length) {
+    char tmp[OPDI_PATH];
+    if (opdi_path(tmp, "%s/tmp.XXXXXX", dir)) { return -1; }
+    int fd = mkstemp(tmp);
+    if (opdi_file_end(fd, data, length) && rename(tmp, path) == 0) { return 0; }
+    (void)opd_fail(opdi_errno_code(OPD_ERROR_REGISTER), "cannot write %s: %s", path, strerror(errno));
+    if (fd >= 0) { (void)remove(tmp); }
+    return -1;
+}
+
+/* Removes a file, or a folder that has files in it and no folders. */
+static void opdi_folder_remove(const char *path) {
+    DIR *d = opendir(path);
+    const struct dirent *e;
+    char file[OPDI_PATH];
+    while (d && (e = readdir(d)) != NULL) {
+        if (*e->d_name != '.' && snprintf(file, sizeof file, "%s/%s", path, e->d_name) < OPDI_PATH) {
+            (void)remove(file);
+        }
+    }
+    if (d) { (void)closedir(d); }
+    (void)remove(path);
+}
+
+/* Removes what killed builds have left, when it is older than a day. */
+static void opdi_cache_sweep(const char *dir) {
+    DIR *d = opendir(dir);
+    const struct dirent *e;
+    struct stat s;
+    char path[OPDI_PATH];
+    while (d && (e = readdir(d)) != NULL) {
+        if (strncmp(e->d_name, "tmp.", 4) == 0 && snprintf(path, sizeof path, "%s/%s", dir, e->d_name) < OPDI_PATH &&
+            lstat(path, &s) == 0 && s.st_mtime < time(NULL) - 24 * 60 * 60) {
+            opdi_folder_remove(path);
+        }
+    }
+    if (d) { (void)closedir(d); }
+}
+
+/* True if only this user and the system (root, or the owner of / where root has another number) can replace what a path
+   without links leads to: no folder on the way belongs to others, nor may others write in it, except where each file is
+   its owner's to remove.  Not strict: folders of others are fine unless anybody could have made them.  `bad` is the
+   first that is not so. */
+static bool opdi_path_guarded(const char *path, bool strict, char *bad) {
+    struct stat top, s;
+    bool ok = stat("/", &top) == 0, shared = false;
+    size_t length = 1;
+    for (; ok; length += 1 + strcspn(path + length + 1, "/")) {
+        (void)snprintf(bad, OPDI_PATH, "%.*s", (int)length, path);
+        ok = lstat(bad, &s) == 0 &&
+             (s.st_uid == geteuid() || s.st_uid == 0 || s.st_uid == top.st_uid || !(strict || shared));
+        shared = (s.st_mode & 02) || ((s.st_mode & 020) && s.st_gid != s.st_uid);      /* a user's own group is he */
+        ok = ok && (!shared || (S_ISDIR(s.st_mode) && (s.st_mode & 01000)));
+        if (length == 1 && path[1]) { length = 0; }
+        else if (!path[length]) { return ok; }
+    }
+    return false;
+}
+
+/* Finds or makes the folder of results, in which only this user may write and which nobody else can replace;
+   0, or -1. */
+static int opdi_cache_dir(char *dir) {
+    const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    const bool own = xdg && *xdg == '/';
+    struct stat s;
+    char parent[OPDI_PATH], bad[OPDI_PATH];
+    if (geteuid() != getuid()) {
+        return opd_fail(OPD_ERROR_REGISTER, "nothing is compiled by a program that runs with another user's rights");
+    }
+    if (!own && !(home && *home == '/')) {
+        return opd_fail(OPD_ERROR_REGISTER, "no place for compiled code: neither $XDG_CACHE_HOME nor $HOME is a path");
+    }
+    if (opdi_path(parent, "%s%s", own ? xdg : home, own ? "" : "/.cache")) { return -1; }
+    (void)mkdir(parent, 0700);
+    char *real = realpath(parent, NULL);
+    int rc = opdi_path(dir, "%s/opdispatch", real ? real : parent);
+    bool guarded = real && opdi_path_guarded(real, true, bad);
+    free(real);
+    if (rc) { return -1; }
+    (void)mkdir(dir, 0700);
+    if (lstat(dir, &s) || !S_ISDIR(s.st_mode)) {
+        return opd_fail(opdi_errno_code(OPD_ERROR_REGISTER), "cannot make the folder %s: %s", dir,
+                        strerror(errno ? errno : ENOTDIR));
+    }
+    if (!guarded || s.st_uid != geteuid() || (s.st_mode & 022)) {
+        return opd_fail(OPD_ERROR_REGISTER, "the folder %s for compiled code is not safe: %s belongs to another user, "
+                        "or others may write in it ($XDG_CACHE_HOME names another place)", dir, guarded ? dir : bad);
+    }
+    return 0;
+}
+
+/* A build: what is compiled, where, and how. */
+typedef struct opdi_build {
+    const char *what, *name, *flags;
+    const char *const *files;
+    bool cxx;                                                 /* some of the files are C++ */
+    char dir[OPDI_PATH], tmp[OPDI_PATH], stem[OPDI_PATH];     /* stem: <dir>/<name>-<key> */
+    char include[OPDI_PATH];                                  /* where opdispatch.h is; "": the hint says why not */
+    const char *hint;
+} opdi_build;
+
+static bool opdi_is_cxx(const char *file) {
+    const char *dot = strrchr(file, '.');
+    return dot && (!strcmp(dot, ".cpp") || !strcmp(dot, ".cc") || !strcmp(dot, ".cxx") || !strcmp(dot, ".C"));
+}
+
+static const char *opdi_compiler(bool cxx) {
+    const char *command = getenv(cxx ? "CXX" : "CC");
+    if (command) { command += strspn(command, " \t\n"); }
+    return command && *command ? command : cxx ? "c++" : "cc";
+}
+
+/* Mixes path, size and time of a command's program into a hash, so that another version has another key. */
+static uint64_t opdi_mix_compiler(uint64_t hash, const char *command) {
+    const size_t n = strcspn(command, " \t");
+    const char *path = memchr(command, '/', n) ? "" : getenv("PATH");
+    char file[OPDI_PATH];
+    hash = opdi_mix_text(hash, command);
+    for (path = path ? path : "/usr/bin:/bin"; path; path = *path == ':' ? path + 1 : NULL) {
+        const size_t length = strcspn(path, ":");
+        struct stat s;
+        const int len = snprintf(file, sizeof file, "%.*s%s%.*s", (int)length, path, length ? "/" : "", (int)n,
+                                 command);
+        if (len < (int)sizeof file && stat(file, &s) == 0 && S_ISREG(s.st_mode)) {
+            const int64_t id[2] = {(int64_t)s.st_size, (int64_t)s.st_mtime};
+            return opdi_mix(opdi_mix_text(hash, file), id, sizeof id);
+        }
+        path += length;
+    }
+    return hash;
+}
+
+/* Finds the folder of opdispatch.h: $OPD_INCLUDE, else where this file was compiled from.  A relative path begins
+   in the folder of the program or one above, never in the current folder, whose files may be anybody's.  If it is
+   not found, flags and the system's folders may still lead to it; if they do not, the hint is part of the error.
+   0 or -1. */
+static int opdi_build_include(opdi_build *build) {
+    const char *given = getenv("OPD_INCLUDE"), *here = __FILE__;
+    char at[OPDI_PATH] = "", path[OPDI_PATH], bad[OPDI_PATH], *up;
+    if (given && *given) {
+        build->hint = "not where $OPD_INCLUDE says";
+        if (opdi_path(path, "%s/opdispatch.h", given)) { return -1; }
+        return access(path, R_OK) == 0 ? opdi_path(build->include, "%s", given) : 0;
+    }
+    if (*here != '/') {
+        const ssize_t n = readlink("/proc/self/exe", at, sizeof at - 1);
+        at[n > 0 && n < OPDI_PATH ? n : 0] = 0;
+    }
+    build->hint = "not found from the program's folder or one above, by the path that the program was compiled with";
+    do {
+        if ((up = strrchr(at, '/')) != NULL) { *up = 0; }
+        if (opdi_path(path, "%s/%s", at, here + (*here == '/'))) { return -1; }
+        char *real = realpath(path, NULL);
+        if (real && opdi_path_guarded(real, false, bad)) {
+            strrchr(real, '/')[1] = 0;
+            (void)opdi_path(build->include, "%s", real);
+        } else if (real) { build->hint = "where the program was compiled from, but others may change it there"; }
+        free(real);
+    } while (up && !*build->include && opd_ok());
+    return opd_ok() ? 0 : -1;
+}
+
+/* Sets stem, which has the key in it, and include; 0, or -1 with an error. */
+static int opdi_build_key(opdi_build *build) {
+    uint64_t hash = opdi_mix_text(1, OPD_VERSION);
+    if (opdi_build_include(build)) { return -1; }
+    hash = opdi_mix_compiler(hash, opdi_compiler(false));
+    if (build->cxx) { hash = opdi_mix_compiler(hash, opdi_compiler(true)); }
+    hash = opdi_mix_text(opdi_mix_text(hash, build->flags), build->include);
+    if (strstr(build->flags, "native")) {         /* the folder may be seen from another machine */
+        char host[256] = "";
+        (void)gethostname(host, sizeof host - 1);
+        hash = opdi_mix_text(hash, host);
+    }
+    for (int i = 0; build->files[i]; i++) { hash = opdi_mix_text(hash, build->files[i]); }
+    return opdi_path(build->stem, "%s/%s-%016llx", build->dir, build->name, (unsigned long long)hash);
+}
+
+/* Writes the name of the result, by the list of files that the compiler read; false if one of them is not there. */
+static bool opdi_build_result(const opdi_build *build, const opdi_string *deps, char *out) {
+    uint64_t hash = 2;
+    for (size_t at = 0; at < deps->length; at += strlen(deps->data + at) + 1) {
+        hash = opdi_mix_text(hash, deps->data + at);
+        if (!opdi_mix_file(&hash, deps->data + at)) { return false; }
+    }
+    return snprintf(out, OPDI_PATH, "%s-%016llx.so", build->stem, (unsigned long long)hash) < OPDI_PATH;
+}
+
+/* Adds the paths of a rule "object: a b", as compilers write it, each with its zero. */
+static void opdi_deps_add(opdi_string *deps, const char *rule) {
+    const char *at = strstr(rule, ": ");
+    bool in = false;
+    for (at = at ? at + 1 : ""; *at; at++) {
+        const bool escaped = *at == '\\' && at[1], newline = escaped && (at[1] == '\n' || at[1] == '\r');
+        if (newline || (!escaped && strchr(" \t\r\n", *at))) {
+            if (in) { opdi_string_add_n(deps, "", 1); }
+            if (*at == '\n') {  /* the rule's end */
+                in = false;
+                break;
+            }
+            at += newline;
+            in = false;
+            continue;
+        }
+        if ((escaped && strchr(" #:\\", at[1])) || (*at == '$' && at[1] == '$')) { at++; }
+        opdi_string_add_n(deps, at, 1);
+        in = true;
+    }
+    if (in) { opdi_string_add_n(deps, "", 1); }
+}
+
+/* Adds a word of a command, with its zero. */
+static void opdi_words_add(opdi_string *words, const char *word) { opdi_string_add_n(words, word, strlen(word) + 1); }
+static void opdi_words_split(opdi_string *words, const char *text) {
+    for (text += strspn(text, " \t\n"); *text; text += strspn(text, " \t\n")) {
+        const size_t length = strcspn(text, " \t\n");
+        opdi_string_add_n(words, text, length);
+        opdi_string_add_n(words, "", 1);
+        text += length;
+    }
+}
+
+static int opdi_wait(pid_t pid) {
+    int status = 0;
+    while (waitpid(pid, &status, 0) < 0) {
+        if (errno != EINTR) { return 0; }         /* SIGCHLD is ignored: the result will tell */
+    }
+    return status;
+}
+
+static void opdi_say_command(char *const *argv) {
+    opdi_string line = {NULL, 0, 0, false};
+    for (; *argv; argv++) {
+        opdi_string_add(&line, *argv);
+        opdi_string_add(&line, argv[1] ? " " : "");
+    }
+    if (!line.failed) { opdi_log_say(opdi_self(), -1, line.data, false); }
+    opdi_string_free(&line);
+}
+
+static bool opdi_verbose(void) {
+    const char *value = getenv("OPD_VERBOSE");
+    return value && *value && strcmp(value, "0") != 0;
+}
+
+/* Runs a command without a shell, its output into a file; 0, or -1 with the command's own message, also if it has not
+   made the file `made`. */
+static int opdi_build_run(const opdi_build *build, const opdi_string *words, const char *made) {
+    posix_spawn_file_actions_t files;
+    posix_spawnattr_t attr;
+    sigset_t children;
+    char log[OPDI_PATH];
+    size_t length = 0, i = 0;
+    opdi_string said = {NULL, 0, 0, false};
+    int status = 0;
+    pid_t pid;
+    if (words->failed || opdi_path(log, "%s/log", build->tmp)) { return -1; }
+    for (size_t at = 0; at < words->length; at += strlen(words->data + at) + 1) { length++; }
+    char **argv = (char **)opdi_alloc((length + 1) * sizeof *argv);
+    if (!argv) { return -1; }
+    for (size_t at = 0; at < words->length; at += strlen(words->data + at) + 1) { argv[i++] = words->data + at; }
+    argv[length] = NULL;
+    if (opdi_verbose()) { opdi_say_command(argv); }
+    int rc = posix_spawn_file_actions_init(&files);
+    if (rc == 0) {
+        rc = posix_spawn_file_actions_addopen(&files, 0, "/dev/null", O_RDONLY, 0);
+        if (!rc) { rc = posix_spawn_file_actions_addopen(&files, 1, log, O_WRONLY | O_CREAT | O_TRUNC, 0600); }
+        if (!rc) { rc = posix_spawn_file_actions_adddup2(&files, 1, 2); }
+        (void)sigemptyset(&children);             /* a program may ignore them; a compiler waits for its linker */
+        (void)sigaddset(&children, SIGCHLD);
+        if (!rc && (rc = posix_spawnattr_init(&attr)) == 0) {
+            rc = posix_spawnattr_setsigdefault(&attr, &children);
+            if (!rc) { rc = posix_spawnattr_setflags(&attr, POSIX_SPAWN_SETSIGDEF); }
+            if (!rc) { rc = posix_spawnp(&pid, argv[0], &files, &attr, argv, environ); }
+            (void)posix_spawnattr_destroy(&attr);
+        }
+        (void)posix_spawn_file_actions_destroy(&files);
+    }
+    if (rc == 0) { status = opdi_wait(pid) || access(made, R_OK) ? 1 : 0; }
+    if (rc) {
+        (void)opd_fail(rc == ENOMEM ? OPD_ERROR_MEMORY : OPD_ERROR_REGISTER, "%s: cannot run the compiler '%s': %s",
+                       build->what, argv[0], strerror(rc));
+    } else if (opdi_string_read(&said, log) && status) {
+        const bool lost = !*build->include && strstr(said.data, "opdispatch.h");
+        (void)opd_fail(OPD_ERROR_REGISTER, "%s: '%s' failed for %s:\n%.1700s%s%s%s", build->what, argv[0], build->name,
+                       said.data, lost ? "opdispatch.h: " : "", lost ? build->hint : "",
+                       lost ? ": $OPD_INCLUDE must name its folder" : "");
+    } else if (said.length && !said.failed && opdi_verbose()) {
+        opdi_log_say(opdi_self(), -1, said.data, false);
+    }
+    opdi_free(argv, (length + 1) * sizeof *argv);
+    opdi_string_free(&said);
+    if (status && opd_ok()) { (void)opd_fail(OPD_ERROR_REGISTER, "%s: the compiler failed", build->what); }
+    return rc || status || !opd_ok() ? -1 : 0;
+}
+
+/* Compiles file i and adds what it reads to the list; 0, or -1 with an error. */
+static int opdi_build_object(const opdi_build *build, int i, opdi_string *deps) {
+    opdi_string words = {NULL, 0, 0, false}, rule = {NULL, 0, 0, false};
+    char object[OPDI_PATH], dep[OPDI_PATH];
+    const size_t before = deps->length;
+    if (opdi_path(object, "%s/%d.o", build->tmp, i) || opdi_path(dep, "%s/%d.d", build->tmp, i)) { return -1; }
+    opdi_words_split(&words, opdi_compiler(opdi_is_cxx(build->files[i])));
+    opdi_words_add(&words, "-O2");
+    opdi_words_split(&words, build->flags);
+    opdi_words_split(&words, *build->include ? "-DOPDISPATCH_PLUGIN -fPIC -I" : "-DOPDISPATCH_PLUGIN -fPIC");
+    words.length -= words.length > 0 && *build->include;  /* the folder is part of that word */
+    if (*build->include) { opdi_words_add(&words, build->include); }
+    opdi_words_split(&words, "-MD -MF");
+    opdi_words_add(&words, dep);
+    opdi_words_add(&words, "-c");
+    opdi_words_add(&words, build->files[i]);
+    opdi_words_add(&words, "-o");
+    opdi_words_add(&words, object);
+    int rc = opdi_build_run(build, &words, object);
+    if (rc == 0 && opdi_string_read(&rule, dep)) { opdi_deps_add(deps, rule.data); }
+    if (rc == 0 && deps->length == before) { opdi_words_add(deps, build->files[i]); }
+    opdi_string_free(&rule);
+    opdi_string_free(&words);
+    return rc || !opd_ok() ? -1 : 0;
+}
+
+/* The end of a result: a sum of all before it, by which a result is recognised that a crash or a full disk has cut. */
+typedef struct opdi_seal { char mark[8]; uint64_t sum; } opdi_seal;
+static opdi_seal opdi_seal_of(const char *data, size_t length) {
+    opdi_seal seal = {{'o', 'p', 'd', ' ', 's', 'e', 'a', 'l'}, 0};
+    seal.sum = opdi_mix(4, data, length);
+    return seal;
+}
+static bool opdi_sealed(const char *path) {
+    opdi_string string = {NULL, 0, 0, false};
+    bool ok = opdi_string_read(&string, path) && string.length > sizeof(opdi_seal);
+    if (ok) {
+        const opdi_seal seal = opdi_seal_of(string.data, string.length - sizeof seal);
+        ok = memcmp(string.data + string.length - sizeof seal, &seal, sizeof seal) == 0;
+    }
+    opdi_string_free(&string);
+    return ok;
+}
+static int opdi_seal_put(const char *path, const char *out) {
+    opdi_string string = {NULL, 0, 0, false};
+    bool ok = opdi_string_read(&string, path);
+    if (ok) {
+        const opdi_seal seal = opdi_seal_of(string.data, string.length);
+        ok = opdi_file_end(open(path, O_WRONLY | O_APPEND), (const char *)&seal, sizeof seal) && rename(path, out) == 0;
+    }
+    opdi_string_free(&string);
+    return ok ? 0 : opd_fail(opdi_errno_code(OPD_ERROR_REGISTER), "cannot write %s: %s", out, strerror(errno));
+}
+
+/* Links the objects and puts list and result in their places; 0, or -1 with an error. */
+static int opdi_build_link(const opdi_build *build, int count, const opdi_string *deps, char *out) {
+    opdi_string words = {NULL, 0, 0, false};
+    char path[OPDI_PATH], list[OPDI_PATH];
+    int rc = 0;
+    opdi_words_split(&words, opdi_compiler(build->cxx));
+    opdi_words_add(&words, "-shared");
+    for (int i = 0; i < count && rc == 0; i++) {
+        rc = opdi_path(path, "%s/%d.o", build->tmp, i);
+        opdi_words_add(&words, path);
+    }
+    opdi_words_split(&words, build->flags);
+    opdi_words_split(&words, "-lm -o");
+    if (rc || opdi_path(path, "%s/so", build->tmp)) {
+        opdi_string_free(&words);
+        return -1;
+    }
+    opdi_words_add(&words, path);
+    rc = opdi_build_run(build, &words, path);
+    opdi_string_free(&words);
+    if (rc == 0 && !opdi_build_result(build, deps, out)) {
+        rc = opd_fail(OPD_ERROR_REGISTER, "%s: a file that the compiler read is gone", build->what);
+    }
+    return rc || opdi_seal_put(path, out) || opdi_path(list, "%s.deps", build->stem) ? -1 :
+           opdi_file_write(build->dir, list, deps->data, deps->length);
+}
+
+static int opdi_build_all(opdi_build *build, char *out) {
+    opdi_string deps = {NULL, 0, 0, false};
+    int count, rc = 0;
+    opdi_cache_sweep(build->dir);
+    if (opdi_path(build->tmp, "%s/tmp.XXXXXX", build->dir)) { return -1; }
+    if (!mkdtemp(build->tmp)) {
+        return opd_fail(opdi_errno_code(OPD_ERROR_REGISTER), "%s: cannot make %s: %s", build->what, build->tmp,
+                        strerror(errno));
+    }
+    for (count = 0; build->files[count] && rc == 0; count++) { rc = opdi_build_object(build, count, &deps); }
+    if (rc == 0) { rc = opdi_build_link(build, count, &deps, out); }
+    opdi_string_free(&deps);
+    opdi_folder_remove(build->tmp);
+    return rc;
+}
+
+static int opdi_build_open(opdi_build *build, const char *what, const char *name, const char *flags, bool cxx) {
+    size_t length = name ? strlen(name) : 0;
+    if (!opd_ok()) { return -1; }
+    if (length < 1 || length > 64 || *name == '.' ||
+        strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+               "_.+-") != length) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: a name has 1 to 64 letters, digits and _.+-", what);
+    }
+    memset(build, 0, sizeof *build);
+    build->what = what;
+    build->name = name;
+    build->flags = flags ? flags : "";
+    build->cxx = cxx;
+    return opdi_cache_dir(build->dir);
+}
+
+/* Compiles what is not in the cache yet; out: the path of the result.  0, or -1 with an error. */
+static int opdi_build_make(opdi_build *build, char *out) {
+    opdi_string deps = {NULL, 0, 0, false};
+    char list[OPDI_PATH];
+    if (opdi_build_key(build) || opdi_path(list, "%s.deps", build->stem)) { return -1; }
+    bool known = opdi_string_read(&deps, list) && opdi_build_result(build, &deps, out) && opdi_sealed(out);
+    opdi_string_free(&deps);
+    return !opd_ok() || (!known && opdi_build_all(build, out)) ? -1 : 0;
+}
+static opd_plugin *opdi_build_load(opdi_build *build) {
+    char out[OPDI_PATH];
+    return opdi_build_make(build, out) ? NULL : opd_library_load(out);
+}
+/* The same for source text. */
+static int opdi_build_text(const char *what, const char *name, const char *source, const char *flags, char *out) {
+    const bool cxx = name && opdi_is_cxx(name);
+    char path[OPDI_PATH];
+    const char *files[2] = {path, NULL};
+    opdi_build build;
+    if (opdi_build_open(&build, what, name, flags, cxx)) { return -1; }
+    if (!source) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: the source is NULL", what); }
+    build.files = files;
+    if (opdi_path(path, "%s/%s-%016llx.%s", build.dir, name, (unsigned long long)opdi_mix_text(3, source),
+                  cxx ? "cpp" : "c") || opdi_file_write(build.dir, path, source, strlen(source))) { return -1; }
+    return opdi_build_make(&build, out);
+}
+
+opd_plugin *opd_load(const char *name, const char *const *files, const char *flags) {
+    opdi_build build;
+    bool cxx = false;
+    int i;
+    for (i = 0; files && files[i]; i++) { cxx = cxx || opdi_is_cxx(files[i]); }
+    if (opdi_build_open(&build, "opd_load", name, flags, cxx)) { return NULL; }
+    if (i == 0) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_load: no files to compile");
+        return NULL;
+    }
+    build.files = files;
+    return opdi_build_load(&build);
+}
+
+opd_plugin *opd_load_inline(const char *name, const char *source, const char *flags) {
+    char out[OPDI_PATH];
+    return opdi_build_text("opd_load_inline", name, source, flags, out) ? NULL : opd_library_load(out);
+}
+
+#endif /* OPD_NO_PLUGINS */
+OPDI_ONCE_END

@@ -1,0 +1,506 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>plugins      loading libraries of operators, compiling at run time, addresses of code in words
+//
+//  A loaded library is a record with the addresses it is mapped at.  By address a kernel, a formula or a deleter finds
+//  the library it is in and pins it: kernels while they are registered, nodes and foreign storages while they live.
+//  Unloading closes the libraries whose blocks stand in it.  It is unmapped when it has no pin and no call is running
+//  that began before it was unloaded.
+//----------------------------------------------------------------------------------------------------------------------
+
+OPD_HOST_STRUCT;
+
+#if defined(OPDI_CORE)
+
+OPDI_ONCE_BEGIN
+
+/* A text that grows.  `failed`: there was no memory for it, and an error is pending. */
+typedef struct opdi_string { char *data; size_t length, cap; bool failed; } opdi_string;
+
+/* Appends length bytes of text to string; without memory it is `failed` from then on. */
+OPD_UNUSED static void opdi_string_add_n(opdi_string *string, const char *text, size_t length) {
+    if (!string->failed && string->length + length + 1 > string->cap) {
+        const size_t cap = OPDI_MAX(2 * string->cap, string->length + length + 256);
+        char *data = (char *)opdi_alloc(cap);
+        if (!data) {
+            string->failed = true;
+            return;
+        }
+        if (string->data) {
+            memcpy(data, string->data, string->length);
+            opdi_free(string->data, string->cap);
+        }
+        string->data = data;
+        string->cap = cap;
+    }
+    if (string->failed) { return; }
+    memcpy(string->data + string->length, text, length);
+    string->length += length;
+    string->data[string->length] = 0;
+}
+OPD_UNUSED static void opdi_string_add(opdi_string *string, const char *text) {
+    opdi_string_add_n(string, text, strlen(text));
+}
+OPD_UNUSED static void opdi_string_free(opdi_string *string) {
+    if (string->data) { opdi_free(string->data, string->cap); }
+}
+
+//== pins ==============================================================================================================
+
+static bool opdi_plugin_has(const opd_plugin *plugin, uintptr_t address) {
+    return address >= plugin->begin && address < plugin->end;
+}
+
+static void opdi_hands_forget(const opd_plugin *plugin);
+/* Frees cards and formulas recorded by hand of a plug-in, which were kept while somebody could be inside.
+   Under the lock. */
+static void opdi_plugin_forget(const opd_plugin *plugin) {
+    size_t i = 0;
+    opd_op *op;
+    while ((op = opdi_entries(&i)) != NULL) {
+        opdi_card **cards = &op->cards;
+        while (*cards) {
+            opdi_card *old = *cards;
+            if (old->formula.plugin != plugin) {
+                cards = &old->next;
+                continue;
+            }
+            *cards = old->next;
+            opdi_free(old, sizeof *old);
+        }
+        opdi_schema_let_go(op, plugin->left);
+    }
+    opdi_hands_forget(plugin);
+}
+
+/* Unmaps unloaded plug-ins that have no pins and that no call can be inside of. */
+static void opdi_plugins_sweep(void) {
+    opd_plugin *plugin = OPDI_LOAD(&opdi_plugins);
+    if (plugin) { opdi_gone_give_back(); }        /* kernels that were waiting for a call to end */
+    while (plugin) {
+        opd_plugin **at = &opdi_plugins;
+        opdi_lock(&opdi_registry.lock);
+        uint64_t oldest = opdi_oldest_call();
+        while ((plugin = *at) != NULL && (OPDI_ACQUIRE(&plugin->pins) != 0 || plugin->left >= oldest)) {
+            at = &plugin->next;
+        }
+        if (plugin) {
+            opdi_plugin_forget(plugin);
+            OPDI_STORE(at, plugin->next);
+        }
+        if (plugin) {
+            OPDI_STORE(&opdi_unmapped_begin, OPDI_MIN(opdi_unmapped_begin, plugin->begin));
+            OPDI_STORE(&opdi_unmapped_end, OPDI_MAX(opdi_unmapped_end, plugin->end));
+        }
+        opdi_unlock(&opdi_registry.lock);
+        if (!plugin) { break; }
+#if !defined(OPD_NO_PLUGINS)
+        (void)dlclose(plugin->handle);
+#endif
+        opdi_free(plugin, plugin->bytes);
+    }
+}
+
+//== loading ===========================================================================================================
+
+/* Begins registration or loading, which one thread does at a time; false if this thread is at it already. */
+static bool opdi_start_enter(opdi_thread *thread) {
+    if (OPDI_LOAD(&opdi_registry.starter) == thread) { return false; }
+    opdi_lock(&opdi_registry.start);
+    OPDI_STORE(&opdi_registry.starter, thread);
+    OPDI_PUBLISH(&opdi_registry.making, 1);
+    return true;
+}
+static void opdi_start_leave(bool entered) {
+    if (!entered) { return; }
+    OPDI_PUBLISH(&opdi_registry.making, 0);
+    OPDI_STORE(&opdi_registry.starter, (opdi_thread *)NULL);
+    opdi_unlock(&opdi_registry.start);
+}
+
+/* Takes blocks of plugin that nobody has run off the registry's list, to plugin's own. */
+static void opdi_plugin_take_blocks(opd_plugin *plugin) {
+    opd_block **from = &opdi_registry.blocks, **to = &plugin->blocks, *block;
+    while (*to) { to = &(*to)->next; }
+    opdi_lock(&opdi_registry.lock);
+    while ((block = *from) != NULL) {
+        if (!opdi_plugin_has(plugin, (uintptr_t)block)) {
+            from = &block->next;
+            continue;
+        }
+        *from = block->next;
+        block->next = NULL;
+        *to = block;
+        to = &block->next;
+    }
+    opdi_registry.blocks_end = from;
+    opdi_unlock(&opdi_registry.lock);
+}
+
+/* Returns a library that was opened by code of plugin, or NULL. */
+static opd_library *opdi_plugin_library(const opd_plugin *plugin) {
+    opd_library *lib;
+    opdi_lock(&opdi_registry.lock);
+    for (lib = opdi_registry.libraries; lib && !opdi_plugin_has(plugin, (uintptr_t)lib->file); lib = lib->next) { }
+    opdi_unlock(&opdi_registry.lock);
+    return lib;
+}
+
+/* Returns a listener that is code of plugin, or NULL. */
+static opd_listener *opdi_plugin_listener(const opd_plugin *plugin) {
+    opd_listener *listener;
+    opdi_lock(&opdi_registry.lock);
+    for (listener = opdi_registry.listeners; listener; listener = listener->next) {
+        if (opdi_plugin_has(plugin, (uintptr_t)listener->defined) ||
+            opdi_plugin_has(plugin, (uintptr_t)listener->undefined)) {
+            break;
+        }
+    }
+    opdi_unlock(&opdi_registry.lock);
+    return listener;
+}
+
+/* Notes which library is closed because its plug-in is unloaded; NULL: none any more. */
+static void opdi_library_unloads(const opd_library *lib) {
+    opdi_lock(&opdi_registry.lock);
+    opdi_registry.unloading = lib;
+    opdi_unlock(&opdi_registry.lock);
+}
+
+/* Undoes all that a plug-in has registered and takes the pin of its being loaded.  The caller sweeps when no
+   lock is held. */
+static void opdi_plugin_undo(opd_plugin *plugin) {
+    opd_listener *listener;
+    opd_library *lib;
+    opdi_plugin_take_blocks(plugin);
+    opdi_observers_unload(plugin);
+    while ((lib = opdi_plugin_library(plugin)) != NULL) {
+        opdi_library_unloads(lib);
+        opd_library_close(lib);
+    }
+    opdi_library_unloads(NULL);
+    while ((listener = opdi_plugin_listener(plugin)) != NULL) { opd_listener_remove(listener); }
+    opdi_lock(&opdi_log.lock);
+    if (opdi_plugin_has(plugin, (uintptr_t)opdi_log.fn)) {
+        opdi_log.fn = opdi_log_default;
+        opdi_log.user = NULL;
+    }
+    opdi_unlock(&opdi_log.lock);
+    opdi_lock(&opdi_registry.lock);
+    plugin->left = opdi_epoch;
+    OPDI_PUBLISH(&opdi_epoch, opdi_epoch + 1);
+    OPDI_STORE(&plugin->loaded, false);
+    opdi_unlock(&opdi_registry.lock);
+    opdi_backends_unload(plugin);
+    (void)OPDI_SUB(&plugin->pins, 1);             /* the caller sweeps when no lock is held */
+}
+
+/* Undoes what the plug-in registered; it is unmapped when nothing of it is in use.  0, or -1 with an error. */
+int opd_library_unload(opd_plugin *plugin) {
+    opdi_thread *thread = opdi_self();
+    const bool entered = opdi_start_enter(thread);
+    const char *wrong = NULL;
+    opd_plugin *other;
+    opdi_lock(&opdi_registry.lock);
+    for (other = opdi_plugins; other && other != plugin; other = other->next) { }
+    if (!other || !other->loaded) { wrong = "opd_library_unload: this library is not loaded"; }
+    for (const opd_library *lib = opdi_registry.libraries; lib && !wrong; lib = lib->next) {
+        if (lib->in_block && opdi_plugin_has(other, (uintptr_t)lib->file)) {
+            wrong = "opd_library_unload inside a block of the library";
+        }
+    }
+    opdi_unlock(&opdi_registry.lock);
+    if (!wrong) { opdi_plugin_undo(other); }
+    opdi_start_leave(entered);
+    opdi_plugins_sweep();
+    return wrong ? opd_fail(OPD_ERROR_REGISTER, "%s", wrong) : 0;
+}
+
+#if defined(OPD_NO_PLUGINS)
+
+static opd_plugin *opdi_no_plugins(void) {
+    (void)opd_fail(OPD_ERROR_REGISTER, "this program was built with OPD_NO_PLUGINS");
+    return NULL;
+}
+opd_plugin *opd_library_load(const char *path) {
+    (void)path;
+    return opdi_no_plugins();
+}
+opd_plugin *opd_load(const char *name, const char *const *files, const char *flags) {
+    (void)name;
+    (void)files;
+    (void)flags;
+    return opdi_no_plugins();
+}
+opd_plugin *opd_load_inline(const char *name, const char *source, const char *flags) {
+    (void)name;
+    (void)source;
+    (void)flags;
+    return opdi_no_plugins();
+}
+
+#else
+
+/* Defines an operator for a plug-in; the desc of an older one is shorter, and the fields it does not know are zero. */
+static int opdi_host_define(opd_library *lib, const opd_op_desc *desc, size_t size) {
+    opd_op_desc whole;
+    if (!desc) { return opd_define(lib, NULL); }
+    memset(&whole, 0, sizeof whole);
+    memcpy(&whole, desc, OPDI_MIN(size, sizeof whole));
+    return opd_define(lib, &whole);
+}
+
+#define OPDI_HOST_ENTRY(R, name, n, types) name,
+#define OPDI_HOST_ENTRY_V(name, n, types) name,
+static const struct opd_host opdi_host_table = {
+    /* major, minor */ OPD_VERSION_MAJOR, OPD_VERSION_MINOR,
+    opd_fail, opd_warn, /* define, impl, fallback */ opdi_host_define, opd_impl_key, opd_fallback,
+    OPD_HOST_FUNCTIONS(OPDI_HOST_ENTRY, OPDI_HOST_ENTRY_V)};
+
+static const char *opdi_machine_name(const unsigned char *elf) {
+    const unsigned machine = elf[5] == 2 ? (unsigned)elf[18] << 8 | elf[19] : (unsigned)elf[19] << 8 | elf[18];
+    switch (machine) {
+    case 3: return "i386";
+    case 21: return "ppc64";
+    case 22: return "s390";
+    case 40: return "arm";
+    case 62: return elf[4] == 1 ? "x32" : "x86-64";
+    case 183: return "aarch64";
+    case 243: return elf[4] == 1 ? "riscv32" : "riscv64";
+    default: return "another machine";
+    }
+}
+
+/* Reads the first 20 bytes of a file: 0 if it is ELF, 1 if not, -1 if it cannot be opened. */
+static int opdi_elf_read(const char *path, unsigned char *elf) {
+    FILE *file = fopen(path, "rb");
+    size_t length = file ? fread(elf, 1, 20, file) : 0;
+    if (file) { (void)fclose(file); }
+    return file ? length == 20 && memcmp(elf, "\177ELF", 4) == 0 ? 0 : 1 : -1;
+}
+
+#if UINTPTR_MAX > 0xffffffffu
+typedef Elf64_Ehdr opdi_elf;
+typedef Elf64_Phdr opdi_elf_segment;
+typedef Elf64_Shdr opdi_elf_section;
+typedef Elf64_Sym opdi_elf_symbol;
+#else
+typedef Elf32_Ehdr opdi_elf;
+typedef Elf32_Phdr opdi_elf_segment;
+typedef Elf32_Shdr opdi_elf_section;
+typedef Elf32_Sym opdi_elf_symbol;
+#endif
+
+/* True if a file ends before what would be mapped of it does: touching that would kill the process. */
+static bool opdi_elf_cut(const char *path) {
+    FILE *file = fopen(path, "rb");
+    struct stat s;
+    opdi_elf elf;
+    bool cut = !file || stat(path, &s) || fread(&elf, sizeof elf, 1, file) != 1;
+    for (int i = 0; !cut && i < elf.e_phnum; i++) {
+        opdi_elf_segment segment;
+        cut = fseek(file, (long)(elf.e_phoff + (size_t)i * elf.e_phentsize), SEEK_SET) ||
+            fread(&segment, sizeof segment, 1, file) != 1 ||
+            (segment.p_type == PT_LOAD && (uint64_t)segment.p_offset + segment.p_filesz > (uint64_t)s.st_size);
+    }
+    if (file) { (void)fclose(file); }
+    return cut;
+}
+
+/* Checks a library's file and says what the loader would not say clearly: no such file, no library, cut off, another
+   machine's.  0, or -1 with an error. */
+static int opdi_plugin_file_check(const char *path) {
+    unsigned char elf[20], own[20];
+    const int rc = opdi_elf_read(path, elf);
+    if (rc < 0) {
+        return opd_fail(opdi_errno_code(OPD_ERROR_NOT_FOUND), "opd_library_load: cannot open '%s': %s", path,
+                        strerror(errno));
+    }
+    if (rc > 0 || elf[elf[5] == 2 ? 17 : 16] != 3) {
+        return opd_fail(OPD_ERROR_REGISTER, "opd_library_load: '%s' is not a shared library (one is made with "
+                        "cc -shared -fPIC -DOPDISPATCH_PLUGIN)", path);
+    }
+    if (opdi_elf_read("/proc/self/exe", own)) { return 0; }
+    if (memcmp(elf + 4, own + 4, 2) != 0 || memcmp(elf + 18, own + 18, 2) != 0) {
+        return opd_fail(OPD_ERROR_REGISTER, "opd_library_load: '%s' is for %s, this program for %s", path,
+                        opdi_machine_name(elf), opdi_machine_name(own));
+    }
+    return opdi_elf_cut(path) ? opd_fail(OPD_ERROR_REGISTER, "opd_library_load: '%s' is cut off", path) : 0;
+}
+
+static void *opdi_dlopen(const char *path) {
+    void *handle = NULL;
+    opdi_string file = {NULL, 0, 0, false};
+    if (opdi_plugin_file_check(path)) { return NULL; }
+    opdi_string_add(&file, strchr(path, '/') ? "" : "./");    /* a bare name would be searched for */
+    opdi_string_add(&file, path);
+    errno = 0;
+    if (!file.failed && !(handle = dlopen(file.data, RTLD_NOW | RTLD_LOCAL))) {
+        const opd_code code = opdi_errno_code(OPD_ERROR_REGISTER);
+        const char *why = dlerror();
+        const bool ours = why && strstr(why, "undefined symbol: opd_");
+        (void)opd_fail(code, "opd_library_load: %s%s", why ? why : path, ours
+                       ? " (build the library with -DOPDISPATCH_PLUGIN, or link the program with -rdynamic)" : "");
+    }
+    opdi_string_free(&file);
+    return handle;
+}
+
+/* How the loader's record of a library (struct link_map) begins, and what it tells of each (struct dl_phdr_info). */
+typedef struct opdi_linked { uintptr_t moved; const char *name; const void *dynamic; } opdi_linked;
+typedef struct opdi_loaded {
+    uintptr_t moved;                              /* from the addresses in the file; 0 for absolute ones */
+    const char *name;
+    const opdi_elf_segment *segments;
+    uint16_t count;
+} opdi_loaded;
+typedef struct opdi_plugin_place { opd_plugin *plugin; const void *dynamic; } opdi_plugin_place;
+
+/* Returns where a library's dynamic section lies, which no two share.  The loader's lock guards the record, which no
+   sanitizer sees. */
+#if defined(__GNUC__) && !defined(__TINYC__)
+__attribute__((no_sanitize("thread")))
+#endif
+static const void *opdi_linked_dynamic(const void *map) { return ((const opdi_linked *)map)->dynamic; }
+
+/* Notes where the looked-for library is mapped; 1 when this is it, else 0. */
+static int opdi_plugin_mapped(const void *told, size_t size, void *user) {
+    const opdi_loaded *loaded = (const opdi_loaded *)told;
+    const opdi_plugin_place *place = (const opdi_plugin_place *)user;
+    uintptr_t from = UINTPTR_MAX, to = 0;
+    bool found = false;
+    for (int i = 0; size >= sizeof *loaded && i < loaded->count; i++) {
+        const opdi_elf_segment *segment = &loaded->segments[i];
+        const uintptr_t begin = loaded->moved + segment->p_vaddr;
+        found = found || (segment->p_type == PT_DYNAMIC && begin == (uintptr_t)place->dynamic);
+        if (segment->p_type != PT_LOAD) { continue; }
+        from = OPDI_MIN(from, begin);
+        to = OPDI_MAX(to, begin + segment->p_memsz);
+    }
+    if (!found || from >= to) { return 0; }
+    place->plugin->begin = from;
+    place->plugin->end = to;
+    return 1;
+}
+
+/* Finds where a library is mapped; 0, or -1 with an error.  The loader's functions are asked for by name, since strict
+   C does not declare them. */
+static int opdi_plugin_range(opd_plugin *plugin) {
+    void *self = dlopen(NULL, RTLD_NOW), *info = self ? dlsym(self, "dlinfo") : NULL, *map = NULL;
+    void *iterate = self ? dlsym(self, "dl_iterate_phdr") : NULL;
+    int (*ask)(void *, int, void *);
+    int (*walk)(int (*)(const void *, size_t, void *), void *);
+    opdi_plugin_place place;
+    bool found = false;
+    memcpy(&ask, &info, sizeof info);
+    memcpy(&walk, &iterate, sizeof iterate);
+    if (info && iterate && ask(plugin->handle, 2, &map) == 0) {            /* RTLD_DI_LINKMAP */
+        place.plugin = plugin;
+        place.dynamic = opdi_linked_dynamic(map);
+        found = walk(opdi_plugin_mapped, &place) == 1;
+    }
+    if (self) { (void)dlclose(self); }
+    return found ? 0
+        : opd_fail(OPD_ERROR_REGISTER, "opd_library_load: cannot see where '%s' is mapped", plugin->path);
+}
+
+/* Checks version and kind of a library that has just been mapped; 0, or -1 with an error. */
+static int opdi_plugin_check(opd_plugin *plugin) {
+    const uintptr_t own = (uintptr_t)dlsym(plugin->handle, "opd_library_load");
+    const opd_plugin_info *info = (const opd_plugin_info *)dlsym(plugin->handle, "opd_plugin_entry");
+    if (opdi_plugin_has(plugin, own) && own != (uintptr_t)opd_library_load) {
+        return opd_fail(OPD_ERROR_REGISTER, "opd_library_load: '%s' has an implementation of its own in it: build it "
+                        "without OPDISPATCH_IMPLEMENTATION, with -DOPDISPATCH_PLUGIN", plugin->path);
+    }
+    if (!opdi_plugin_has(plugin, (uintptr_t)info)) { return 0; }
+    if (memcmp(info->magic, OPD_PLUGIN_MAGIC, sizeof OPD_PLUGIN_MAGIC) != 0) {
+        return opd_fail(OPD_ERROR_REGISTER, "opd_library_load: the opd_plugin_entry of '%s' is not opdispatch's",
+                        plugin->path);
+    }
+    if (info->major != OPD_VERSION_MAJOR || info->minor > OPD_VERSION_MINOR) {
+        return opd_fail(OPD_ERROR_REGISTER, "opd_library_load: '%s' was built with opdispatch %d.%d, which a program "
+                        "with opdispatch %d.%d cannot load: the major versions must agree, and the library's minor "
+                        "version must not be newer", plugin->path, (int)info->major, (int)info->minor,
+                        OPD_VERSION_MAJOR, OPD_VERSION_MINOR);
+    }
+    if (*info->host && *info->host != &opdi_host_table) {
+        return opd_fail(OPD_ERROR_REGISTER, "opd_library_load: '%s' is loaded already, by another copy of opdispatch "
+                        "in this program", plugin->path);
+    }
+    plugin->info = info;
+    if (!*info->host) { *info->host = &opdi_host_table; }     /* loaded again, code of it may be running */
+    return 0;
+}
+
+/* Makes the record of a library, not in the list yet; NULL without memory. */
+static opd_plugin *opdi_plugin_new(const char *path) {
+    const size_t length = strlen(path) + 1;
+    opd_plugin *plugin = (opd_plugin *)opdi_alloc(sizeof *plugin + length);
+    if (!plugin) { return NULL; }
+    memset(plugin, 0, sizeof *plugin);
+    plugin->bytes = sizeof *plugin + length;
+    plugin->path = (char *)(plugin + 1);
+    memcpy(plugin->path, path, length);
+    return plugin;
+}
+
+/* Returns the record of a library that has just been mapped: `fresh`, which is in the list now, or the one that was
+   there already.  NULL with an error. */
+static opd_plugin *opdi_plugin_enter(opd_plugin *fresh, bool *known) {
+    opd_plugin *plugin;
+    if (opdi_plugin_range(fresh)) { return NULL; }
+    opdi_lock(&opdi_registry.lock);
+    for (plugin = opdi_plugins; plugin && plugin->handle != fresh->handle; plugin = plugin->next) { }
+    *known = plugin && plugin->loaded;
+    if (!plugin) {
+        fresh->next = opdi_plugins;
+        OPDI_PUBLISH(&opdi_plugins, fresh);
+        plugin = fresh;
+    }
+    if (!*known) { opdi_plugin_pin(plugin); }
+    OPDI_STORE(&plugin->loaded, true);
+    opdi_unlock(&opdi_registry.lock);
+    return plugin;
+}
+
+/* Runs the blocks of a plug-in until one fails; 0, or -1 with an error. */
+static int opdi_plugin_run(opd_plugin *plugin) {
+    opdi_plugin_take_blocks(plugin);
+    opd_block *block = plugin->info ? *plugin->info->blocks : plugin->blocks;
+    if (!block && !opdi_plugin_library(plugin)) {
+        return opd_fail(OPD_ERROR_REGISTER, "opd_library_load: '%s' registers nothing: it has no OPD_LIBRARY block, "
+                        "was built by a compiler without constructors, or has an implementation of its own in it",
+                        plugin->path);
+    }
+    for (; block && opd_ok(); block = block->next) { opdi_block_run(block); }
+    return opd_ok() ? 0 : -1;
+}
+
+/* Maps a library and runs its blocks; NULL with an error, and everything undone. */
+opd_plugin *opd_library_load(const char *path) {
+    opdi_thread *thread = opdi_self();
+    opd_plugin *plugin = NULL;
+    bool known = false;
+    if (!opd_ok()) { return NULL; }
+    if (!path) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_library_load: the path is NULL");
+        return NULL;
+    }
+    opdi_started();
+    opd_plugin *fresh = opd_ok() ? opdi_plugin_new(path) : NULL;
+    if (!fresh) { return NULL; }
+    fresh->handle = opdi_dlopen(path);
+    bool entered = opdi_start_enter(thread);
+    if (fresh->handle && (plugin = opdi_plugin_enter(fresh, &known)) != NULL && !known) {
+        if (!opd_ok() || opdi_plugin_check(plugin) || opdi_plugin_run(plugin)) { opdi_plugin_undo(plugin); }
+    }
+    opdi_start_leave(entered);
+    /* the record has a reference of its own; without one nobody needs it */
+    if (plugin != fresh && fresh->handle) { (void)dlclose(fresh->handle); }
+    if (plugin != fresh) { opdi_free(fresh, fresh->bytes); }
+    if (!opd_ok()) {
+        opdi_plugins_sweep();
+        return NULL;
+    }
+    return plugin;
+}
+

@@ -1,0 +1,299 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>programgraphs  exported programs: nodes, conditions and loops, graphs, names of inputs and outputs, signatures
+//
+//  A file's text is read from its top: the signature says what each input of the graph is; nodes with graphs of their
+//  own call the reading of graphs again; inputs and outputs get the names that the call's arguments have.
+//----------------------------------------------------------------------------------------------------------------------
+
+#if defined(OPDI_CORE)
+
+//== conditions and loops ==============================================================================================
+//
+//  Nodes with graphs of their own.  All that these read is handed to them; a graph that makes tensors on the module's
+//  device gets that as its last input.
+
+typedef struct opdi_program_region {
+    opd_graph *graphs[2];
+    bool wants_device[2];
+    int nfirst;                  /* loops: how many of the arguments are carried; map and scan: slices, see there */
+    int nsliced;
+    opd_value modes[4];          /* of wrap_with_...: what is switched on */
+} opdi_program_region;
+
+static int opdi_region_fail(const opdi_gnode *node, const char *what) {
+    return opd_fail(OPD_ERROR_ARGUMENT, "%s: %s", node->function->name, what);
+}
+/* Runs one of the graphs; args ends with the device.  Results are of the innermost scope; 0, or -1 with an error. */
+static int opdi_region_call(const opdi_gnode *node, int which, const opd_value *args, int nargs, opd_value *outputs,
+                            int noutputs) {
+    const opdi_program_region *region = (const opdi_program_region *)node->user;
+    const opd_graph *const graph = region->graphs[which];
+    const int count = nargs - !region->wants_device[which];
+    if (opd_graph_ninputs(graph) != count || opd_graph_noutputs(graph) != noutputs) {
+        return opdi_region_fail(node, "its graph takes or gives another number of values");
+    }
+    return opdi_graph_run_values(graph, args, count, outputs, noutputs) < 0 ? -1 : 0;
+}
+/* Reads whether a value holds; -1 with an error. */
+static int opdi_region_holds(const opd_value *value) {
+    if (value->tag == OPD_TAG_BOOL || value->tag == OPD_TAG_INT) { return value->u.i != 0; }
+    if (value->tag != OPD_TAG_TENSOR) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "a condition that is neither tensor nor bool");
+    }
+    const double number = opd_item_f64(value->u.t);
+    return opd_ok() ? number < 0 || number > 0 : -1;
+}
+/* Makes values of the innermost scope results of a node; 0, or -1 with an error. */
+static int opdi_region_give(opd_value *rets, const opd_value *values, int count) {
+    for (int i = 0; i < count; i++) {
+        rets[i] = values[i];
+        if (opdi_value_hold(&rets[i]) == 0) { continue; }
+        while (i-- > 0) { opdi_value_drop(rets[i]); }
+        return -1;
+    }
+    return 0;
+}
+static opd_value *opdi_region_values(int count) {
+    return (opd_value *)opdi_scope_alloc((size_t)(count + 1) * sizeof(opd_value));
+}
+/* True for a predicate whose value is not known: a fake's, a batched tensor's, which has one for each example, or one
+   that is compiled. */
+static bool opdi_region_unknown(const opd_value *predicate) {
+    return predicate->tag == OPD_TAG_TENSOR && (predicate->u.t->backend == OPD_META ||
+        predicate->u.t->backend == OPD_LAZY || opd_tensor_is_batched(predicate->u.t));
+}
+/* Runs both graphs of a cond.  A fake predicate gives what the first makes, which must have the sizes of the second's;
+   a batched one what each example wants of the two, one that is compiled what is wanted in each run. */
+static int opdi_region_both(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
+    opd_value *const outputs = opdi_region_values(node->nout), *const others = opdi_region_values(node->nout);
+    opd_tensor *holds = args[0].u.t;
+    if (!outputs || !others || opdi_region_call(node, 0, args + 1, node->nin - 1, outputs, node->nout) ||
+        opdi_region_call(node, 1, args + 1, node->nin - 1, others, node->nout)) { return -1; }
+    if (opd_numel(holds) != 1) { return opdi_region_fail(node, "a condition that is no tensor of one element"); }
+    const bool batched = opd_tensor_is_batched(holds) || holds->backend == OPD_LAZY;
+    if (batched) { holds = opd_ne_Scalar(opd_reshape(holds, opd_ints_of(NULL, 0)), opd_value_int(0)); }
+    for (int i = 0; i < node->nout && opd_ok(); i++) {
+        const opd_tensor *const x = outputs[i].tag == OPD_TAG_TENSOR ? outputs[i].u.t : NULL;
+        const opd_tensor *const y = others[i].tag == OPD_TAG_TENSOR ? others[i].u.t : NULL;
+        bool same = x && y && x->ndim == y->ndim && x->dtype == y->dtype;
+        for (int k = 0; same && k < x->ndim; k++) { same = opd_size(x, k) == opd_size(y, k); }
+        if (!x && !y && outputs[i].tag == others[i].tag) {
+            same = outputs[i].tag == OPD_TAG_NONE ||
+                (outputs[i].tag != OPD_TAG_STR && opdi_sym_compare(&outputs[i], &others[i]) == 0);
+        }
+        if (!same) { return opdi_region_fail(node, "its graphs give other sizes, dtypes or numbers"); }
+        if (batched && x) { outputs[i] = opd_value_tensor(opd_where_self(holds, outputs[i].u.t, others[i].u.t)); }
+    }
+    return opd_ok() ? opdi_region_give(rets, outputs, node->nout) : -1;
+}
+/* cond(predicate, true graph, false graph, operands); the predicate is args[0]. */
+static int opdi_region_cond(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
+    if (opdi_region_unknown(&args[0])) {
+        const bool sides = opdi_generator_sides_set(args[0].u.t->backend == OPD_LAZY || opdi_generator_has_sides());
+        const int rc = opdi_region_both(node, args, rets);
+        (void)opdi_generator_sides_set(sides);
+        return rc;
+    }
+    const int holds = opdi_region_holds(&args[0]);
+    opd_value *const outputs = opdi_region_values(node->nout);
+    if (holds < 0 || !outputs || opdi_region_call(node, !holds, args + 1, node->nin - 1, outputs, node->nout)) {
+        return -1;
+    }
+    return opdi_region_give(rets, outputs, node->nout);
+}
+/* Says for which examples a batched condition holds: 2: for all, 1: for some, 0: for none; -1 with an error. */
+static int opdi_region_holds_for(const opd_tensor *test) {
+    if (opd_numel(test) != 1) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "a condition that is no tensor of one element");
+    }
+    while (test->flags & OPDI_BATCHED) { test = opdi_batched_of(test)->value; }
+    opd_tensor *const holds = opd_ne_Scalar((opd_tensor *)(uintptr_t)test, opd_value_int(0));
+    const bool any = opd_item_i64(opd_any(holds)) != 0, all = any && opd_item_i64(opd_all(holds)) != 0;
+    return opd_ok() ? any + all : -1;
+}
+/* Puts what a loop carries in place of what the body made of it, for the examples whose condition does not hold; 0, or
+   -1 with an error. */
+static int opdi_region_select(const opdi_gnode *node, opd_tensor *test, const opd_value *now, opd_value *next,
+                              int count) {
+    opd_tensor *const holds = opd_ne_Scalar(opd_reshape(test, opd_ints_of(NULL, 0)), opd_value_int(0));
+    for (int i = 0; i < count && opd_ok(); i++) {
+        const bool tensors = now[i].tag == OPD_TAG_TENSOR && next[i].tag == OPD_TAG_TENSOR;
+        bool same = tensors ? now[i].u.t->dtype == next[i].u.t->dtype && now[i].u.t->ndim == next[i].u.t->ndim
+            : now[i].tag == next[i].tag && now[i].tag != OPD_TAG_TENSOR && now[i].tag != OPD_TAG_STR &&
+            (now[i].tag == OPD_TAG_NONE || opdi_sym_compare(&now[i], &next[i]) == 0);
+        for (int k = 0; same && tensors && k < now[i].u.t->ndim; k++) {
+            same = opd_size(now[i].u.t, k) == opd_size(next[i].u.t, k);
+        }
+        if (!same) {
+            return opdi_region_fail(node, "some examples go on and others do not, and what is carried is no tensor of "
+                                    "the same size and dtype");
+        }
+        if (tensors) { next[i] = opd_value_tensor(opd_where_self(holds, next[i].u.t, now[i].u.t)); }
+    }
+    return opd_ok() ? 0 : -1;
+}
+/* while_loop(condition, body, carried, more): the body gives the carried values anew; once, where it is a fake that
+   says whether to go on; as long as one example goes on, where a vmap has several. */
+static int opdi_region_while(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
+    const int count = ((const opdi_program_region *)node->user)->nfirst;
+    opd_value *const now = opdi_region_values(node->nin), *const next = opdi_region_values(count);
+    if (!now || !next) { return -1; }
+    if (node->nout != count) { return opdi_region_fail(node, "it gives another number of values than it carries"); }
+    memcpy(now, args, (size_t)node->nin * sizeof *now);
+    if (opdi_region_give(now, now, count)) { return -1; }
+    for (int again = 1; again > 0;) {
+        opd_scope scope = opd_scope_open();
+        opd_value test = opd_value_none();
+        again = opdi_region_call(node, 0, now, node->nin, &test, 1) ? -1 : 1;
+        const bool fake = again > 0 && test.tag == OPD_TAG_TENSOR && test.u.t->backend == OPD_META;
+        const bool batched = again > 0 && !fake && test.tag == OPD_TAG_TENSOR && opd_tensor_is_batched(test.u.t);
+        if (again > 0 && !fake) { again = batched ? opdi_region_holds_for(test.u.t) : opdi_region_holds(&test); }
+        if (again > 0 && (opdi_region_call(node, 1, now, node->nin, next, count) ||
+                          (batched && again == 1 && opdi_region_select(node, test.u.t, now, next, count)))) {
+            again = -1;
+        }
+        for (int i = 0; i < count && again > 0; i++) {
+            opd_value value;
+            if (opdi_region_give(&value, &next[i], 1)) { again = -1; }
+            else {
+                opdi_value_drop(now[i]);
+                now[i] = value;
+            }
+        }
+        opd_scope_close(&scope);
+        if (fake) { break; }
+    }
+    for (int i = 0; i < count; i++) {
+        if (opd_ok()) { rets[i] = now[i]; } else { opdi_value_drop(now[i]); }
+    }
+    return opd_ok() ? 0 : -1;
+}
+/* map_impl(body, sliced, more), scan(body, carried, sliced, more): the body gives the carried values anew and, for each
+   slice along dim 0, what is stacked then. */
+static int opdi_region_scan(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
+    const opdi_program_region *region = (const opdi_program_region *)node->user;
+    const int carried = region->nfirst, sliced = region->nsliced, stacked = node->nout - carried;
+    opd_value *const now = opdi_region_values(node->nin), *const outputs = opdi_region_values(node->nout);
+    int64_t length = -1;
+    for (int i = carried; i < carried + sliced; i++) {
+        const int64_t size = args[i].tag == OPD_TAG_TENSOR && opd_ndim(args[i].u.t) ? opd_size(args[i].u.t, 0) : -1;
+        if (size < 1 || (length >= 0 && size != length)) {
+            return opdi_region_fail(node, "what is taken apart along dim 0 must be tensors of one size there, not 0");
+        }
+        length = size;
+    }
+    if (length < 0 || stacked < 0) { return opdi_region_fail(node, "there is nothing to take apart"); }
+    opd_tensor **const made = opdi_scope_tensors((int)(stacked * length));
+    if (!now || !outputs || !made || stacked * length > INT32_MAX) { return -1; }
+    memcpy(now, args, (size_t)node->nin * sizeof *now);
+    for (int64_t k = 0; k < length; k++) {
+        for (int i = carried; i < carried + sliced; i++) { now[i] = opd_value_tensor(opd_select(args[i].u.t, 0, k)); }
+        if (!opd_ok() || opdi_region_call(node, 0, now, node->nin, outputs, node->nout)) { return -1; }
+        if (carried) { memcpy(now, outputs, (size_t)carried * sizeof *now); }
+        for (int i = 0; i < stacked; i++) {
+            const opd_value *const result = &outputs[carried + i];
+            if (result->tag != OPD_TAG_TENSOR) { return opdi_region_fail(node, "a result that is no tensor"); }
+            made[i * length + k] = result->u.t;
+        }
+    }
+    for (int i = 0; i < stacked; i++) {
+        outputs[carried + i] = opd_value_tensor(opd_stack(opd_tensors_of(made + i * length, length)));
+    }
+    if (carried) { memcpy(outputs, now, (size_t)carried * sizeof *now); }
+    return opd_ok() ? opdi_region_give(rets, outputs, node->nout) : -1;
+}
+/* associative_scan(combine, sliced, more): each slice along dim 0 combined with all before it, from the left. */
+static int opdi_region_associative(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
+    const int count = ((const opdi_program_region *)node->user)->nfirst, more = node->nin - count;
+    opd_value *const now = opdi_region_values(2 * count + more), *const outputs = opdi_region_values(count);
+    const int64_t length = count && args[0].tag == OPD_TAG_TENSOR && opd_ndim(args[0].u.t) ? opd_size(args[0].u.t, 0)
+        : -1;
+    for (int i = 0; i < count; i++) {
+        if (length < 1 || args[i].tag != OPD_TAG_TENSOR || !opd_ndim(args[i].u.t) ||
+            opd_size(args[i].u.t, 0) != length) {
+            return opdi_region_fail(node, "what is taken apart along dim 0 must be tensors of one size there, not 0");
+        }
+    }
+    const bool fits = length > 0 && length <= INT32_MAX / (count + 1);
+    opd_tensor **const made = fits ? opdi_scope_tensors((int)(count * length)) : NULL;
+    if (!now || !outputs || !made || node->nout != count) {
+        return opd_ok() ? opdi_region_fail(node, "it gives another number of values than it takes apart") : -1;
+    }
+    memcpy(now + 2 * count, args + count, (size_t)more * sizeof *now);
+    for (int64_t k = 0; k < length; k++) {
+        for (int i = 0; i < count; i++) { now[count + i] = opd_value_tensor(opd_select(args[i].u.t, 0, k)); }
+        if (!opd_ok() || (k && opdi_region_call(node, 0, now, 2 * count + more, outputs, count))) { return -1; }
+        for (int i = 0; i < count; i++) {
+            now[i] = k ? outputs[i] : now[count + i];
+            if (now[i].tag != OPD_TAG_TENSOR) { return opdi_region_fail(node, "a result that is no tensor"); }
+            made[i * length + k] = now[i].u.t;
+        }
+    }
+    for (int i = 0; i < count; i++) {
+        outputs[i] = opd_value_tensor(opd_stack(opd_tensors_of(made + i * length, length)));
+    }
+    return opd_ok() ? opdi_region_give(rets, outputs, count) : -1;
+}
+/* A graph that is called as it is, with something switched on or off around it. */
+static int opdi_region_wrap(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
+    const opdi_program_region *region = (const opdi_program_region *)node->user;
+    opd_value *const outputs = opdi_region_values(node->nout);
+    const char *const mode = strstr(node->function->name, "_with_");
+    if (!outputs) { return -1; }
+    if (mode && strcmp(mode, "_with_set_grad_enabled") == 0) {
+        const bool was = opd_grad_mode_set(region->modes[0].u.i != 0);
+        const int rc = opdi_region_call(node, 0, args, node->nin, outputs, node->nout);
+        (void)opd_grad_mode_set(was);
+        return rc ? -1 : opdi_region_give(rets, outputs, node->nout);
+    }
+    if (mode) {
+        const opd_value *const modes = region->modes;  /* device, dtype, enabled, whether casts are kept */
+        opd_autocast_region autocast = opd_autocast_begin((opd_backend)modes[0].u.device.type,
+                                                          modes[1].tag == OPD_TAG_INT ? (opd_scalar_type)modes[1].u.i
+                                                          : OPD_DTYPE_NONE, modes[2].u.i != 0,
+                                                          modes[3].tag == OPD_TAG_BOOL ? (int)modes[3].u.i : -1);
+        const int rc = opdi_region_call(node, 0, args, node->nin, outputs, node->nout);
+        opd_autocast_end(&autocast);
+        return rc ? -1 : opdi_region_give(rets, outputs, node->nout);
+    }
+    return opdi_region_call(node, 0, args, node->nin, outputs, node->nout) ? -1
+        : opdi_region_give(rets, outputs, node->nout);
+}
+typedef struct opdi_region_kind {
+    opdi_gfunction function;
+    opdi_gfunction_run inside;
+    int graphs, modes;           /* how many arguments are graphs; are values in front of them */
+    int lists;                   /* how many lists of arguments there are behind the graphs; -1: no lists */
+} opdi_region_kind;
+static int opdi_region_run(const opdi_gnode *node, const opd_value *args, opd_value *rets);
+static const opdi_region_kind opdi_regions[] = {
+    {{"cond", opdi_region_run, true}, opdi_region_cond, 2, 0, 1},
+    {{"while_loop", opdi_region_run, true}, opdi_region_while, 2, 0, 2},
+    {{"map_impl", opdi_region_run, true}, opdi_region_scan, 1, 0, 2},
+    {{"scan", opdi_region_run, true}, opdi_region_scan, 1, 0, 3},
+    {{"associative_scan", opdi_region_run, true}, opdi_region_associative, 1, 0, 2},
+    {{"hints_wrapper", opdi_region_run, true}, opdi_region_wrap, 1, 0, 1},
+    {{"wrap_with_set_grad_enabled", opdi_region_run, true}, opdi_region_wrap, 1, 1, -1},
+    {{"wrap_with_autocast", opdi_region_run, true}, opdi_region_wrap, 1, 4, -1},
+    {{"strict_mode", opdi_region_run, true}, opdi_region_wrap, 1, 0, 1},
+    {{"wrap", opdi_region_run, true}, opdi_region_wrap, 1, 0, -1},
+    {{"tag_activation_checkpoint", opdi_region_run, true}, opdi_region_wrap, 1, 0, -1},
+    {{"invoke_subgraph", opdi_region_run, true}, opdi_region_wrap, 1, 0, -1},
+    {{"run_const_graph", opdi_region_run, true}, opdi_region_wrap, 1, 0, 1}};
+/* Runs the node in a scope of its own, which keeps nothing but the results. */
+static int opdi_region_run(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
+    const opdi_region_kind *const kind = (const opdi_region_kind *)(const void *)node->function;
+    opd_scope scope = opd_scope_open();
+    const int rc = kind->inside(node, args, rets);
+    opd_scope_close(&scope);
+    return rc;
+}
+static const opdi_region_kind *opdi_region_find(const char *target) {
+    static const char begin[] = "torch.ops.higher_order.";
+    if (strncmp(target, begin, sizeof begin - 1) != 0) { return NULL; }
+    for (size_t i = 0; i < sizeof opdi_regions / sizeof *opdi_regions; i++) {
+        if (strcmp(opdi_regions[i].function.name, target + sizeof begin - 1) == 0) { return &opdi_regions[i]; }
+    }
+    return NULL;
+}
+

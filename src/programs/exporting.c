@@ -1,0 +1,846 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>exporting    graphs written as exported programs
+//
+//  A graph that was traced becomes a program: its first inputs are the module's tensors, constants become inputs, too.
+//  Values are named by the number that opdi_found gives them: v0, v1.  Uses modules and the writing of zip files.
+//----------------------------------------------------------------------------------------------------------------------
+
+#if defined(OPDI_CORE)
+
+/* A tensor that is written.  Those that look at the same bytes are one entry of the file. */
+typedef struct opdi_program_item {
+    const char *name;
+    opd_tensor *tensor;
+    opd_module_kind kind;
+    const opdi_storage *storage;
+    const char *begin, *end;     /* what it looks at; of the first of several: what they all do */
+    struct opdi_program_item *first;              /* of those that share bytes with it */
+    int64_t number;              /* of the entry; of the first */
+} opdi_program_item;
+
+typedef struct opdi_program_writer {
+    const opd_graph *graph;
+    const opd_module *module;
+    const char *name;            /* of the program in the file */
+    opd_device device;           /* where its tensors are to be when they are loaded */
+    opdi_arena arena;            /* names of constants */
+    opdi_found values;           /* their numbers */
+    opdi_string nodes, metas, inputs, specs, outputs, sinks, names, leaves, configs[2];
+    opdi_string items;           /* opdi_program_item[] */
+    int64_t numbers[2];          /* how many entries there are: tensor_0, ...; weight_0, ... */
+    /* A second trace with another size, which stays open: its values by the numbers of the first's, that size in both,
+       the input and dim that have it, and what the program computes of it before all else. */
+    const opd_graph *other;
+    const opdi_gvalue **pairs;
+    int64_t npairs, size, second;
+    int32_t input, dim;
+    opdi_string heads, symbols;
+} opdi_program_writer;
+
+OPD_PRINTF_LIKE(2, 3) static void opdi_json_print(opdi_string *to, const char *format, ...) {
+    char text[600];
+    va_list ap;
+    va_start(ap, format);
+    (void)vsnprintf(text, sizeof text, format, ap);
+    va_end(ap);
+    opdi_string_add(to, text);
+}
+/* Adds a comma where something stands before. */
+static void opdi_json_comma(opdi_string *to) { if (to->length) { opdi_string_add(to, ", "); } }
+static void opdi_json_put_float(opdi_string *to, double number) {
+    char text[40];
+    if (!(number - number <= 0)) {                /* infinite, or none */
+        opdi_string_add(to, number > 0 ? "\"Infinity\"" : number < 0 ? "\"-Infinity\"" : "\"NaN\"");
+        return;
+    }
+    (void)snprintf(text, sizeof text, "%.17g", number);
+    for (char *at = text; *at; at++) { if (*at == ',') { *at = '.'; } }
+    opdi_json_print(to, "%s%s", text, strpbrk(text, ".e") ? "" : ".0");
+}
+/* Returns a value's number; -1 without memory. */
+static int64_t opdi_program_number(opdi_program_writer *writer, const void *value) {
+    return opdi_found_add(&writer->values, (uintptr_t)value);
+}
+/* Returns what stands in the second trace for a value of the first; NULL: there is none. */
+static const opdi_gvalue *opdi_program_pair(opdi_program_writer *writer, const opdi_gvalue *value) {
+    const int64_t number = writer->other ? opdi_program_number(writer, value) : -1;
+    return number >= 0 && number < writer->npairs ? writer->pairs[number] : NULL;
+}
+/* Finds what a size is of the open one, factor * open or open + rest, and not both, which two points give of
+   any curve; 0, or -1 with an error. */
+static int opdi_program_affine(const opdi_program_writer *writer, int64_t size, int64_t second, int64_t *factor,
+                               int64_t *rest) {
+    const int64_t step = writer->second - writer->size, change = second - size;
+    *factor = step && change % step == 0 ? change / step : 0;
+    *rest = size - *factor * writer->size;
+    return size == second || (*factor && (*factor == 1 || !*rest)) ? 0
+        : opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save_open: a size is %lld and %lld where the open one is %lld and "
+                   "%lld, which is neither a multiple of it nor it and a constant", (long long)size, (long long)second,
+                   (long long)writer->size, (long long)writer->second);
+}
+/* Adds a size as what it is of the open one, as Python's sympy prints it: {"expr_str": .., "hint": ..}. */
+static void opdi_program_put_open(opdi_string *to, int64_t size, int64_t factor, int64_t rest) {
+    if (rest) { opdi_string_add(to, "{\"expr_str\": \"Add("); } else { opdi_string_add(to, "{\"expr_str\": \""); }
+    if (factor != 1) { opdi_json_print(to, "Mul(Integer(%lld), ", (long long)factor); }
+    opdi_json_print(to, "Symbol('s0', positive=True, integer=True)%s", factor != 1 ? ")" : "");
+    if (rest) { opdi_json_print(to, ", Integer(%lld))", (long long)rest); }
+    opdi_json_print(to, "\", \"hint\": {\"as_int\": %lld}}", (long long)size);
+}
+/* Adds a size or stride; second: what it is in the second trace.  0, or -1 with an error. */
+static int opdi_program_put_size(opdi_program_writer *writer, opdi_string *to, int64_t size, int64_t second) {
+    int64_t factor, rest;
+    if (opdi_program_affine(writer, size, second, &factor, &rest)) { return -1; }
+    if (!factor) { opdi_json_print(to, "{\"as_int\": %lld}", (long long)size); }
+    else {
+        opdi_string_add(to, "{\"as_expr\": ");
+        opdi_program_put_open(to, size, factor, rest);
+        opdi_string_add(to, "}");
+    }
+    return 0;
+}
+/* Adds a node that computes an open number `to` from `from`, and what it is.  target: "_operator.mul", .. */
+static void opdi_program_put_step(opdi_program_writer *writer, const char *target, const char *from, int64_t number,
+                                  const char *to, int64_t size, int64_t factor, int64_t rest) {
+    opdi_json_comma(&writer->heads);
+    opdi_json_print(&writer->heads, "{\"target\": \"%s\", \"inputs\": [%s, \"kind\": 1}, {\"name\": \"%s\", \"arg\": "
+                    "{\"as_int\": %lld}, \"kind\": 1}], \"outputs\": [{\"as_sym_int\": {\"as_name\": \"%s\"}}], "
+                    "\"metadata\": {}, \"is_hop_single_tensor_return\": null, \"name\": null}", target, from,
+                    *target == '_' ? "b" : "dim", (long long)number, to);
+    opdi_json_comma(&writer->symbols);
+    opdi_json_print(&writer->symbols, "\"%s\": {\"as_expr\": ", to);
+    opdi_program_put_open(&writer->symbols, size, factor, rest);
+    opdi_string_add(&writer->symbols, "}");
+}
+/* Writes the name of a number that is known when the program runs, which is computed at its beginning. */
+static void opdi_program_open_name(opdi_program_writer *writer, int64_t size, int64_t factor, int64_t rest,
+                                   char name[80]) {
+    char from[160], product[40], quoted[84];
+    const long long input = (long long)opdi_program_number(writer, writer->graph->inputs[writer->input]);
+    if (!writer->heads.length) {
+        (void)snprintf(from, sizeof from, "{\"name\": \"self\", \"arg\": {\"as_tensor\": {\"name\": \"v%lld\"}}",
+                       input);
+        opdi_program_put_step(writer, "torch.ops.aten.sym_size.int", from, writer->dim, "open", writer->size, 1, 0);
+    }
+    (void)snprintf(product, sizeof product, factor == 1 ? "open" : "open_%lld", (long long)factor);
+    (void)snprintf(quoted, sizeof quoted, "\"%.78s\"", product);
+    if (!strstr(writer->symbols.data ? writer->symbols.data : "", quoted)) {
+        (void)snprintf(from, sizeof from, "{\"name\": \"a\", \"arg\": {\"as_sym_int\": {\"as_name\": \"open\"}}");
+        opdi_program_put_step(writer, "_operator.mul", from, factor, product, size - rest, factor, 0);
+    }
+    (void)snprintf(name, 80, rest ? "%s_and_%lld" : "%s", product, (long long)rest);
+    (void)snprintf(quoted, sizeof quoted, "\"%.78s\"", name);
+    if (!strstr(writer->symbols.data ? writer->symbols.data : "", quoted)) {
+        (void)snprintf(from, sizeof from, "{\"name\": \"a\", \"arg\": {\"as_sym_int\": {\"as_name\": \"%.40s\"}}",
+                       product);
+        opdi_program_put_step(writer, "_operator.add", from, rest, name, size, factor, rest);
+    }
+}
+/* Adds an integer of an argument; whole: as an argument of its own, not as a part of a list.  0, or -1 with an
+   error. */
+static int opdi_program_put_int(opdi_program_writer *writer, const opdi_gvalue *value, bool whole) {
+    const opdi_gvalue *const other = opdi_program_pair(writer, value);
+    const int64_t size = value->node->constant.u.i, second = other ? other->node->constant.u.i : size;
+    int64_t factor, rest;
+    char name[80];
+    if (opdi_program_affine(writer, size, second, &factor, &rest)) { return -1; }
+    if (!factor) {
+        opdi_json_print(&writer->nodes, "{\"as_int\": %lld}", (long long)size);
+        return 0;
+    }
+    opdi_program_open_name(writer, size, factor, rest, name);
+    opdi_json_print(&writer->nodes, whole ? "{\"as_sym_int\": {\"as_name\": \"%s\"}}" : "{\"as_name\": \"%s\"}", name);
+    return 0;
+}
+/* True for an integer that differs between the traces. */
+static bool opdi_program_is_open(opdi_program_writer *writer, const opdi_gvalue *value) {
+    const opdi_gvalue *const other = opdi_program_pair(writer, value);
+    return other && value->node && value->node->kind == OPDI_G_CONSTANT && value->node->constant.tag == OPD_TAG_INT &&
+        value->node->constant.u.i != other->node->constant.u.i;
+}
+static void opdi_program_put_name(opdi_program_writer *writer, opdi_string *to, const opdi_gvalue *value) {
+    opdi_json_print(to, "{\"as_tensor\": {\"name\": \"v%lld\"}}", (long long)opdi_program_number(writer, value));
+}
+static int opdi_program_file_dtype(int dtype) {
+    for (int number = 1; number <= 35; number++) {
+        if (dtype >= 0 && (int)opdi_program_dtype(number) == dtype) { return number; }
+    }
+    return 0;
+}
+/* Adds a device: {"type": "cpu", "index": null}. */
+static void opdi_program_put_device(opdi_string *to, opd_device device) {
+    char text[40];
+    opdi_json_print(to, "{\"type\": \"%.*s\", \"index\": ",
+                    (int)strcspn(opd_device_print(device, text, sizeof text), ":"), text);
+    if (device.index < 0) { opdi_string_add(to, "null}"); }
+    else { opdi_json_print(to, "%d}", (int)device.index); }
+}
+/* Adds what a tensor is: {"dtype": 7, "sizes": [..], ...}.  dims [sizes, strides], second: those of the second trace.
+   0, or -1 with an error. */
+static int opdi_program_put_meta(opdi_program_writer *writer, opdi_string *to, int dtype, const int64_t *dims,
+                                 const int64_t *second, int ndim, bool requires_grad, opd_device device,
+                                 int64_t offset) {
+    opdi_json_print(to, "{\"dtype\": %d, \"sizes\": [", opdi_program_file_dtype(dtype));
+    for (int i = 0; i < ndim; i++) {
+        if (i) { opdi_string_add(to, ", "); }
+        if (opdi_program_put_size(writer, to, dims[i], second[i])) { return -1; }
+    }
+    opdi_json_print(to, "], \"requires_grad\": %s, \"device\": ", requires_grad ? "true" : "false");
+    opdi_program_put_device(to, device);
+    opdi_string_add(to, ", \"strides\": [");
+    for (int i = ndim; i < 2 * ndim; i++) {
+        if (i > ndim) { opdi_string_add(to, ", "); }
+        if (opdi_program_put_size(writer, to, dims[i], second[i])) { return -1; }
+    }
+    opdi_json_print(to, "], \"storage_offset\": {\"as_int\": %lld}, \"layout\": 7}", (long long)offset);
+    return to->failed ? -1 : 0;
+}
+/* Adds a value to those whose sizes are told; 0, or -1 with an error. */
+static int opdi_program_put_value(opdi_program_writer *writer, const opdi_gvalue *value) {
+    if (value->dtype < 0 || !opdi_program_file_dtype(value->dtype)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save: the sizes of a value are not known: trace the graph");
+    }
+    opdi_json_comma(&writer->metas);
+    opdi_json_print(&writer->metas, "\"v%lld\": ", (long long)opdi_program_number(writer, value));
+    const opdi_gvalue *const other = opdi_program_pair(writer, value);
+    if (other && (other->dtype != value->dtype || other->ndim != value->ndim)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save_open: a value has another dtype or number of dims in the "
+                        "second trace");
+    }
+    return opdi_program_put_meta(writer, &writer->metas, value->dtype, value->dims, other ? other->dims : value->dims,
+                                 value->ndim, value->requires_grad, writer->device, 0);
+}
+/* Adds a number of a constant, as a schema's type wants it. */
+static void opdi_program_put_number(opdi_string *to, const opdi_type *type, const opd_value *value) {
+    static const char *const words[] = {"ScalarType", "Layout", "MemoryFormat"};
+    static const char *const kinds[] = {"as_scalar_type", "as_layout", "as_memory_format"};
+    static const int8_t layouts[] = {7, 1, 2, 6, 3, 4, 5}, formats[] = {1, 4, 2, 3};
+    const char *const word = type->word ? type->word : "";
+    int k = 0;
+    while (k < 3 && strcmp(words[k], word) != 0) { k++; }
+    if (value->tag == OPD_TAG_INT && k < 3) {
+        const int64_t number = k == 0 ? opdi_program_file_dtype((int)value->u.i)
+            : k == 1 ? layouts[value->u.i % 7] : formats[value->u.i % 4];
+        opdi_json_print(to, "{\"%s\": %lld}", kinds[k], (long long)number);
+    } else if (value->tag == OPD_TAG_BOOL || (value->tag == OPD_TAG_INT && type->kind == OPDI_TYPE_BOOL)) {
+        opdi_json_print(to, "{\"as_bool\": %s}", value->u.i ? "true" : "false");
+    } else if (value->tag == OPD_TAG_INT && type->kind != OPDI_TYPE_FLOAT) {
+        opdi_json_print(to, "{\"as_int\": %lld}", (long long)value->u.i);
+    } else {
+        opdi_string_add(to, "{\"as_float\": ");
+        opdi_json_put_float(to, value->tag == OPD_TAG_FLOAT ? value->u.d : (double)value->u.i);
+        opdi_string_add(to, "}");
+    }
+}
+/* Adds a constant that is no list; 0, or -1 with an error. */
+static int opdi_program_put_constant(opdi_program_writer *writer, const opdi_type *type, const opdi_gvalue *value) {
+    opdi_string *const to = &writer->nodes;
+    const opd_value *const constant = &value->node->constant;
+    if (opdi_program_is_open(writer, value)) { return opdi_program_put_int(writer, value, true); }
+    switch (constant->tag) {
+    case OPD_TAG_NONE: opdi_string_add(to, "{\"as_none\": true}"); break;
+    case OPD_TAG_INT: case OPD_TAG_FLOAT: case OPD_TAG_BOOL: opdi_program_put_number(to, type, constant); break;
+    case OPD_TAG_STR:
+        opdi_string_add(to, "{\"as_string\": ");
+        opdi_json_put(to, constant->u.s);
+        opdi_string_add(to, "}");
+        break;
+    case OPD_TAG_DEVICE:
+        opdi_string_add(to, "{\"as_device\": ");
+        opdi_program_put_device(to, constant->u.device);
+        opdi_string_add(to, "}");
+        break;
+    case OPD_TAG_TENSOR:
+        if (constant->u.t->flags & OPDI_WRAPPED) {
+            const bool floating = opd_dtype_is_floating((opd_scalar_type)constant->u.t->dtype);
+            const opd_value number = floating ? opd_value_float(opdi_element_f64(constant->u.t, 0))
+                : constant->u.t->dtype == OPD_BOOL ? opd_value_bool(opdi_element_i64(constant->u.t, 0) != 0)
+                : opd_value_int(opdi_element_i64(constant->u.t, 0));
+            opdi_program_put_number(to, type, &number);
+            break;
+        }
+        opdi_program_put_name(writer, to, value);
+        break;
+    default: return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save: a constant that the format does not have");
+    }
+    return to->failed ? -1 : 0;
+}
+/* Adds a list; 0, or -1 with an error. */
+static int opdi_program_put_list(opdi_program_writer *writer, const opdi_type *type, const opdi_gnode *list) {
+    opdi_string *const to = &writer->nodes;
+    const opdi_type *const element = type->kind == OPDI_TYPE_LIST ? opdi_strip_optional(type->elems[0]) : type;
+    const bool tensors = element->kind == OPDI_TYPE_TENSOR;
+    bool optional = false, floats = element->kind == OPDI_TYPE_FLOAT, open = false;
+    for (int32_t i = 0; i < list->nin; i++) {
+        const opdi_gnode *const node = list->in[i]->node;
+        open = open || opdi_program_is_open(writer, list->in[i]);
+        const bool constant = node && node->kind == OPDI_G_CONSTANT;
+        if (!constant && !tensors) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save: a list of numbers that are not constant");
+        }
+        optional = optional || (constant && node->constant.tag == OPD_TAG_NONE);
+        floats = floats || (constant && node->constant.tag == OPD_TAG_FLOAT);
+    }
+    if (floats && open) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save_open: a size that stays open is in a list of floats");
+    }
+    opdi_json_print(to, "{\"%s\": [", tensors ? optional ? "as_optional_tensors" : "as_tensors" : floats ? "as_floats"
+                  : element->kind == OPDI_TYPE_BOOL ? "as_bools" : open ? "as_sym_ints" : "as_ints");
+    for (int32_t i = 0; i < list->nin; i++) {
+        const opdi_gvalue *const value = list->in[i];
+        const opd_value *const constant = value->node ? &value->node->constant : NULL;
+        if (i) { opdi_string_add(to, ", "); }
+        if (tensors && value->tag == OPD_TAG_NONE) { opdi_string_add(to, "{\"as_none\": true}"); }
+        else if (tensors) {
+            opdi_json_print(to, optional ? "{\"as_tensor\": {\"name\": \"v%lld\"}}" : "{\"name\": \"v%lld\"}",
+                          (long long)opdi_program_number(writer, value));
+        } else if (floats) {
+            opdi_json_put_float(to, constant->tag == OPD_TAG_FLOAT ? constant->u.d : (double)constant->u.i);
+        } else if (element->kind == OPDI_TYPE_BOOL) { opdi_string_add(to, constant->u.i ? "true" : "false"); }
+        else if (!open) { opdi_json_print(to, "%lld", (long long)constant->u.i); }
+        else if (opdi_program_put_int(writer, value, false)) { return -1; }
+    }
+    opdi_string_add(to, "]}");
+    return to->failed ? -1 : 0;
+}
+/* Adds the results of a node, those of a list by the node behind that takes it apart; 0, or -1 with an error. */
+static int opdi_program_put_results(opdi_program_writer *writer, const opdi_gnode *node) {
+    opdi_string *const to = &writer->nodes;
+    for (int32_t i = 0; i < node->nout; i++) {
+        const opdi_gvalue *const value = node->out[i];
+        const opdi_gnode *parts = node->next;
+        if (i) { opdi_string_add(to, ", "); }
+        if (value->tag == OPD_TAG_TENSOR) {
+            opdi_program_put_name(writer, to, value);
+            if (opdi_program_put_value(writer, value)) { return -1; }
+            continue;
+        }
+        while (parts && (parts->kind != OPDI_G_UNPACK || parts->in[0] != value)) { parts = parts->next; }
+        if (!parts) { return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save: %s gives no tensor", node->op->name); }
+        opdi_string_add(to, "{\"as_tensors\": [");
+        for (int32_t k = 0; k < parts->nout; k++) {
+            opdi_json_print(to, "%s{\"name\": \"v%lld\"}", k ? ", " : "",
+                          (long long)opdi_program_number(writer, parts->out[k]));
+            if (opdi_program_put_value(writer, parts->out[k])) { return -1; }
+        }
+        opdi_string_add(to, "]}");
+    }
+    return to->failed ? -1 : 0;
+}
+/* Adds a node that calls an operator; 0, or -1 with an error. */
+static int opdi_program_put_node(opdi_program_writer *writer, const opdi_gnode *node) {
+    opdi_string *const to = &writer->nodes;
+    const char *const name = node->op->name, *const colons = strstr(name, "::"), *const dot = strchr(colons, '.');
+    opdi_json_comma(to);
+    opdi_json_print(to, "{\"target\": \"torch.ops.%.*s.%.*s%s\", \"inputs\": [", (int)(colons - name), name,
+                  (int)(dot ? (size_t)(dot - colons - 2) : strlen(colons + 2)), colons + 2, dot ? dot : ".default");
+    for (int32_t i = 0; i < node->nin; i++) {
+        const opdi_gvalue *const value = node->in[i];
+        const opdi_type *const type = opdi_strip_optional(node->op->schema->args[i].type);
+        opdi_json_print(to, "%s{\"name\": \"%.100s\", \"arg\": ", i ? ", " : "", node->op->schema->args[i].name);
+        const int kind = value->node ? (int)value->node->kind : -1;
+        if (kind == OPDI_G_CONSTANT ? opdi_program_put_constant(writer, type, value)
+            : kind == OPDI_G_LIST ? opdi_program_put_list(writer, type, value->node) : 0) { return -1; }
+        if (kind != OPDI_G_CONSTANT && kind != OPDI_G_LIST) {
+            opdi_program_put_name(writer, to, value);
+        }
+        opdi_string_add(to, ", \"kind\": null}");
+    }
+    opdi_string_add(to, "], \"outputs\": [");
+    if (opdi_program_put_results(writer, node)) { return -1; }
+    opdi_string_add(to, "], \"metadata\": {}, \"is_hop_single_tensor_return\": null, \"name\": null}");
+    return to->failed ? -1 : 0;
+}
+
+//== tensors that are written ==========================================================================================
+
+/* Adds a tensor to those that are written; 0, or -1 with an error. */
+static int opdi_program_put_tensor(opdi_program_writer *writer, const char *name, opd_tensor *tensor,
+                                   opd_module_kind kind) {
+    opdi_program_item item;
+    void *data = NULL;
+    memset(&item, 0, sizeof item);
+    if (opdi_memory_of(tensor, "opd_program_save", &data)) { return -1; }
+    if (!opdi_program_file_dtype(tensor->dtype)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save: '%.200s' has a dtype that the format does not have",
+                        name);
+    }
+    item.name = name;
+    item.tensor = tensor;
+    item.kind = kind;
+    item.storage = opdi_storage_root(tensor);
+    item.begin = item.end = (const char *)data;
+    if (tensor->numel) {
+        item.end += opdi_extent(tensor->dims, tensor->dims + tensor->ndim, tensor->ndim) *
+            (int64_t)opd_dtype_size((opd_scalar_type)tensor->dtype);
+    }
+    item.number = -1;
+    opdi_string_add_n(&writer->items, (const char *)(const void *)&item, sizeof item);
+    return writer->items.failed ? -1 : 0;
+}
+/* Orders tensors by the memory they look at. */
+static int opdi_by_memory(const void *first, const void *second) {
+    const opdi_program_item *const item = *(const opdi_program_item *const *)first;
+    const opdi_program_item *const other = *(const opdi_program_item *const *)second;
+    const int constant = item->kind == OPD_MODULE_CONSTANT, its = other->kind == OPD_MODULE_CONSTANT;
+    if (constant != its) { return constant - its; }
+    if (item->storage != other->storage) { return (uintptr_t)item->storage < (uintptr_t)other->storage ? -1 : 1; }
+    if (item->tensor->dtype != other->tensor->dtype) { return item->tensor->dtype < other->tensor->dtype ? -1 : 1; }
+    if (item->begin != other->begin) { return (uintptr_t)item->begin < (uintptr_t)other->begin ? -1 : 1; }
+    return item < other ? -1 : item > other;
+}
+/* Finds which tensors share bytes, numbers the entries, and adds what the file says of each; 0, or -1 with an error. */
+static int opdi_program_arrange(opdi_program_writer *writer) {
+    static const char *const files[] = {"tensor", "weight"};
+    opdi_program_item *const items = (opdi_program_item *)(void *)writer->items.data, *lead = NULL;
+    const size_t count = writer->items.length / sizeof *items;
+    opdi_program_item **const order = (opdi_program_item **)opdi_scope_alloc((count + 1) * sizeof *order);
+    if (!order) { return -1; }
+    for (size_t i = 0; i < count; i++) { order[i] = &items[i]; }
+    if (count) { qsort(order, count, sizeof *order, opdi_by_memory); }
+    for (size_t i = 0; i < count; i++) {
+        opdi_program_item *const item = order[i];
+        const int64_t size = (int64_t)opd_dtype_size((opd_scalar_type)item->tensor->dtype);
+        const bool shared = lead && lead->storage == item->storage && lead->tensor->dtype == item->tensor->dtype &&
+            (lead->kind == OPD_MODULE_CONSTANT) == (item->kind == OPD_MODULE_CONSTANT) && item->begin < lead->end &&
+            item->end > item->begin && (item->begin - lead->begin) % size == 0;
+        if (!shared) { lead = item; }
+        else if (item->end > lead->end) { lead->end = item->end; }
+        item->first = lead;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const opdi_program_item *const item = &items[i];
+        const opd_tensor *const tensor = item->tensor;
+        const bool weight = item->kind != OPD_MODULE_CONSTANT, parameter = item->kind == OPD_MODULE_PARAMETER;
+        const int64_t size = (int64_t)opd_dtype_size((opd_scalar_type)tensor->dtype);
+        opdi_string *const to = &writer->configs[!weight];
+        if (item->first->number < 0) { item->first->number = writer->numbers[weight]++; }
+        opdi_json_comma(to);
+        opdi_json_put(to, item->name);
+        opdi_json_print(to, ": {\"path_name\": \"%s_%lld\", \"is_param\": %s, \"use_pickle\": false, \"tensor_meta\": ",
+                        files[weight], (long long)item->first->number, parameter ? "true" : "false");
+        if (opdi_program_put_meta(writer, to, tensor->dtype, tensor->dims, tensor->dims, tensor->ndim,
+                                  parameter && opdi_requires_grad(tensor), writer->device,
+                                  item->first == item ? 0 : (item->begin - item->first->begin) / size)) { return -1; }
+        opdi_string_add(to, "}");
+        if (to->failed) { return -1; }
+    }
+    return 0;
+}
+/* Writes the entry of a tensor, and of those that share its bytes; 0, or -1 with an error. */
+static int opdi_program_put_entry(opdi_zip_writer *zip, const opdi_program_item *item) {
+    static const char *const paths[] = {"model/data/constants/tensor", "model/data/weights/weight"};
+    const int64_t bytes = item->end - item->begin, stride = 1;
+    opdi_storage *const storage = item->tensor->storage;
+    opd_tensor *const flat = opdi_tensor_on(storage, (char *)(uintptr_t)item->begin, &bytes, &stride, 1, OPD_UINT8,
+                                            opdi_place_of(item->tensor));
+    char name[80];
+    if (!flat) { return -1; }
+    opdi_ref_up(&storage->refs);
+    (void)snprintf(name, sizeof name, "%s_%lld", paths[item->kind != OPD_MODULE_CONSTANT], (long long)item->number);
+    opd_tensor *const host = opdi_host_of(flat, zip->sink->source.who);
+    const int rc = !host || opdi_zip_begin(zip, name, (uint64_t)bytes) ||
+        (bytes && opdi_sink_put(zip->sink, host->data, (size_t)bytes)) ||
+        opdi_zip_end_entry(zip, name, (uint64_t)bytes) ? -1 : 0;
+    if (host) { opdi_drop(host); }
+    opdi_drop(flat);
+    return rc;
+}
+
+//== graphs that were traced ===========================================================================================
+
+/* Adds an input of the graph, and what it is. */
+static void opdi_program_put_spec(opdi_program_writer *writer, const opdi_gvalue *value, const char *kind,
+                                  const char *name) {
+    const long long number = (long long)opdi_program_number(writer, value);
+    opdi_json_comma(&writer->inputs);
+    opdi_json_print(&writer->inputs, "{\"as_tensor\": {\"name\": \"v%lld\"}}", number);
+    opdi_json_comma(&writer->specs);
+    if (!name) {
+        opdi_json_print(&writer->specs, "{\"user_input\": {\"arg\": {\"as_tensor\": {\"name\": \"v%lld\"}}}}", number);
+        return;
+    }
+    opdi_json_print(&writer->specs, "{\"%s\": {\"arg\": {\"name\": \"v%lld\"}, \"%s_name\": ", kind, number, kind);
+    opdi_json_put(&writer->specs, name);
+    opdi_string_add(&writer->specs, strcmp(kind, "buffer") == 0 ? ", \"persistent\": true}}" : "}}");
+}
+static const char opdi_program_leaf_spec[] = "{\"type\": null, \"context\": null, \"children_spec\": []}";
+/* Adds the inputs: the module's tensors, constants, the user's; 0, or -1 with an error. */
+static int opdi_program_put_inputs(opdi_program_writer *writer) {
+    static const char *const kinds[] = {"parameter", "buffer", "tensor_constant"};
+    const opd_graph *const graph = writer->graph;
+    const int64_t count = opd_module_count(writer->module);
+    int constants = 0;
+    for (int32_t i = 0; i < graph->ninputs; i++) {
+        if (opdi_program_put_value(writer, graph->inputs[i])) { return -1; }
+    }
+    for (int64_t i = 0; i < count; i++) {
+        const opd_module_kind kind = opd_module_kind_at(writer->module, i);
+        const char *const name = opd_module_name(writer->module, i);
+        opdi_program_put_spec(writer, graph->inputs[i], kinds[kind], name);
+        if (opdi_program_put_tensor(writer, name, opd_module_at(writer->module, i), kind)) { return -1; }
+    }
+    for (const opdi_gnode *node = graph->body.first; node; node = node->next) {
+        if (node->kind != OPDI_G_CONSTANT || node->constant.tag != OPD_TAG_TENSOR ||
+            node->constant.u.t->flags & OPDI_WRAPPED) { continue; }
+        char *const name = (char *)opdi_arena_alloc(&writer->arena, 40);
+        if (!name) { return -1; }
+        (void)snprintf(name, 40, "lifted_tensor_%d", constants++);
+        if (opdi_program_put_value(writer, node->out[0])) { return -1; }
+        opdi_program_put_spec(writer, node->out[0], kinds[2], name);
+        if (opdi_program_put_tensor(writer, name, node->constant.u.t, OPD_MODULE_CONSTANT)) { return -1; }
+    }
+    for (int32_t i = (int32_t)count; i < graph->ninputs; i++) {
+        const char *const name = graph->inputs[i]->name;
+        opdi_program_put_spec(writer, graph->inputs[i], NULL, NULL);
+        opdi_json_comma(&writer->names);
+        if (name && !strchr(name, '.')) { opdi_json_put(&writer->names, name); }
+        else { opdi_json_print(&writer->names, "\"input_%d\"", (int)(i - count)); }
+        opdi_json_comma(&writer->leaves);
+        opdi_string_add(&writer->leaves, opdi_program_leaf_spec);
+    }
+    return 0;
+}
+/* True for constants that are the same, or integers, which may be sizes. */
+static bool opdi_program_same_constant(const opd_value *value, const opd_value *other) {
+    if (value->tag != other->tag) { return false; }
+    switch (value->tag) {
+    case OPD_TAG_INT: case OPD_TAG_NONE: return true;
+    case OPD_TAG_STR: return strcmp(value->u.s, other->u.s) == 0;
+    case OPD_TAG_DEVICE: return opdi_program_same_device(value->u.device, other->u.device);
+    case OPD_TAG_TENSOR: return value->u.t == other->u.t ||
+            (value->u.t->dtype == other->u.t->dtype && opd_equal(value->u.t, other->u.t).u.i != 0);
+    default: return memcmp(&value->u, &other->u, sizeof value->u) == 0;
+    }
+}
+/* Notes that a value of the second trace stands for one of the first. */
+static int opdi_program_pair_add(opdi_program_writer *writer, const opdi_gvalue *value, const opdi_gvalue *other) {
+    const int64_t number = opdi_program_number(writer, value);
+    if (number < 0 || number >= writer->npairs) { return opd_fail(OPD_ERROR_MEMORY, "out of memory"); }
+    writer->pairs[number] = other;
+    return 0;
+}
+/* True for nodes that do the same with what stands for the same. */
+static bool opdi_program_same_node(opdi_program_writer *writer, const opdi_gnode *node, const opdi_gnode *other) {
+    bool same = other && node->kind == other->kind && node->op == other->op && node->nin == other->nin &&
+        node->nout == other->nout && !node->nblocks && !other->nblocks;
+    for (int32_t i = 0; same && i < node->nin; i++) {
+        same = opdi_program_pair(writer, node->in[i]) == other->in[i];
+    }
+    return same && (node->kind != OPDI_G_CONSTANT || opdi_program_same_constant(&node->constant, &other->constant));
+}
+/* Finds what stands for what in the second trace, and the size that stays open; 0, or -1 with an error. */
+static int opdi_program_pair_all(opdi_program_writer *writer) {
+    const opd_graph *const graph = writer->graph, *const second = writer->other;
+    const opdi_gnode *node, *other = second->body.first;
+    bool same = graph->ninputs == second->ninputs && graph->noutputs == second->noutputs;
+    writer->npairs = graph->ninputs;
+    for (node = graph->body.first; node; node = node->next) { writer->npairs += node->nout; }
+    const size_t bytes = (size_t)(writer->npairs + 1) * sizeof *writer->pairs;
+    writer->pairs = (const opdi_gvalue **)opdi_arena_alloc(&writer->arena, bytes);
+    if (!writer->pairs) { return -1; }
+    memset(writer->pairs, 0, bytes);
+    for (int32_t i = 0; same && i < graph->ninputs; i++) {
+        const opdi_gvalue *const value = graph->inputs[i], *const its = second->inputs[i];
+        if (opdi_program_pair_add(writer, value, its)) { return -1; }
+        same = value->ndim == its->ndim && value->dtype == its->dtype;
+        for (int32_t k = 0; same && k < value->ndim && writer->size == writer->second; k++) {
+            if (value->dims[k] == its->dims[k]) { continue; }
+            writer->input = i;
+            writer->dim = k;
+            writer->size = value->dims[k];
+            writer->second = its->dims[k];
+        }
+    }
+    if (!same) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save_open: the traces have other inputs or numbers of "
+                        "outputs");
+    }
+    for (node = graph->body.first; node && same; node = node->next) {
+        same = opdi_program_same_node(writer, node, other);
+        if (!same) { break; }
+        for (int32_t i = 0; i < node->nout; i++) {
+            if (opdi_program_pair_add(writer, node->out[i], other->out[i])) { return -1; }
+        }
+        other = other->next;
+    }
+    for (int32_t i = 0; same && i < graph->noutputs; i++) {
+        same = opdi_program_pair(writer, graph->outputs[i]) == second->outputs[i];
+    }
+    if (!opd_ok()) { return -1; }
+    if (!same || other) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save_open: the traces differ in more than sizes%s%.100s",
+                        node && node->op ? ": the first calls " : "", node && node->op ? node->op->name : "");
+    }
+    if (writer->size == writer->second || writer->input < opd_module_count(writer->module)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, writer->size == writer->second
+                        ? "opd_program_save_open: the traces have inputs of the same sizes"
+                        : "opd_program_save_open: a tensor of the module has another size in the second trace");
+    }
+    const int64_t least = OPDI_MIN(writer->size, writer->second), most = OPDI_MAX(writer->size, writer->second);
+    if (least >= 2 && most - least > 1) { return 0; }
+    return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save_open: sizes of %lld and %lld do not tell what depends on "
+                    "them: take two from 2 on that are further apart", (long long)writer->size,
+                    (long long)writer->second);
+}
+/* Adds the JSON text of the program to text; 0, or -1 with an error. */
+static int opdi_program_put(opdi_program_writer *writer, opdi_string *text) {
+    const opd_graph *const graph = writer->graph;
+    opdi_string spec = {NULL, 0, 0, false}, leaves = {NULL, 0, 0, false};
+    if ((writer->other && opdi_program_pair_all(writer)) || opdi_program_put_inputs(writer)) { return -1; }
+    for (const opdi_gnode *node = graph->body.first; node; node = node->next) {
+        if (node->kind == OPDI_G_OP) {
+            if (opdi_program_put_node(writer, node)) { return -1; }
+        } else if (node->kind > OPDI_G_UNPACK) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save: conditions, loops and functions are not written");
+        }
+    }
+    for (int32_t i = 0; i < graph->noutputs; i++) {
+        const long long number = (long long)opdi_program_number(writer, graph->outputs[i]);
+        opdi_json_comma(&writer->outputs);
+        opdi_json_print(&writer->outputs, "{\"as_tensor\": {\"name\": \"v%lld\"}}", number);
+        opdi_json_comma(&writer->sinks);
+        opdi_json_print(&writer->sinks, "{\"user_output\": {\"arg\": {\"as_tensor\": {\"name\": \"v%lld\"}}}}", number);
+        opdi_json_comma(&leaves);
+        opdi_string_add(&leaves, opdi_program_leaf_spec);
+    }
+    opdi_string_add(&spec, "[1, {\"type\": \"builtins.tuple\", \"context\": \"null\", \"children_spec\": [{\"type\": "
+                    "\"builtins.tuple\", \"context\": \"null\", \"children_spec\": [");
+    if (writer->leaves.length) { opdi_string_add(&spec, writer->leaves.data); }
+    opdi_string_add(&spec, "]}, {\"type\": \"builtins.dict\", \"context\": \"[]\", \"children_spec\": []}]}]");
+    const char *const parts[] = {
+        "{\"graph_module\": {\"graph\": {\"inputs\": [", writer->inputs.data, "], \"outputs\": [", writer->outputs.data,
+        "], \"nodes\": [", writer->heads.data, writer->heads.length && writer->nodes.length ? ", " : "",
+        writer->nodes.data, "], \"tensor_values\": {", writer->metas.data, "}, \"sym_int_values\": {",
+        writer->symbols.data, "}, \"sym_bool_values\": {}, \"is_single_tensor_return\": false, "
+        "\"custom_obj_values\": {}, \"sym_float_values\": {}}, \"signature\": {\"input_specs\": [", writer->specs.data,
+        "], \"output_specs\": [", writer->sinks.data, "]}, \"module_call_graph\": [{\"fqn\": \"\", \"signature\": {"
+        "\"inputs\": [], \"outputs\": [], \"forward_arg_names\": [", writer->names.data, "], \"in_spec\": "};
+    for (size_t i = 0; i < sizeof parts / sizeof *parts; i++) { if (parts[i]) { opdi_string_add(text, parts[i]); } }
+    if (spec.data) { opdi_json_put(text, spec.data); }
+    spec.length = 0;
+    opdi_string_add(&spec, "[1, ");
+    if (graph->noutputs != 1) {
+        opdi_string_add(&spec, "{\"type\": \"builtins.tuple\", \"context\": \"null\", \"children_spec\": [");
+    }
+    if (leaves.data) { opdi_string_add(&spec, leaves.data); }
+    opdi_string_add(&spec, graph->noutputs != 1 ? "]}]" : "]");
+    opdi_string_add(text, ", \"out_spec\": ");
+    if (spec.data) { opdi_json_put(text, spec.data); }
+    opdi_string_add(text, "}}], \"metadata\": {}, \"treespec_namedtuple_fields\": {}}, "
+                    "\"opset_version\": {\"aten\": 10}, \"range_constraints\": {");
+    if (writer->other) { opdi_string_add(text, "\"s0\": {\"min_val\": 2, \"max_val\": null}"); }
+    opdi_string_add(text, "}, \"schema_version\": {\"major\": 8, \"minor\": 20}, \"verifiers\": [\"TRAINING\"], "
+                    "\"torch_version\": \"2.6.0\", \"guards_code\": []}");
+    const bool failed = spec.failed || leaves.failed || text->failed;
+    opdi_string_free(&spec);
+    opdi_string_free(&leaves);
+    return failed || !opd_ok() ? -1 : 0;
+}
+
+//== programs that were loaded =========================================================================================
+//
+//  What the program is stays as the file said it: its text is written again, with the module's tensors as they are now.
+
+/* Adds the tensors that a loaded program has; 0, or -1 with an error. */
+static int opdi_program_put_module(opdi_program_writer *writer, const opd_program *program) {
+    const opd_module *const module = writer->module;
+    for (int32_t i = 0; i < program->nshapes; i++) {
+        const opdi_program_shape *const shape = &program->shapes[i];
+        const int64_t at = opd_module_find(module, shape->name);
+        opd_tensor *const tensor = at >= 0 ? opd_module_at(module, at) : shape->kind == OPD_MODULE_CONSTANT
+            ? opd_module_get(program->module, shape->name) : NULL;
+        if (!tensor) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save: the module has no '%.200s'", shape->name);
+        }
+        if (tensor->dtype != shape->dtype || tensor->ndim != shape->ndim ||
+            memcmp(tensor->dims, shape->sizes, (size_t)shape->ndim * sizeof *shape->sizes) != 0) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save: '%.200s' has another %s than the program was "
+                            "exported with", shape->name, tensor->dtype != shape->dtype ? "dtype" : "size");
+        }
+        if (opdi_program_put_tensor(writer, shape->name, tensor, shape->kind)) { return -1; }
+    }
+    for (int64_t i = 0; i < opd_module_count(module); i++) {     /* what was added since */
+        const char *const name = opd_module_name(module, i);
+        int32_t k = 0;
+        while (k < program->nshapes && strcmp(program->shapes[k].name, name) != 0) { k++; }
+        if (k == program->nshapes && opdi_program_put_tensor(writer, name, opd_module_at(module, i),
+                                                             opd_module_kind_at(module, i))) { return -1; }
+    }
+    return 0;
+}
+/* Copies an entry of the file that a program was loaded from, under another name; 0, or -1 with an error. */
+static int opdi_program_put_again(opdi_zip_writer *zip, const opd_tensor_file *file, int64_t entry, const char *name) {
+    opdi_source source;
+    unsigned char *own;
+    if (opdi_zip_bytes(file, opdi_named_of(file, entry), 1, &source, &own)) { return -1; }
+    const int rc = opdi_zip_add(zip, name, source.data, source.length);
+    opdi_free(own, source.length);
+    return rc;
+}
+/* Writes the text of a loaded program: as it was, but for the version of a form that is part of today's. */
+static int opdi_program_put_text(opdi_zip_writer *zip, const opd_program *program, const char *name) {
+    opdi_source source;
+    unsigned char *own;
+    const size_t at = (size_t)program->major_at;
+    if (program->major == 8) { return opdi_program_put_again(zip, program->file, program->text, name); }
+    if (program->major != 7) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save: the program is in the form of version %lld, before "
+                        "torch 2.5, which is not written", (long long)program->major);
+    }
+    if (opdi_zip_bytes(program->file, opdi_named_of(program->file, program->text), 1, &source, &own)) { return -1; }
+    const int rc = at >= source.length || source.data[at] != '7' ? opdi_bad(&source, at, "the version has gone") :
+        opdi_zip_begin(zip, name, source.length) || opdi_sink_put(zip->sink, source.data, at) ||
+        opdi_sink_put(zip->sink, "8", 1) || opdi_sink_put(zip->sink, source.data + at + 1, source.length - at - 1) ||
+        opdi_zip_end_entry(zip, name, source.length) ? -1 : 0;
+    opdi_free(own, source.length);
+    return rc;
+}
+/* Copies what else belongs to a program: examples of its inputs, and, once for a file, what the user put there. */
+static int opdi_program_put_beside(opdi_zip_writer *zip, const opd_program *program, const char *name, bool extra) {
+    static const char *const folders[] = {"extra/", "extra_files/"};
+    const opd_tensor_file *const file = program->file;
+    char path[600], its[600];
+    bool done = false;
+    (void)snprintf(path, sizeof path, "model/data/sample_inputs/%.300s.pt", name);
+    (void)snprintf(its, sizeof its, "data/sample_inputs/%.300s.pt", program->name);
+    for (int64_t i = 0; i < file->count; i++) {
+        const char *const entry = opdi_named_name(file, i), *const slash = strchr(entry, '/');
+        if (!done && (strcmp(entry, "serialized_example_inputs.pt") == 0 || (slash && strcmp(slash + 1, its) == 0))) {
+            if (opdi_program_put_again(zip, file, i, path)) { return -1; }
+            done = true;
+        }
+        for (int k = 0; k < 2 && extra; k++) {
+            const char *const user = k ? entry : slash ? slash + 1 : "";
+            opdi_string to = {NULL, 0, 0, false};
+            if (strncmp(user, folders[k], strlen(folders[k])) != 0) { continue; }
+            opdi_string_add(&to, "model/extra/");
+            opdi_string_add(&to, user + strlen(folders[k]));
+            const int rc = to.failed ? -1 : opdi_program_put_again(zip, file, i, to.data);
+            opdi_string_free(&to);
+            if (rc) { return -1; }
+        }
+    }
+    return done ? 0 : opdi_zip_add(zip, path, "", 0);
+}
+
+//== files =============================================================================================================
+
+static int opdi_program_put_config(opdi_zip_writer *zip, const char *folder, const char *name,
+                                   const opdi_string *config) {
+    opdi_string text = {NULL, 0, 0, false};
+    char path[500];
+    (void)snprintf(path, sizeof path, "model/data/%s/%.300s_%s_config.json", folder, name, folder);
+    opdi_string_add(&text, "{\"config\": {");
+    if (config->length) { opdi_string_add_n(&text, config->data, config->length); }
+    opdi_string_add(&text, "}}");
+    const int rc = text.failed ? -1 : opdi_zip_add(zip, path, text.data, text.length);
+    opdi_string_free(&text);
+    return rc;
+}
+/* Writes the entries of one program, whose text (NULL: that of the program it was loaded as) is made; 0, or -1. */
+static int opdi_program_put_one(const opdi_program_writer *writer, const opdi_string *text, opdi_zip_writer *zip,
+                                bool extra) {
+    const opdi_program_item *const items = (const opdi_program_item *)(void *)writer->items.data;
+    const opd_program *const program = writer->graph->program;
+    char path[400];
+    (void)snprintf(path, sizeof path, "model/models/%.300s.json", writer->name);
+    if ((text ? opdi_zip_add(zip, path, text->data, text->length) : opdi_program_put_text(zip, program, path)) ||
+        opdi_program_put_config(zip, "weights", writer->name, &writer->configs[0]) ||
+        opdi_program_put_config(zip, "constants", writer->name, &writer->configs[1])) { return -1; }
+    for (size_t i = 0; i < writer->items.length / sizeof *items; i++) {
+        if (items[i].first == &items[i] && opdi_program_put_entry(zip, &items[i])) { return -1; }
+    }
+    if (!text) { return opdi_program_put_beside(zip, program, writer->name, extra); }
+    (void)snprintf(path, sizeof path, "model/data/sample_inputs/%.300s.pt", writer->name);
+    return opdi_zip_add(zip, path, "", 0);
+}
+/* Writes one program; other: a second trace of it, or NULL; numbers: of the entries that are there, which grow.  0, or
+   -1 with an error. */
+static int opdi_program_write_one(const opd_graph *graph, const opd_graph *other, const opd_module *module,
+                                  const char *name, int64_t *numbers, opdi_zip_writer *zip, bool extra) {
+    opdi_program_writer writer;
+    opdi_string text = {NULL, 0, 0, false};
+    opd_scope scope = opd_scope_open();
+    memset(&writer, 0, sizeof writer);
+    writer.graph = graph;
+    writer.other = other;
+    writer.module = module;
+    writer.name = name;
+    writer.device = graph->program ? graph->program->device : opd_device_of(OPD_CPU, -1);
+    memcpy(writer.numbers, numbers, sizeof writer.numbers);
+    int rc = graph->program ? opdi_program_put_module(&writer, graph->program) : opdi_program_put(&writer, &text);
+    rc = rc || opdi_program_arrange(&writer) ||
+        opdi_program_put_one(&writer, graph->program ? NULL : &text, zip, extra) ? -1 : 0;
+    memcpy(numbers, writer.numbers, sizeof writer.numbers);
+    opdi_string *const all[] = {&text, &writer.nodes, &writer.metas, &writer.inputs, &writer.specs, &writer.outputs,
+                                &writer.sinks, &writer.names, &writer.leaves, &writer.configs[0], &writer.configs[1],
+                                &writer.items, &writer.heads, &writer.symbols};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) { opdi_string_free(all[i]); }
+    opdi_found_free(&writer.values);
+    opdi_arena_free(&writer.arena);
+    opd_scope_close(&scope);
+    return rc;
+}
+/* Begins a file and writes what all have; 0, or -1 with an error. */
+static int opdi_program_write_head(opdi_zip_writer *zip) {
+    const char *const order = opdi_big_endian() ? "big" : "little";
+    return opdi_zip_add(zip, "model/archive_format", "pt2", 3) || opdi_zip_add(zip, "model/archive_version", "0", 1) ||
+        opdi_zip_add(zip, "model/byteorder", order, strlen(order)) ||
+        opdi_zip_add(zip, "model/.data/version", "6\n", 2) ? -1 : 0;
+}
+static int opdi_program_save(const char *who, const opd_graph *graph, const opd_graph *other, const opd_module *module,
+                             const char *path) {
+    opdi_sink sink;
+    int64_t numbers[2] = {0, 0};
+    if (!opd_ok()) { return -1; }
+    if (!graph || !path || (!graph->program && opd_module_count(module) > graph->ninputs)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: the %s", who, !graph ? "graph is NULL" : !path ? "path is NULL"
+                        : "graph has fewer inputs than the module has tensors");
+    }
+    if (opdi_sink_open(&sink, who, path)) { return -1; }
+    opdi_zip_writer zip;
+    opdi_zip_writer_init(&zip, &sink);
+    const int rc = opdi_program_write_head(&zip) ||
+        opdi_program_write_one(graph, other, module, "model", numbers, &zip, true) ? -1 : 0;
+    return opdi_sink_close(&sink, opdi_zip_close(&zip, rc));
+}
+int opd_program_save(const opd_graph *graph, const opd_module *module, const char *path) {
+    return opdi_program_save("opd_program_save", graph, NULL, module, path);
+}
+int opd_program_save_open(const opd_graph *graph, const opd_graph *other, const opd_module *module, const char *path) {
+    if (opd_ok() && (!other || (graph && graph->program) || other->program)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save_open: two graphs that were traced are expected");
+    }
+    return opdi_program_save("opd_program_save_open", graph, other, module, path);
+}
+int opd_program_save_all(opd_program *const *programs, const char *const *names, int count, const char *path) {
+    opdi_sink sink;
+    int64_t numbers[2] = {0, 0};
+    if (!opd_ok()) { return -1; }
+    if (count < 0 || (count && !programs) || !path) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_program_save_all: the %s NULL", path ? "programs are" : "path is");
+    }
+    for (int i = 0; i < count; i++) {
+        const char *const name = !programs[i] ? NULL : names && names[i] ? names[i] : programs[i]->name;
+        bool again = false;
+        for (int k = 0; name && k < i && !again; k++) {
+            again = strcmp(names && names[k] ? names[k] : programs[k]->name, name) == 0;
+        }
+        if (name && !again && *name && strlen(name) <= 200 && !strpbrk(name, "/\\")) { continue; }
+        return opd_fail(OPD_ERROR_ARGUMENT, !name ? "opd_program_save_all: program %d is NULL" : again
+                        ? "opd_program_save_all: program %d has the name of one before"
+                        : "opd_program_save_all: program %d has no name that a file could have", i);
+    }
+    if (opdi_sink_open(&sink, "opd_program_save_all", path)) { return -1; }
+    opdi_zip_writer zip;
+    opdi_zip_writer_init(&zip, &sink);
+    int rc = opdi_program_write_head(&zip);
+    for (int i = 0; i < count && rc == 0; i++) {
+        rc = opdi_program_write_one(programs[i]->graph, NULL, programs[i]->module, names && names[i] ? names[i]
+                                    : programs[i]->name, numbers, &zip, i == 0);
+    }
+    return opdi_sink_close(&sink, opdi_zip_close(&zip, rc));
+}
+#endif
+#endif   /* OPD_NO_PROGRAMS */
+

@@ -1,0 +1,203 @@
+//== files =============================================================================================================
+
+void opd_program_free(opd_program *program) {
+    if (!program) { return; }
+    opd_tensor_file_close(program->file);
+    opd_graph_free(program->graph);
+    for (size_t i = 0; i < program->graphs.length / sizeof(opd_graph *); i++) {
+        opd_graph_free(((opd_graph **)(void *)program->graphs.data)[i]);
+    }
+    opd_module_free(program->module);
+    opdi_string_free(&program->operators);
+    opdi_string_free(&program->graphs);
+    opdi_string_free(&program->notes);
+    opdi_arena_free(&program->arena);
+    opdi_free(program, sizeof *program);
+}
+/* Returns the JSON text that is an entry of the file; NULL with an error.  source: set to it. */
+static opd_json *opdi_program_json(const opdi_program_reader *reader, int64_t entry, opdi_source *source) {
+    unsigned char *own;
+    if (opdi_zip_bytes(reader->file, opdi_named_of(reader->file, entry), 1, source, &own)) { return NULL; }
+    opd_json *const json = opdi_json_read(source);
+    opdi_free(own, source->length);
+    source->data = NULL;
+    source->length = 0;
+    return json;
+}
+/* Finds what name, or NULL, asks for among the file's programs, whose names are noted; its entry, -1 with an error. */
+static int64_t opdi_program_find(opdi_program_reader *reader, const char *name) {
+    opd_program *const program = reader->program;
+    const opd_tensor_file *const file = reader->file;
+    int64_t found = -1;
+    bool exact = false;
+    program->names = (const char **)opdi_arena_alloc(&program->arena,
+                                                     (size_t)(file->count + 1) * sizeof *program->names);
+    for (int64_t i = 0; i < file->count && program->names; i++) {
+        const char *const entry = opdi_named_name(file, i), *const slash = strchr(entry, '/');
+        const size_t length = strlen(entry);
+        if (strcmp(entry, "serialized_exported_program.json") == 0 && (!name || strcmp(name, "model") == 0)) {
+            program->names[0] = program->name = "model";         /* before torch 2.7 */
+            program->nnames = 1;
+            reader->root = "";
+            reader->plain = true;
+            return i;
+        }
+        if (!slash || strncmp(slash, "/models/", 8) != 0 || length < 14 || strcmp(entry + length - 5, ".json") != 0) {
+            continue;
+        }
+        const size_t bytes = (size_t)(entry + length - 5 - (slash + 8));
+        char *const its = opdi_arena_copy(&program->arena, slash + 8, bytes);
+        if (!its) { return -1; }
+        program->names[program->nnames++] = its;
+        const bool same = strcmp(its, name ? name : "model") == 0;
+        if (exact || (!same && (name || found >= 0))) { continue; }
+        exact = same;
+        found = i;
+        program->name = its;
+        reader->root = entry;
+        reader->root_bytes = (size_t)(slash + 1 - entry);
+    }
+    if (!program->names) { return -1; }
+    if (found >= 0) { return found; }
+    return opdi_bad(&file->source, OPDI_NOWHERE, name && program->nnames ? "the file has no program '%.100s'"
+                    : "this is no file of an exported program", name);
+}
+/* Opens a checkpoint that is an entry of the file; NULL with an error, or when there is no such entry. */
+static opd_tensor_file *opdi_program_checkpoint(const opdi_program_reader *reader, const char *folder,
+                                                const char *name) {
+    const int64_t entry = opdi_program_entry(reader, folder, name);
+    const opdi_named *const named = entry >= 0 ? opdi_named_of(reader->file, entry) : NULL;
+    opdi_source source;
+    unsigned char *own;
+    if (!named || opdi_zip_bytes(reader->file, named, named->method != 0, &source, &own)) { return NULL; }
+    opdi_bulk *const bulk = opdi_bulk_new();
+    if (!bulk) {
+        opdi_free(own, source.length);
+        return NULL;
+    }
+    bulk->data = (unsigned char *)(uintptr_t)source.data;
+    bulk->length = source.length;
+    if (own) { bulk->block = source.length; }
+    else {
+        opdi_ref_up(&reader->file->bytes->refs);
+        bulk->deleter = opdi_bulk_let_go;
+        bulk->user = reader->file->bytes;
+    }
+    return opdi_tensor_file(bulk, &source);
+}
+/* Opens the checkpoints that a file has for its tensors; 0, or -1 with an error. */
+static int opdi_program_checkpoints(opdi_program_reader *reader) {
+    char name[300];
+    (void)snprintf(name, sizeof name, "%.200s.pt", reader->program->name);
+    reader->weights = reader->plain ? opdi_program_checkpoint(reader, "", "serialized_state_dict.pt")
+        : opdi_program_checkpoint(reader, "data/weights/", name);
+    if (!reader->weights && opd_ok() && reader->plain) {
+        reader->weights = opdi_program_checkpoint(reader, "", "serialized_state_dict.json");
+    }
+    if (!opd_ok()) { return -1; }
+    reader->constants = reader->plain ? opdi_program_checkpoint(reader, "", "serialized_constants.pt")
+        : opdi_program_checkpoint(reader, "data/constants/", name);
+    if (!reader->constants && opd_ok() && reader->plain) {
+        reader->constants = opdi_program_checkpoint(reader, "", "serialized_constants.json");
+    }
+    return opd_ok() ? 0 : -1;
+}
+/* Reads what a file of torch 2.8 and later says of its tensors; 0, or -1 with an error. */
+static int opdi_program_configs(opdi_program_reader *reader) {
+    static const char *const folders[] = {"data/weights/", "data/constants/"};
+    static const char *const ends[] = {"_weights_config.json", "_constants_config.json"};
+    opdi_source source;
+    for (int i = 0; i < 2; i++) {
+        char name[300];
+        if (strlen(reader->program->name) > 200) { return opdi_program_bad(reader, -1, "a name that is too long"); }
+        (void)snprintf(name, sizeof name, "%s%s", reader->program->name, ends[i]);
+        const int64_t entry = opdi_program_entry(reader, folders[i], name);
+        if (entry >= 0 && !(reader->configs[i] = opdi_program_json(reader, entry, &source))) { return -1; }
+        if (!opd_ok()) { return -1; }
+    }
+    return 0;
+}
+/* Notes what the module's tensors are; 0, or -1 without memory. */
+static int opdi_program_shapes(opd_program *program) {
+    const int64_t count = opd_module_count(program->module);
+    program->shapes = (opdi_program_shape *)opdi_arena_alloc(&program->arena,
+                                                             (size_t)(count + 1) * sizeof *program->shapes);
+    for (int64_t i = 0; i < count && program->shapes; i++) {
+        const opd_tensor *const tensor = opd_module_at(program->module, i);
+        const char *const name = opd_module_name(program->module, i);
+        opdi_program_shape *const shape = &program->shapes[i];
+        shape->name = opdi_arena_copy(&program->arena, name, strlen(name));
+        shape->kind = opd_module_kind_at(program->module, i);
+        shape->dtype = (opd_scalar_type)tensor->dtype;
+        shape->ndim = tensor->ndim;
+        shape->sizes = (int64_t *)opdi_arena_alloc(&program->arena, (size_t)tensor->ndim * sizeof *shape->sizes + 8);
+        if (!shape->name || !shape->sizes) { return -1; }
+        memcpy(shape->sizes, tensor->dims, (size_t)tensor->ndim * sizeof *shape->sizes);
+        program->nshapes++;
+    }
+    return program->shapes ? 0 : -1;
+}
+/* Reads the program of that name from an open file; 0, or -1 with an error. */
+static int opdi_program_open(opdi_program_reader *reader, const char *name) {
+    const opd_tensor_file *const file = reader->file;
+    if (!file->zip || file->checkpoint) {
+        return opdi_bad(&file->source, 0, "this is no file of an exported program");
+    }
+    reader->storages = (opd_tensor **)opdi_alloc((size_t)(file->count + 1) * sizeof *reader->storages);
+    if (!reader->storages) { return -1; }
+    memset(reader->storages, 0, (size_t)(file->count + 1) * sizeof *reader->storages);
+    const int64_t entry = opdi_program_find(reader, name);
+    if (entry < 0 || opdi_program_configs(reader) || opdi_program_checkpoints(reader)) { return -1; }
+    opd_json *const json = opdi_program_json(reader, entry, &reader->source);
+    reader->program->text = entry;
+    reader->json = json;
+    const int rc = json ? opdi_program_read(reader) : -1;
+    opd_json_free(json);
+    return rc ? -1 : opdi_program_shapes(reader->program);
+}
+static void opdi_program_reader_end(opdi_program_reader *reader) {
+    for (int64_t i = 0; reader->storages && i < reader->file->count; i++) {
+        if (reader->storages[i]) { opdi_drop(reader->storages[i]); }
+    }
+    if (reader->storages) { opdi_free(reader->storages, (size_t)(reader->file->count + 1) * sizeof *reader->storages); }
+    opd_json_free(reader->configs[0]);
+    opd_json_free(reader->configs[1]);
+    opd_tensor_file_close(reader->weights);
+    opd_tensor_file_close(reader->constants);
+}
+/* Reads a program from an open file (NULL: opening failed), which is closed; NULL with an error. */
+static opd_program *opdi_program_load(opd_tensor_file *file, const char *name) {
+    opdi_program_reader reader;
+    opd_program *program = file ? (opd_program *)opdi_alloc(sizeof *program) : NULL;
+    if (!program) {
+        opd_tensor_file_close(file);
+        return NULL;
+    }
+    memset(program, 0, sizeof *program);
+    memset(&reader, 0, sizeof reader);
+    reader.program = program;
+    reader.file = program->file = file;
+    reader.source = file->source;
+    opdi_thread *const thread = opdi_self();
+    const uint64_t was = opdi_enter(thread);      /* as a call: schemas that it reads stay */
+    opd_scope scope = opd_scope_open();
+    program->module = opd_module_new();
+    const int rc = program->module ? opdi_program_open(&reader, name) : -1;
+    opd_scope_close(&scope);
+    opdi_leave(thread, was);
+    opdi_program_reader_end(&reader);
+    if (rc == 0) { return program; }
+    opd_program_free(program);
+    return NULL;
+}
+opd_program *opd_program_load(const char *path, const char *name) {
+    opdi_source source;
+    opdi_bulk *const bulk = opdi_bulk_open(&source, "opd_program_load", path, NULL);
+    return opdi_program_load(opdi_tensor_file(bulk, &source), name);
+}
+opd_program *opd_program_parse(const void *data, size_t size, const char *name) {
+    return opdi_program_load(opd_tensor_file_parse((void *)(uintptr_t)data, size, NULL, NULL), name);
+}
+
+#endif
+

@@ -1,0 +1,958 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>archives     archives of torch.jit.save: objects, their tensors, the texts of their classes
+//
+//  A zip file: data.pkl, the object; constants.pkl, a tuple; data/ and constants/, the bytes of their storages;
+//  code/__torch__.py and others, what their classes do, read when it is asked for.
+//----------------------------------------------------------------------------------------------------------------------
+
+#if defined(OPDI_CORE)
+OPDI_COLD_BEGIN
+
+enum { OPDI_SCRIPT_VERSION = 10 };                /* the newest version of archives that PyTorch writes */
+/* An archive while a script lives. */
+typedef struct opdi_sarchive {
+    opdi_arena arena;
+    opd_tensor_file *file;
+    const char *root;                             /* "model/" */
+} opdi_sarchive;
+
+static void opdi_sarchive_free(opdi_sarchive *archive) {
+    if (archive->file) {
+        memset(&archive->file->members, 0, sizeof archive->file->members);       /* those of entries */
+        opd_tensor_file_close(archive->file);
+    }
+    opdi_arena_free(&archive->arena);
+    opdi_free(archive, sizeof *archive);
+}
+/* Returns the entry of that name below the root, or -1. */
+static int64_t opdi_sarchive_find(const opdi_sarchive *archive, const char *name) {
+    char full[1500];
+    const int length = snprintf(full, sizeof full, "%s%s", archive->root, name);
+    return length > 0 && (size_t)length < sizeof full ? opdi_tensor_file_find(archive->file, full, (size_t)length) : -1;
+}
+//== places ============================================================================================================
+//
+//  Beside each text is a pickle with the places that it was made of, CODE.py.debug_pkl: ("FORMAT_WITH_STRING_TABLE",
+//  texts, ((at, (source, begin, end), tag), ...)), where a source is (pieces, file, line): numbers of texts that make
+//  up the source, the text that is the file's name, and the line that the source begins with.
+
+/* A pickle of places while it is read. */
+typedef struct opdi_splaces {
+    opdi_pickle pickle;
+    const opdi_source *source;
+    uint32_t *texts;                              /* nodes */
+    int64_t ntexts;
+    const opdi_pickle_node *file;                 /* of the place before */
+    uint64_t work;                                /* how many bytes were looked at for ends of lines, or copied */
+} opdi_splaces;
+enum { OPDI_SCRIPT_PLACES = 1 << 20 };
+
+/* Returns text i, or NULL. */
+static const opdi_pickle_node *opdi_splaces_text(const opdi_splaces *places, int64_t i) {
+    return i < 0 || i >= places->ntexts ? NULL : opdi_pickle_at(&places->pickle, places->texts[i]);
+}
+/* Returns the i-th item of a node as a number; -1: there is none. */
+static int64_t opdi_splaces_number(const opdi_splaces *places, uint32_t node, int64_t i) {
+    const uint32_t item = node ? opdi_pickle_get(&places->pickle, node, i) : 0;
+    return opdi_pickle_is(&places->pickle, item, OPDI_PICKLE_INT) ? opdi_pickle_at(&places->pickle, item)->value : -1;
+}
+/* Finds line and column, both from 0, of byte `begin` of a source; false where the pickle is none of places. */
+static bool opdi_splaces_find(opdi_splaces *places, uint32_t pieces, int64_t begin, opdi_splace *place) {
+    const opdi_pickle *pickle = &places->pickle;
+    uint32_t item = opdi_pickle_at(pickle, pieces)->first;
+    for (; item && begin >= 0; item = opdi_pickle_item_at(pickle, item)->next) {
+        const opdi_pickle_node *number = opdi_pickle_at(pickle, opdi_pickle_item_at(pickle, item)->node);
+        const opdi_pickle_node *text = opdi_splaces_text(places, number->kind == OPDI_PICKLE_INT ? number->value : -1);
+        if (!text) { return false; }
+        const char *at = (const char *)places->source->data + text->text;
+        const char *const end = at + OPDI_MIN(text->value, begin);
+        places->work += 16 + (uint64_t)(end - at);
+        if (places->work > OPDI_SCRIPT_TEXT) { return false; }
+        for (const char *next; (next = (const char *)memchr(at, '\n', (size_t)(end - at))) != NULL; at = next + 1) {
+            place->line++;
+            place->column = 0;
+        }
+        place->column += (uint32_t)(end - at);
+        if (begin < text->value) { return true; }
+        begin -= text->value;
+    }
+    return begin == 0;
+}
+/* Returns a text of the pickle in the script's arena, the one of the place before where it is the same; NULL without
+   memory, or where there are too many. */
+static const char *opdi_splaces_file(opd_script *script, opdi_splaces *places, const opdi_pickle_node *text,
+                                     const opdi_splace *before) {
+    if (before && places->file == text) { return before->file; }
+    places->file = text;
+    places->work += (uint64_t)text->value;
+    return places->work > OPDI_SCRIPT_TEXT ? NULL
+        : opdi_arena_copy(&script->arena, (const char *)places->source->data + text->text, (size_t)text->value);
+}
+/* Makes a place of (at, (source, begin, end), tag), which follows another one or NULL; false where it is none. */
+static bool opdi_splaces_one(opd_script *script, opdi_splaces *places, uint32_t node, const opdi_splace *before,
+                             opdi_splace *place) {
+    const opdi_pickle *pickle = &places->pickle;
+    const int64_t at = opdi_splaces_number(places, node, 0);
+    const uint32_t range = opdi_pickle_get(pickle, node, 1), source = range ? opdi_pickle_get(pickle, range, 0) : 0;
+    const uint32_t pieces = source ? opdi_pickle_get(pickle, source, 0) : 0;
+    const opdi_pickle_node *file = opdi_splaces_text(places, opdi_splaces_number(places, source, 1));
+    const int64_t line = opdi_splaces_number(places, source, 2), begin = opdi_splaces_number(places, range, 1);
+    memset(place, 0, sizeof *place);
+    if (!pieces || !file || at < 0 || at > UINT32_MAX || line < 0 || line > INT32_MAX ||
+        !opdi_splaces_find(places, pieces, begin, place)) { return false; }
+    place->at = (uint32_t)at;
+    place->line += (uint32_t)line;
+    place->file = opdi_splaces_file(script, places, file, before);
+    return place->file && (!before || before->at <= place->at);
+}
+/* Fills what the tree of a pickle says of places into text; false where it does not, or without memory. */
+static bool opdi_splaces_all(opd_script *script, opdi_splaces *places, uint32_t tree, opdi_stext *text) {
+    const opdi_pickle *pickle = &places->pickle;
+    const uint32_t texts = opdi_pickle_get(pickle, tree, 1), list = opdi_pickle_get(pickle, tree, 2);
+    if (!opdi_pickle_is(pickle, texts, OPDI_PICKLE_TUPLE) || !opdi_pickle_is(pickle, list, OPDI_PICKLE_TUPLE)) {
+        return false;
+    }
+    const int64_t ntexts = opdi_pickle_at(pickle, texts)->value, count = opdi_pickle_at(pickle, list)->value;
+    if (ntexts > OPDI_SCRIPT_PLACES || count > OPDI_SCRIPT_PLACES) { return false; }
+    places->texts = (uint32_t *)opdi_arena_alloc(&script->arena, (size_t)(ntexts + 1) * sizeof *places->texts);
+    opdi_splace *made = (opdi_splace *)opdi_arena_alloc(&script->arena, (size_t)(count + 1) * sizeof *made);
+    if (!places->texts || !made) { return false; }
+    for (uint32_t i = opdi_pickle_at(pickle, texts)->first; i; i = opdi_pickle_item_at(pickle, i)->next) {
+        const uint32_t node = opdi_pickle_item_at(pickle, i)->node;
+        if (!opdi_pickle_is(pickle, node, OPDI_PICKLE_TEXT) || places->ntexts == ntexts) { return false; }
+        places->texts[places->ntexts++] = node;
+    }
+    uint32_t nplaces = 0;
+    for (uint32_t i = opdi_pickle_at(pickle, list)->first; i; i = opdi_pickle_item_at(pickle, i)->next) {
+        const uint32_t node = opdi_pickle_item_at(pickle, i)->node;
+        if (!opdi_pickle_is(pickle, node, OPDI_PICKLE_TUPLE) || nplaces == count ||
+            !opdi_splaces_one(script, places, node, nplaces ? &made[nplaces - 1] : NULL, &made[nplaces])) {
+            return false;
+        }
+        nplaces++;
+    }
+    text->places = made;
+    text->nplaces = nplaces;
+    return true;
+}
+/* Reads the places of a text of an archive.  Where there are none, or damaged ones, those in the text itself do.  0, or
+   -1 without memory. */
+static int opdi_sarchive_places(opd_script *script, const char *path, opdi_stext *text) {
+    const opdi_sarchive *archive = script->archive;
+    char name[1400];
+    opdi_splaces places;
+    opdi_source source;
+    unsigned char *own;
+    size_t at = 0;
+    (void)snprintf(name, sizeof name, "%s.debug_pkl", path);
+    const int64_t i = opdi_sarchive_find(archive, name);
+    const int mark = opd_error_mark();
+    memset(&places, 0, sizeof places);
+    if (i >= 0 && opdi_named_of(archive->file, i)->full <= OPDI_SCRIPT_TEXT &&
+        opdi_zip_bytes(archive->file, opdi_named_of(archive->file, i), 1, &source, &own) == 0) {
+        places.source = &source;
+        const uint32_t tree = opdi_pickle_read_as(&places.pickle, &source, &at, true);
+        if (opdi_pickle_is(&places.pickle, tree, OPDI_PICKLE_TUPLE)) {
+            (void)opdi_splaces_all(script, &places, tree, text);
+        }
+        opdi_pickle_free(&places.pickle);
+        opdi_free(own, source.length);
+    }
+    if (!opd_ok() && opd_error_code() == OPD_ERROR_MEMORY) { return -1; }
+    (void)opd_error_rewind(mark);
+    return 0;
+}
+/* Returns the text with the code of names "prefix.X", or NULL, without an error where there is none. */
+static opdi_sunit *opdi_sarchive_unit(opd_script *script, const char *prefix) {
+    const opdi_sarchive *archive = script->archive;
+    char path[1300];
+    opdi_source source;
+    unsigned char *own;
+    if ((size_t)snprintf(path, sizeof path, "code/%s.py", prefix) >= sizeof path) { return NULL; }
+    for (char *at = path + 5; *at; at++) { if (*at == '.' && strcmp(at, ".py") != 0) { *at = '/'; } }
+    const int64_t i = opdi_sarchive_find(archive, path);
+    if (i < 0 || opdi_zip_bytes(archive->file, opdi_named_of(archive->file, i), 1, &source, &own)) { return NULL; }
+    opdi_sunit *unit = opdi_sunit_add(script, prefix, path, (const char *)source.data, source.length);
+    opdi_free(own, source.length);
+    return unit && opdi_sarchive_places(script, path, &unit->text) == 0 ? unit : NULL;
+}
+
+//== objects ===========================================================================================================
+
+/* The walk over a pickle's tree that makes values of it. */
+typedef struct opdi_sbuild {
+    opd_script *script;
+    opdi_checkpoint_walk walk;
+    opd_value *made;                              /* of nodes that are shared: lists, dicts, objects, tensors */
+    size_t nodes;
+    uint64_t steps;
+} opdi_sbuild;
+#define OPDI_SCRIPT_BUILD_DEPTH 200
+
+static int opdi_sbuild_value(opdi_sbuild *build, uint32_t node, const opdi_gtype *type, int depth, opd_value *value);
+
+/* Notes that a node's value is being made: until it is done nothing may refer to it. */
+#define OPDI_SBUILD_BUSY INT32_MAX
+static void opdi_sbuild_begin(opdi_sbuild *build, uint32_t node, const opd_value *value) {
+    build->made[node] = *value;
+    build->made[node].n = OPDI_SBUILD_BUSY;
+}
+/* Returns the kind of list that holds elements of that type. */
+static opd_tag opdi_slist_tag(const opdi_gtype *type) {
+    const opdi_gtype *element = type && type->kind == OPDI_GT_LIST ? type->parts[0] : NULL;
+    const int kind = !element ? OPDI_GT_ANY : opdi_gtype_strip(element)->kind;
+    const bool optional = element && element->kind == OPDI_GT_OPTIONAL;
+    return kind == OPDI_GT_TENSOR ? OPD_TAG_TENSORS : optional ? OPD_TAG_LIST : kind == OPDI_GT_INT ? OPD_TAG_INTS
+        : kind == OPDI_GT_FLOAT ? OPD_TAG_FLOATS : kind == OPDI_GT_BOOL ? OPD_TAG_BOOLS : OPD_TAG_LIST;
+}
+/* Makes a list; without a type, of what its elements are. */
+static int opdi_sbuild_list(opdi_sbuild *build, uint32_t node, const opdi_gtype *type, int depth, opd_value *value) {
+    const opdi_pickle *pickle = &build->walk.pickle;
+    opd_tag tag = opdi_slist_tag(type);
+    uint32_t item = opdi_pickle_at(pickle, node)->first;
+    if (!type && item) {
+        const int kind = opdi_pickle_at(pickle, opdi_pickle_item_at(pickle, item)->node)->kind;
+        tag = kind == OPDI_PICKLE_INT ? OPD_TAG_INTS : kind == OPDI_PICKLE_FLOAT ? OPD_TAG_FLOATS
+            : kind == OPDI_PICKLE_BOOL ? OPD_TAG_BOOLS : kind == OPDI_PICKLE_TENSOR ? OPD_TAG_TENSORS : OPD_TAG_LIST;
+    }
+    *value = opd_list_new(tag);
+    opdi_sbuild_begin(build, node, value);
+    for (; opd_ok() && item; item = opdi_pickle_item_at(pickle, item)->next) {
+        opd_value part;
+        if (opdi_sbuild_value(build, opdi_pickle_item_at(pickle, item)->node, type && type->kind == OPDI_GT_LIST
+                              ? type->parts[0] : NULL, depth + 1, &part) ||
+            opd_list_append(*value, part)) { return -1; }
+    }
+    return opd_ok() ? 0 : -1;
+}
+static int opdi_sbuild_dict(opdi_sbuild *build, uint32_t node, const opdi_gtype *type, int depth, opd_value *value) {
+    const opdi_pickle *pickle = &build->walk.pickle;
+    const bool known = type && type->kind == OPDI_GT_DICT;
+    *value = opd_dict_new();
+    opdi_sbuild_begin(build, node, value);
+    for (uint32_t item = opdi_pickle_at(pickle, node)->first; opd_ok() && item;) {
+        const opdi_pickle_item *key = opdi_pickle_item_at(pickle, item);
+        const opdi_pickle_item *its = key->next ? opdi_pickle_item_at(pickle, key->next) : NULL;
+        opd_value parts[2];
+        if (!its || opdi_sbuild_value(build, key->node, known ? type->parts[0] : NULL, depth + 1, &parts[0]) ||
+            opdi_sbuild_value(build, its->node, known ? type->parts[1] : NULL, depth + 1, &parts[1]) ||
+            opd_dict_set(*value, parts[0], parts[1])) { return -1; }
+        item = opdi_pickle_item_at(pickle, key->next)->next;
+    }
+    return opd_ok() ? 0 : -1;
+}
+static int opdi_sbuild_tuple(opdi_sbuild *build, uint32_t node, const opdi_gtype *type, int depth, opd_value *value) {
+    const opdi_pickle *pickle = &build->walk.pickle;
+    const int64_t count = opdi_pickle_at(pickle, node)->value;
+    const bool known = type && type->kind == OPDI_GT_TUPLE && type->nparts == count;
+    opd_value *parts = count < 100000 ? (opd_value *)opdi_scope_alloc((size_t)(count + 1) * sizeof *parts) : NULL;
+    int64_t i = 0;
+    if (!parts) { return opd_ok() ? opd_fail(OPD_ERROR_SCHEMA, "a tuple of %lld", (long long)count) : -1; }
+    for (uint32_t item = opdi_pickle_at(pickle, node)->first; item; item = opdi_pickle_item_at(pickle, item)->next) {
+        if (i >= count || opdi_sbuild_value(build, opdi_pickle_item_at(pickle, item)->node, known ? type->parts[i]
+                                            : NULL, depth + 1, &parts[i])) { return -1; }
+        i++;
+    }
+    *value = opdi_cell_own(opdi_tuple_new(parts, i, known ? type->klass : NULL));
+    return opd_ok() ? 0 : -1;
+}
+/* Returns the qualified name of a class in the arena, or NULL. */
+static const char *opdi_sbuild_class(opdi_sbuild *build, uint32_t node) {
+    const opdi_pickle *pickle = &build->walk.pickle;
+    char full[1024];
+    size_t length = 0;
+    for (int i = 0; i < 2; i++) {
+        const opdi_pickle_node *text = opdi_pickle_at(pickle, opdi_pickle_get(pickle, node, i));
+        if (length + (size_t)text->value + 2 > sizeof full) { return NULL; }
+        if (i) { full[length++] = '.'; }
+        memcpy(full + length, build->walk.pickled->data + text->text, (size_t)text->value);
+        length += (size_t)text->value;
+    }
+    return opdi_arena_copy(&build->script->arena, full, length);
+}
+/* Sets an attribute to a value, which must be of its type; 0, or -1 with an error. */
+static int opdi_sbuild_put(opdi_cell *object, int32_t slot, opd_value value) {
+    const opdi_gattribute *attribute = &object->klass->attributes[slot];
+    char said[200];
+    if (opdi_value_hold(&value)) { return -1; }
+    int rc = opdi_value_fit(&value, attribute->type, 0);
+    if (rc > 0) {
+        rc = opd_fail(OPD_ERROR_SCHEMA, "%s.%s is no %s in the file", object->klass->name, attribute->name,
+                      opdi_se_said(attribute->type, said, sizeof said));
+    }
+    if (rc == 0) { rc = opdi_object_put(object, slot, value); }
+    opdi_value_drop(value);
+    return rc;
+}
+/* Gives a class of which there is no text the attributes that its first object has; 0, or -1 with an error. */
+static int opdi_sbuild_names(opdi_sbuild *build, uint32_t state, opdi_gclass *gclass) {
+    const opdi_pickle *pickle = &build->walk.pickle;
+    for (uint32_t item = opdi_pickle_at(pickle, state)->first; item;) {
+        const opdi_pickle_item *key = opdi_pickle_item_at(pickle, item);
+        const opdi_pickle_node *text = opdi_pickle_at(pickle, key->node);
+        if (!key->next || text->kind != OPDI_PICKLE_TEXT || text->value > 255) {
+            return opd_fail(OPD_ERROR_SCHEMA, "an object of %s with an attribute that has no name", gclass->name);
+        }
+        const char *copy = opdi_arena_copy(&build->script->space->arena,
+                                           (const char *)build->walk.pickled->data + text->text, (size_t)text->value);
+        if (!copy || (opdi_gclass_slot(gclass, copy) < 0 &&
+                      opdi_gclass_add(gclass, copy, opdi_gtype_simple(OPDI_GT_ANY), 0) < 0)) { return -1; }
+        item = opdi_pickle_item_at(pickle, key->next)->next;
+    }
+    gclass->open = false;
+    return 0;
+}
+/* Finds the member of an enum that has the state as its value; 0, or -1 with an error. */
+static int opdi_sbuild_enum(opdi_sbuild *build, uint32_t state, const opdi_sclass *klass, int depth,
+                            opd_value *value) {
+    opd_value its;
+    if (!klass || !klass->nmembers) { return opd_fail(OPD_ERROR_SCHEMA, "an enum without members"); }
+    const opdi_gclass *gclass = klass->gclass;
+    if (opdi_sbuild_value(build, state, gclass->attributes[1].type, depth + 1, &its)) { return -1; }
+    for (int32_t i = 0; i < klass->nmembers; i++) {
+        if (opdi_equal(&opdi_cell_of(&klass->members[i])->u.values[1], &its, 0) == 1) {
+            opdi_cell *const cell = opdi_senum_again(klass, i);
+            if (cell) { *value = opdi_cell_own(cell); }
+            return cell && opd_ok() ? 0 : -1;
+        }
+    }
+    return opd_ok() ? opd_fail(OPD_ERROR_SCHEMA, "a value that the enum %s does not have", gclass->name) : -1;
+}
+/* Makes of a quantized tensor what its numbers stand for: (number - zero) scale, of float32. */
+static int opdi_sbuild_quantized(opdi_sbuild *build, uint32_t node, int depth, opd_value *value) {
+    enum { HOW, SCALE, ZERO, AXIS };
+    const opdi_pickle *pickle = &build->walk.pickle;
+    const uint32_t how = opdi_pickle_at(pickle, node)->first;
+    opd_value numbers, part;
+    if (!how) { return opd_fail(OPD_ERROR_SCHEMA, "the script has a value of a kind that is not known here"); }
+    const uint32_t axis_at = opdi_pickle_get(pickle, how, AXIS);
+    if (opdi_sbuild_value(build, opdi_pickle_at(pickle, node)->text, NULL, depth + 1, &numbers)) { return -1; }
+    opd_tensor *floats = opd_to_dtype(numbers.u.t, OPD_FLOAT32);
+    for (int i = 2; floats && i > 0; i--) {                           /* the zero, then the scale */
+        if (opdi_sbuild_value(build, opdi_pickle_get(pickle, how, i == 2 ? ZERO : SCALE), NULL, depth + 1, &part)) {
+            return -1;
+        }
+        if (part.tag == OPD_TAG_INT || part.tag == OPD_TAG_FLOAT) {
+            part = opd_value_float(part.tag == OPD_TAG_INT ? (double)part.u.i : (double)(float)part.u.d);
+            floats = i == 2 ? opd_sub_Scalar(floats, part) : opd_mul_Scalar(floats, part);
+            continue;
+        }
+        const int64_t axis = axis_at && opdi_pickle_is(pickle, axis_at, OPDI_PICKLE_INT)
+            ? opdi_pickle_at(pickle, axis_at)->value : -1;
+        opd_tensor *each = part.tag == OPD_TAG_TENSOR ? opd_to_dtype(part.u.t, OPD_FLOAT32) : NULL;
+        if (!each || opd_ndim(each) != 1 || axis < 0 || axis >= opd_ndim(floats) ||
+            opd_numel(each) != opd_size(floats, (int)axis)) {
+            return opd_fail(OPD_ERROR_SCHEMA, "a quantized tensor of the script has scales and zeros that do not fit");
+        }
+        for (int64_t k = opd_ndim(floats) - axis - 1; each && k > 0; k--) { each = opd_unsqueeze(each, -1); }
+        floats = !each ? NULL : i == 2 ? opd_sub(floats, each) : opd_mul(floats, each);
+    }
+    if (!floats) { return -1; }
+    *value = opd_value_tensor(floats);
+    build->made[node] = *value;
+    return opd_ok() ? 0 : -1;
+}
+/* The parts of a linear layer's state: numbers of int8, what one of them is and which is zero, for all rows or for
+   each, and a bias; or a weight of floats and a bias. */
+static int opdi_sbuild_packed_linear(opdi_sbuild *build, uint32_t state, int depth, opdi_cell *self) {
+    const opdi_pickle *pickle = &build->walk.pickle;
+    const uint32_t weight = opdi_pickle_get(pickle, state, 0);
+    const bool quantized = opdi_pickle_is(pickle, weight, OPDI_PICKLE_STRANGE);
+    const uint32_t how = quantized ? opdi_pickle_at(pickle, weight)->first : 0;
+    uint32_t parts[OPDI_PACKED_PARTS];
+    if (quantized && !how) { return 0; }
+    parts[OPDI_PACKED_WEIGHT] = how ? opdi_pickle_at(pickle, weight)->text : weight;
+    parts[OPDI_PACKED_SCALE] = how ? opdi_pickle_get(pickle, how, 1) : 0;
+    parts[OPDI_PACKED_ZERO] = how ? opdi_pickle_get(pickle, how, 2) : 0;
+    parts[OPDI_PACKED_BIAS] = opdi_pickle_get(pickle, state, 1);
+    for (int32_t i = 0; i < OPDI_PACKED_PARTS; i++) {
+        opd_value part = opd_value_none();
+        if (parts[i] && opdi_sbuild_value(build, parts[i], NULL, depth + 1, &part)) { return -1; }
+        if (opdi_sbuild_put(self, i, part)) { return -1; }
+    }
+    return 0;
+}
+/* The settings of a convolution's state, of version 2 a tensor of int16, of version 3 a list: how many dimensions it
+   has, then what opdi_quantized_conv says.  None where that is not what it is. */
+static int opdi_sbuild_settings(opdi_sbuild *build, uint32_t node, int depth, opd_value *settings) {
+    opd_value from;
+    *settings = opd_value_none();
+    if (!node || opdi_sbuild_value(build, node, NULL, depth + 1, &from)) { return node ? -1 : 0; }
+    const bool tensor = from.tag == OPD_TAG_TENSOR;
+    if (tensor && (opd_ndim(from.u.t) != 1 || opd_dtype(from.u.t) != OPD_INT16)) { return 0; }
+    if (!tensor && opd_value_cell(from) != OPD_CELL_LIST) { return 0; }
+    const int64_t count = tensor ? opd_numel(from.u.t) : opd_list_count(from);
+    const opd_value list = opd_list_new(OPD_TAG_INTS);
+    for (int64_t i = 1; i < count && i < 32; i++) {
+        const opd_value at = tensor ? opd_value_int((int64_t)opd_item_f64(opd_select(from.u.t, 0, i)))
+            : opd_list_at(from, i);
+        if (at.tag != OPD_TAG_INT) { return 0; }
+        (void)opd_list_append(list, i + 1 < count ? at : opd_value_int(at.u.i & 1));      /* the last one is a flag */
+    }
+    *settings = list;
+    return opd_ok() ? 0 : -1;
+}
+/* The weights of one direction of a recurrent layer: a name, biases, nothing, whether inputs have 7 bits, and what is
+   packed, which has the biases too. */
+static int opdi_sbuild_packed_cell(opdi_sbuild *build, uint32_t state, int depth, opdi_cell *self) {
+    enum { REDUCE = 3, PACKED = 4 };
+    const opdi_pickle *pickle = &build->walk.pickle;
+    const uint32_t reduce = opdi_pickle_get(pickle, state, REDUCE), packed = opdi_pickle_get(pickle, state, PACKED);
+    opd_value part;
+    if (!reduce || !packed || !opdi_pickle_is(pickle, reduce, OPDI_PICKLE_LIST) ||
+        !opdi_pickle_is(pickle, packed, OPDI_PICKLE_LIST)) { return 0; }
+    const uint32_t nodes[] = {opdi_pickle_get(pickle, packed, 0), opdi_pickle_get(pickle, packed, 1),
+                              opdi_pickle_get(pickle, reduce, 0)};
+    for (int32_t i = 0; i < 3; i++) {
+        if (nodes[i] && (opdi_sbuild_value(build, nodes[i], NULL, depth + 1, &part) ||
+                         opdi_sbuild_put(self, i, part))) { return -1; }
+    }
+    return 0;
+}
+/* Gives packed weights of a quantized layer what they are in the file; what is not known stays without, and is told
+   when it is used.  0, or -1 with an error. */
+static int opdi_sbuild_packed(opdi_sbuild *build, uint32_t state, int depth, opd_value value) {
+    const opdi_pickle *pickle = &build->walk.pickle;
+    opdi_cell *const self = opdi_cell_of(&value);
+    const bool rows = strcmp(self->klass->name, OPDI_PACKED_EMBEDDING) == 0;
+    const uint32_t second = opdi_pickle_get(pickle, state, 1), third = opdi_pickle_get(pickle, state, 2);
+    const bool listed = second && opdi_pickle_is(pickle, second, OPDI_PICKLE_LIST);
+    const bool old = listed && (rows || opdi_pickle_is(pickle, opdi_pickle_get(pickle, state, 0), OPDI_PICKLE_TEXT));
+    uint32_t weight = 0, bias = 0;
+    opd_value settings = opd_value_none(), part;
+    if (strcmp(self->klass->name, OPDI_PACKED_LINEAR) == 0) {
+        return opdi_sbuild_packed_linear(build, state, depth, self);
+    }
+    if (strcmp(self->klass->name, OPDI_PACKED_CELL) == 0) {
+        return opdi_sbuild_packed_cell(build, state, depth, self);
+    }
+    if (!listed) { return 0; }
+    if (!rows && opdi_sbuild_settings(build, old ? opdi_pickle_get(pickle, second, 0) : second, depth, &settings)) {
+        return -1;
+    }
+    if (old) { weight = opdi_pickle_get(pickle, second, rows ? 0 : 1); }
+    if (third && !rows && opdi_pickle_is(pickle, third, OPDI_PICKLE_LIST)) {
+        if (!old) { weight = opdi_pickle_get(pickle, third, 1); }
+        bias = opdi_pickle_get(pickle, third, old ? 0 : 2);
+    }
+    if (opdi_sbuild_put(self, OPDI_PACKED_SETTINGS, settings)) { return -1; }
+    if (weight && (opdi_sbuild_value(build, weight, NULL, depth + 1, &part) ||
+                   opdi_sbuild_put(self, OPDI_PACKED_WEIGHT, part))) { return -1; }
+    return bias && (opdi_sbuild_value(build, bias, NULL, depth + 1, &part) ||
+                    opdi_sbuild_put(self, OPDI_PACKED_BIAS, part)) ? -1 : 0;
+}
+/* Gives an object the state that its class made of it, by the class's __setstate__, as torch.jit.load does.  One of a
+   class that the archive has no text of stays without a state: what asks it for something fails. */
+static int opdi_sbuild_state(opdi_sbuild *build, uint32_t state, const opdi_sclass *klass, int depth, opd_value self) {
+    opdi_sfunction *function = klass ? opdi_sfunction_in(klass->methods, "__setstate__") : NULL;
+    opd_value args[2], gave;
+    if (!klass) {
+        return opdi_packed_class(opdi_cell_of(&self)->klass->name) ? opdi_sbuild_packed(build, state, depth, self)
+            : 0;
+    }
+    if (!function || !opdi_script_compiled(build->script, function) || function->nformals != 2) {
+        return !opd_ok() ? -1 : opd_fail(OPD_ERROR_SCHEMA, "an object of %s with a state of its own, without "
+                                         "__setstate__ of one argument", klass->gclass->name);
+    }
+    args[0] = self;
+    if (opdi_sbuild_value(build, state, function->formals[1].type, depth + 1, &args[1])) { return -1; }
+    return opdi_script_call(build->script, function, args, &gave);
+}
+/* Makes an object: its class by name, its attributes by the state that the pickle gives it. */
+static int opdi_sbuild_object(opdi_sbuild *build, uint32_t node, int depth, opd_value *value) {
+    const opdi_pickle *pickle = &build->walk.pickle;
+    opd_script *script = build->script;
+    const char *name = opdi_sbuild_class(build, node);
+    const uint32_t state = opdi_pickle_get(pickle, node, 2);
+    opdi_sclass *klass = name ? opdi_script_class(script, name) : NULL;
+    if (!opd_ok() || !name || (klass && !opdi_sclass_know(script, klass))) { return -1; }
+    opdi_gclass *gclass = klass ? klass->gclass : opdi_gclass_find(script->space, name);
+    if (!gclass) {
+        if (!(gclass = opdi_gclass_new(script->space, name, OPDI_CLASS_OBJECT))) { return -1; }
+        gclass->open = true;
+    }
+    if (gclass->kind == OPDI_CLASS_NAMEDTUPLE) { return opd_fail(OPD_ERROR_SCHEMA, "%s is no class of objects", name); }
+    if (gclass->kind == OPDI_CLASS_ENUM) { return opdi_sbuild_enum(build, state, klass, depth, value); }
+    const bool own = (klass && opdi_sfunction_in(klass->methods, "__setstate__")) ||
+        !opdi_pickle_is(pickle, state, OPDI_PICKLE_DICT);
+    if (own) { gclass->open = false; }
+    if (own && !klass && opdi_packed_class(name) && opdi_packed_names(gclass)) { return -1; }
+    if (gclass->open && opdi_sbuild_names(build, state, gclass)) { return -1; }
+    opdi_cell *cell = opdi_object_new(gclass);
+    if (!cell) { return -1; }
+    *value = opdi_cell_own(cell);
+    opdi_sbuild_begin(build, node, value);
+    if (own) {
+        return opd_ok() ? opdi_sbuild_state(build, state, klass, depth, *value) : -1;
+    }
+    for (uint32_t item = opdi_pickle_at(pickle, state)->first; opd_ok() && item;) {
+        const opdi_pickle_item *key = opdi_pickle_item_at(pickle, item);
+        const opdi_pickle_item *its = key->next ? opdi_pickle_item_at(pickle, key->next) : NULL;
+        const opdi_pickle_node *text = opdi_pickle_at(pickle, key->node);
+        char word[256];
+        opd_value part;
+        if (!its || text->kind != OPDI_PICKLE_TEXT || (size_t)text->value >= sizeof word) {
+            return opd_fail(OPD_ERROR_SCHEMA, "an object of %s with an attribute that has no name", name);
+        }
+        memcpy(word, build->walk.pickled->data + text->text, (size_t)text->value);
+        word[text->value] = 0;
+        const int32_t slot = opdi_gclass_slot(gclass, word);
+        if (slot < 0 || slot >= cell->count) {
+            return opd_fail(OPD_ERROR_SCHEMA, "the class %s has no attribute '%s'", name, word);
+        }
+        if (opdi_sbuild_value(build, its->node, gclass->attributes[slot].type, depth + 1, &part) ||
+            opdi_sbuild_put(cell, slot, part)) { return -1; }
+        item = opdi_pickle_item_at(pickle, key->next)->next;
+    }
+    return opd_ok() ? 0 : -1;
+}
+static int opdi_sbuild_tensor(opdi_sbuild *build, uint32_t node, opd_value *value) {
+    opdi_named named;
+    memset(&named, 0, sizeof named);
+    named.where = OPDI_NOWHERE;
+    build->walk.path.length = 0;
+    if (opdi_checkpoint_tensor(&build->walk, node, &named)) { return -1; }
+    opd_tensor *tensor = opdi_checkpoint_read(build->walk.file, &named, 0);
+    if (!tensor) { return -1; }
+    if (named.grad && opd_dtype_is_floating(opd_dtype(tensor))) { opd_tensor_set_requires_grad(tensor, true); }
+    *value = opd_value_tensor(tensor);
+    build->made[node] = *value;
+    return opd_ok() ? 0 : -1;
+}
+/* Makes a value of a node; type: what it is to be, or NULL.  0, or -1 with an error. */
+static int opdi_sbuild_value(opdi_sbuild *build, uint32_t node, const opdi_gtype *type, int depth, opd_value *value) {
+    const opdi_pickle *pickle = &build->walk.pickle;
+    *value = opd_value_none();
+    if (!node || node >= build->nodes || depth > OPDI_SCRIPT_BUILD_DEPTH ||
+        ++build->steps > 10000 + 16 * (uint64_t)pickle->at) {
+        return opd_fail(OPD_ERROR_SCHEMA, "the pickle of the script is nested too deep, or means too much");
+    }
+    if (type && type->kind == OPDI_GT_OPTIONAL) { type = type->parts[0]; }
+    if (build->made[node].tag != OPD_TAG_NONE) {
+        *value = build->made[node];
+        return value->n != OPDI_SBUILD_BUSY ? 0 : opd_fail(OPD_ERROR_SCHEMA, "a value of the script that is in itself");
+    }
+    const opdi_pickle_node *its = opdi_pickle_at(pickle, node);
+    int rc = -1;
+    switch (its->kind) {
+    case OPDI_PICKLE_NONE: return 0;
+    case OPDI_PICKLE_BOOL: *value = opd_value_bool(its->value != 0); return 0;
+    case OPDI_PICKLE_INT:
+        *value = type && type->kind == OPDI_GT_FLOAT ? opd_value_float((double)its->value) : opd_value_int(its->value);
+        return 0;
+    case OPDI_PICKLE_FLOAT: *value = opd_value_float(opdi_pickle_float_of(its)); return 0;
+    case OPDI_PICKLE_TEXT:
+        *value = opd_string_new((const char *)build->walk.pickled->data + its->text, its->value);
+        return opd_ok() ? 0 : -1;
+    case OPDI_PICKLE_LIST: rc = opdi_sbuild_list(build, node, type, depth, value); break;
+    case OPDI_PICKLE_TUPLE: return opdi_sbuild_tuple(build, node, type, depth, value);
+    case OPDI_PICKLE_DICT: rc = opdi_sbuild_dict(build, node, type, depth, value); break;
+    case OPDI_PICKLE_OBJECT: rc = opdi_sbuild_object(build, node, depth, value); break;
+    case OPDI_PICKLE_TENSOR: return opdi_sbuild_tensor(build, node, value);
+    case OPDI_PICKLE_STRANGE: return opdi_sbuild_quantized(build, node, depth, value);
+    case OPDI_PICKLE_DEVICE: *value = opd_value_device(opd_device_of(OPD_CPU, -1)); return 0;
+    case OPDI_PICKLE_COMPLEX: {
+        double pair[2] = {0, 0};
+        for (int i = 0; i < 2; i++) {
+            pair[i] = opdi_pickle_float_of(opdi_pickle_at(pickle, opdi_pickle_get(pickle, node, i)));
+        }
+        opd_value number = opd_value_complex(pair);
+        if (opdi_value_hold(&number)) { return -1; }
+        *value = opdi_value_own(number);
+        return opd_ok() ? 0 : -1;
+    }
+    default: return opd_fail(OPD_ERROR_SCHEMA, "the script has a value of a kind that is not known here");
+    }
+    build->made[node].n = 0;
+    return rc;
+}
+/* Reads one of the archive's pickles, and keeps a reference to what it is in *value; 0, or -1 with an error. */
+static int opdi_sarchive_pickle(opd_script *script, const char *name, const char *folder, opd_value *value) {
+    opdi_sarchive *archive = script->archive;
+    const int64_t i = opdi_sarchive_find(archive, name);
+    opdi_sbuild build;
+    opdi_source source;
+    unsigned char *own;
+    size_t at = 0;
+    if (i < 0) { return opdi_bad(&archive->file->source, OPDI_NOWHERE, "there is no %s in the archive", name); }
+    if (opdi_zip_bytes(archive->file, opdi_named_of(archive->file, i), 1, &source, &own)) { return -1; }
+    memset(&build, 0, sizeof build);
+    build.script = script;
+    build.walk.file = archive->file;
+    build.walk.pickled = &source;
+    build.walk.root = archive->root;
+    build.walk.root_bytes = strlen(archive->root);
+    build.walk.folder = folder;
+    const uint32_t tree = opdi_pickle_read_as(&build.walk.pickle, &source, &at, true);
+    build.nodes = build.walk.pickle.nodes.length / sizeof(opdi_pickle_node);
+    const size_t bytes = (build.nodes + 1) * sizeof *build.made;
+    build.made = tree ? (opd_value *)opdi_alloc(bytes) : NULL;
+    int rc = build.made ? 0 : -1;
+    if (build.made) { memset(build.made, 0, bytes); }
+    OPD_SCOPE {
+        rc = rc || opdi_sbuild_value(&build, tree, NULL, 0, value) ? -1 : 0;
+        if (!rc) { *value = opd_value_keep(*value); }
+    }
+    opdi_free(build.made, build.made ? bytes : 0);
+    opdi_pickle_free(&build.walk.pickle);
+    opdi_string_free(&build.walk.path);
+    opdi_free(own, source.length);
+    if (rc) { *value = opd_value_none(); }
+    return rc || !opd_ok() ? -1 : 0;
+}
+
+//== parameters ========================================================================================================
+
+//== loading ===========================================================================================================
+
+/* Makes the archive of a zip file's entries; 0, or -1 with an error. */
+static int opdi_sarchive_open(opdi_sarchive *archive, opdi_bulk *bulk, const opdi_source *source) {
+    opd_tensor_file *file = (opd_tensor_file *)opdi_alloc(sizeof *file);
+    if (!file) {
+        opdi_bulk_drop(bulk);
+        return -1;
+    }
+    memset(file, 0, sizeof *file);
+    file->bytes = bulk;
+    file->source = *source;
+    archive->file = file;
+    if (!opdi_is_zip(source)) { return opdi_bad(&file->source, 0, "this is no archive of torch.jit.save"); }
+    if (opdi_zip_parse(file)) { return -1; }
+    for (int64_t i = 0; i < file->count && !archive->root; i++) {
+        const char *name = opdi_named_name(file, i), *slash = strchr(name, '/');
+        if (slash && strcmp(slash, "/data.pkl") == 0) {
+            archive->root = opdi_arena_copy(&archive->arena, name, (size_t)(slash - name + 1));
+            if (!archive->root) { return -1; }
+        }
+    }
+    if (!archive->root) { return opdi_bad(&file->source, OPDI_NOWHERE, "there is no data.pkl in the archive"); }
+    for (int64_t k = 0; k < file->count; k++) { opdi_named_of(file, k)->row = 0; }
+    file->members = file->entries;                 /* storages are read by their entries */
+    file->storages = (opd_tensor **)opdi_alloc((size_t)(file->count + 1) * sizeof *file->storages);
+    if (!file->storages) { return -1; }
+    file->nstorages = file->count + 1;
+    memset(file->storages, 0, (size_t)(file->count + 1) * sizeof *file->storages);
+    return opdi_checkpoint_order(file, archive->root, strlen(archive->root));
+}
+/* Reads which version of PyTorch's format the archive is of; 0, or -1 with an error. */
+static int opdi_sarchive_version(opd_script *script) {
+    const opdi_sarchive *archive = script->archive;
+    int64_t i = opdi_sarchive_find(archive, ".data/version");
+    opdi_source source;
+    unsigned char *own;
+    if (i < 0) { i = opdi_sarchive_find(archive, "version"); }
+    script->version = OPDI_SCRIPT_VERSION;
+    if (i < 0) { return 0; }
+    if (opdi_zip_bytes(archive->file, opdi_named_of(archive->file, i), 1, &source, &own)) { return -1; }
+    int64_t version = 0;
+    size_t at = 0;
+    while (at < source.length && at < 9 && opdi_is_digit((char)source.data[at])) {
+        version = 10 * version + (source.data[at++] - '0');
+    }
+    const bool number = at > 0 && (at == source.length || source.data[at] == '\n');
+    opdi_free(own, source.length);
+    if (!number) { return opdi_bad(&archive->file->source, OPDI_NOWHERE, "the archive's version is no number"); }
+    if (version < 1 || version > OPDI_SCRIPT_VERSION) {
+        return opdi_bad(&archive->file->source, OPDI_NOWHERE, "the archive is of version %lld; those from 1 to %d are "
+                        "read", (long long)version, OPDI_SCRIPT_VERSION);
+    }
+    script->version = (int)version;
+    return 0;
+}
+/* Reads the archive's objects; 0, or -1 with an error. */
+static int opdi_script_read(opd_script *script) {
+    opdi_string path = {NULL, 0, 0, false};
+    if (opdi_sarchive_version(script)) { return -1; }
+    if (opdi_sarchive_find(script->archive, "constants.pkl") >= 0 &&
+        opdi_sarchive_pickle(script, "constants.pkl", "constants/", &script->constants)) { return -1; }
+    if (opdi_sarchive_pickle(script, "data.pkl", "data/", &script->self)) { return -1; }
+    if (opd_value_cell(script->self) != OPD_CELL_OBJECT) {
+        return opdi_bad(&script->archive->file->source, OPDI_NOWHERE, "the archive has no module");
+    }
+    const int rc = opdi_script_bind(script, opdi_cell_of(&script->self), &path, 0);
+    opdi_string_free(&path);
+    return rc;
+}
+
+//== saving ============================================================================================================
+//
+//  The objects as torch.jit.save pickles them; texts and constants are those of the file that was loaded.
+
+/* The pickle while it is written; what is in several places is written once. */
+typedef struct opdi_ssaving {
+    opdi_checkpoint_writer writer;
+    opdi_found seen;
+    opd_script *script;
+} opdi_ssaving;
+
+static int opdi_ssave_value(opdi_ssaving *saving, const opd_value *value, const opdi_gtype *type, int depth);
+
+/* Puts what is written already; true if it is.  Else it is number `*number` from now on. */
+static bool opdi_ssave_again(opdi_ssaving *saving, const void *what, int64_t *number) {
+    const int64_t was = saving->seen.count;
+    *number = opdi_found_add(&saving->seen, (uintptr_t)what);
+    if (*number < 0 || *number == was) { return false; }
+    opdi_pickle_put_le(&saving->writer, 'j', (uint64_t)*number, 4);
+    return true;
+}
+/* Notes that what was put last has that number. */
+static int opdi_ssave_number(opdi_ssaving *saving, int64_t number) {
+    if (number < 0) { return -1; }
+    opdi_pickle_put_le(&saving->writer, 'r', (uint64_t)number, 4);
+    return saving->writer.pickle.failed ? -1 : 0;
+}
+static void opdi_ssave_global(opdi_ssaving *saving, const char *module, size_t length, const char *name) {
+    opdi_pickle_put(&saving->writer, 'c');
+    opdi_string_add_n(&saving->writer.pickle, module, length);
+    opdi_pickle_put(&saving->writer, '\n');
+    opdi_string_add(&saving->writer.pickle, name);
+    opdi_pickle_put(&saving->writer, '\n');
+}
+/* Returns what torch.jit._pickle calls a list of that type, or NULL: it is one of anything. */
+static const char *opdi_ssave_builder(const opdi_cell *cell, const opdi_gtype *type) {
+    const opdi_gtype *element = type && type->kind == OPDI_GT_LIST ? type->parts[0] : NULL;
+    const int kind = element ? element->kind : cell->tag == OPD_TAG_INTS ? OPDI_GT_INT : cell->tag == OPD_TAG_FLOATS
+        ? OPDI_GT_FLOAT : cell->tag == OPD_TAG_BOOLS ? OPDI_GT_BOOL : cell->tag == OPD_TAG_TENSORS ? OPDI_GT_TENSOR
+        : OPDI_GT_ANY;
+    return kind == OPDI_GT_INT ? "build_intlist" : kind == OPDI_GT_FLOAT ? "build_doublelist"
+        : kind == OPDI_GT_BOOL ? "build_boollist" : kind == OPDI_GT_TENSOR ? "build_tensorlist" : NULL;
+}
+/* Puts a list or dict with its type, as torch.jit._pickle makes it. */
+static int opdi_ssave_many(opdi_ssaving *saving, const opdi_cell *cell, const opdi_gtype *type, int depth) {
+    static const char module[] = "torch.jit._pickle";
+    const bool dict = cell->kind == OPD_CELL_DICT, known = type && type->kind == (dict ? OPDI_GT_DICT : OPDI_GT_LIST);
+    const char *const builder = dict ? NULL : opdi_ssave_builder(cell, type);
+    opdi_checkpoint_writer *writer = &saving->writer;
+    char said[1000];
+    if (builder || known) {
+        opdi_ssave_global(saving, module, sizeof module - 1, builder ? builder : "restore_type_tag");
+        opdi_pickle_put(writer, '(');
+    }
+    opdi_string_add(&writer->pickle, dict ? "}(" : "](");
+    for (int64_t i = 0; i < cell->count; i++) {
+        const opd_value value = dict ? cell->u.values[2 * i] : opdi_cell_at(cell, i);
+        if (opdi_ssave_value(saving, &value, known ? type->parts[0] : NULL, depth + 1) ||
+            (dict && opdi_ssave_value(saving, &cell->u.values[2 * i + 1], known ? type->parts[1] : NULL, depth + 1))) {
+            return -1;
+        }
+    }
+    opdi_pickle_put(writer, dict ? 'u' : 'e');
+    if (!builder && known) {
+        (void)opdi_se_said(type, said, sizeof said);
+        if (opdi_pickle_put_text(writer, said, strlen(said))) { return -1; }
+    }
+    if (builder || known) { opdi_string_add(&writer->pickle, "tR"); }
+    return writer->pickle.failed ? -1 : 0;
+}
+/* Puts the state that an object's class makes of it, as torch.jit.save does; it is the innermost scope's. */
+static int opdi_ssave_state(opdi_ssaving *saving, const opdi_cell *cell, opdi_sfunction *function, int depth) {
+    opd_value self = opd_value_none(), state;
+    self.tag = OPD_TAG_CELL;
+    self.u.object = (void *)(uintptr_t)cell;
+    if (!opdi_script_compiled(saving->script, function) || function->nformals != 1) {
+        return !opd_ok() ? -1 : opd_fail(OPD_ERROR_SCHEMA, "an object of %s, whose __getstate__ takes arguments",
+                                         cell->klass->name);
+    }
+    if (opdi_script_call(saving->script, function, &self, &state) ||
+        opdi_ssave_value(saving, &state, function->result, depth + 1)) { return -1; }
+    opdi_pickle_put(&saving->writer, 'b');
+    return saving->writer.pickle.failed ? -1 : 0;
+}
+/* Puts an object with its attributes, or its state. */
+static int opdi_ssave_object(opdi_ssaving *saving, const opdi_cell *cell, int depth) {
+    const opdi_gclass *gclass = cell->klass;
+    const opdi_sclass *klass = (const opdi_sclass *)gclass->user;
+    const char *const dot = strrchr(gclass->name, '.');
+    opdi_sfunction *const own = klass ? opdi_sfunction_in(klass->methods, "__getstate__") : NULL;
+    int64_t number;
+    if (!dot || (!klass && (!gclass->nattributes || gclass->attributes[0].name[0] == '('))) {
+        return opdi_bad(&saving->writer.source, OPDI_NOWHERE, "an object of %s, of which nothing is known, is not "
+                        "saved", gclass->name);
+    }
+    if (opdi_ssave_again(saving, cell, &number)) { return 0; }
+    opdi_ssave_global(saving, gclass->name, (size_t)(dot - gclass->name), dot + 1);
+    if (gclass->kind == OPDI_CLASS_ENUM && cell->count == 2) {             /* called with its value, without a tuple */
+        if (opdi_ssave_value(saving, &cell->u.values[1], NULL, depth + 1)) { return -1; }
+        opdi_pickle_put(&saving->writer, 'R');
+        return opdi_ssave_number(saving, number);
+    }
+    opdi_string_add(&saving->writer.pickle, ")\x81");
+    if (opdi_ssave_number(saving, number)) { return -1; }
+    if (own) { return opdi_ssave_state(saving, cell, own, depth); }
+    opdi_string_add(&saving->writer.pickle, "}(");
+    for (int32_t i = 0; i < gclass->nattributes && i < cell->count; i++) {
+        const char *const name = gclass->attributes[i].name;
+        const opd_value value = opdi_cell_at(cell, i);
+        if (opdi_pickle_put_text(&saving->writer, name, strlen(name)) ||
+            opdi_ssave_value(saving, &value, gclass->attributes[i].type, depth + 1)) { return -1; }
+    }
+    opdi_string_add(&saving->writer.pickle, "ub");
+    return saving->writer.pickle.failed ? -1 : 0;
+}
+static int opdi_ssave_cell(opdi_ssaving *saving, const opdi_cell *cell, const opdi_gtype *type, int depth) {
+    opdi_checkpoint_writer *writer = &saving->writer;
+    const bool known = type && type->kind == OPDI_GT_TUPLE && type->nparts == cell->count;
+    int64_t number;
+    switch (cell->kind) {
+    case OPD_CELL_STR: return opdi_pickle_put_text(writer, cell->u.text, (size_t)cell->count);
+    case OPD_CELL_OBJECT: return opdi_ssave_object(saving, cell, depth);
+    case OPD_CELL_COMPLEX:
+        opdi_string_add(&writer->pickle, "cbuiltins\ncomplex\n(");
+        opdi_pickle_put_float(writer, cell->u.pair[0]);
+        opdi_pickle_put_float(writer, cell->u.pair[1]);
+        opdi_string_add(&writer->pickle, "tR");
+        return writer->pickle.failed ? -1 : 0;
+    case OPD_CELL_TUPLE:
+        opdi_pickle_put(writer, '(');
+        for (int64_t i = 0; i < cell->count; i++) {
+            const opd_value value = opdi_cell_at(cell, i);
+            if (opdi_ssave_value(saving, &value, known ? type->parts[i] : NULL, depth + 1)) { return -1; }
+        }
+        opdi_pickle_put(writer, 't');
+        return writer->pickle.failed ? -1 : 0;
+    default:
+        if (opdi_ssave_again(saving, cell, &number)) { return 0; }
+        return opdi_ssave_many(saving, cell, type, depth) || opdi_ssave_number(saving, number) ? -1 : 0;
+    }
+}
+/* Puts a value of that type (NULL: not known); 0, or -1 with an error. */
+static int opdi_ssave_value(opdi_ssaving *saving, const opd_value *value, const opdi_gtype *type, int depth) {
+    char text[64];
+    int64_t number;
+    if (type && type->kind == OPDI_GT_OPTIONAL) { type = type->parts[0]; }
+    if (depth > OPDI_SCRIPT_BUILD_DEPTH) {
+        return opdi_bad(&saving->writer.source, OPDI_NOWHERE, "objects within each other that are nested too deep");
+    }
+    switch ((opd_tag)value->tag) {
+    case OPD_TAG_CELL: return opdi_ssave_cell(saving, opdi_cell_of(value), type, depth);
+    case OPD_TAG_TENSOR:
+        if (opdi_ssave_again(saving, value->u.t, &number)) { return 0; }
+        if (number < 0 || opdi_checkpoint_number(&saving->writer, value->u.t)) { return -1; }
+        return opdi_pickle_put_tensor(&saving->writer, value->u.t) || opdi_ssave_number(saving, number) ? -1 : 0;
+    case OPD_TAG_DEVICE:
+        (void)opd_device_print(value->u.device, text, sizeof text);
+        opdi_string_add(&saving->writer.pickle, "ctorch\ndevice\n(");
+        (void)opdi_pickle_put_text(&saving->writer, text, strlen(text));
+        opdi_string_add(&saving->writer.pickle, "tR");
+        return saving->writer.pickle.failed ? -1 : 0;
+    case OPD_TAG_COMPLEX: case OPD_TAG_INTS: case OPD_TAG_FLOATS: case OPD_TAG_BOOLS: case OPD_TAG_TENSORS:
+    case OPD_TAG_LIST: {
+        opd_value held = *value;
+        if (opdi_value_hold(&held)) { return -1; }
+        const int rc = held.tag == OPD_TAG_CELL ? opdi_ssave_cell(saving, opdi_cell_of(&held), type, depth) : -1;
+        opdi_value_drop(held);
+        return rc;
+    }
+    default: return opdi_pickle_put_value(&saving->writer, value);
+    }
+}
+/* Copies the entries of the loaded file that are no objects and none of their tensors. */
+static int opdi_ssave_copy(const opdi_sarchive *archive, opdi_zip_writer *zip) {
+    const size_t root = strlen(archive->root);
+    char full[1600];
+    for (int64_t i = 0; i < archive->file->count; i++) {
+        const char *const name = opdi_named_name(archive->file, i);
+        opdi_source source;
+        unsigned char *own;
+        if (strncmp(name, archive->root, root) != 0 || strcmp(name + root, "data.pkl") == 0 ||
+            strncmp(name + root, "data/", 5) == 0 || strcmp(name + root, ".data/serialization_id") == 0) { continue; }
+        if ((size_t)snprintf(full, sizeof full, "archive/%s", name + root) >= sizeof full) {
+            return opdi_bad(&archive->file->source, OPDI_NOWHERE, "a name that is too long");
+        }
+        if (opdi_zip_bytes(archive->file, opdi_named_of(archive->file, i), 1, &source, &own)) { return -1; }
+        const int rc = opdi_zip_add(zip, full, source.data, source.length);
+        opdi_free(own, source.length);
+        if (rc) { return -1; }
+    }
+    return 0;
+}
+static int opdi_ssave_file(const opd_script *script, opdi_ssaving *saving, const opdi_string *code,
+                           opdi_zip_writer *zip) {
+    if (opdi_zip_add(zip, "archive/data.pkl", saving->writer.pickle.data, saving->writer.pickle.length)) { return -1; }
+    for (int64_t i = 0; i < saving->writer.storages.count; i++) {
+        if (opdi_checkpoint_put(zip, (opdi_storage *)saving->writer.storages.at[i], i,
+                                ((const int *)(void *)saving->writer.dtypes.data)[i])) { return -1; }
+    }
+    return script->archive ? opdi_ssave_copy(script->archive, zip) : opdi_script_entries(code, zip);
+}
+/* Writes a loaded archive, or a source's module, with what its objects are now; 0, or -1 with an error. */
+static int opdi_sarchive_save(const opd_script *script, const char *path) {
+    opdi_string code = {NULL, 0, 0, false};
+    opdi_ssaving saving;
+    opdi_sink sink;
+    opd_scope scope = opd_scope_open();            /* of what objects make of themselves */
+    memset(&saving, 0, sizeof saving);
+    saving.script = (opd_script *)(uintptr_t)script;
+    saving.writer.source.who = "opd_script_save";
+    saving.writer.source.path = path;
+    opdi_string_add(&saving.writer.pickle, "\x80\x02");
+    int rc = opdi_ssave_value(&saving, &script->self, NULL, 0);
+    opdi_pickle_put(&saving.writer, '.');
+    for (int64_t i = 0; rc == 0 && i < saving.writer.storages.count; i++) {
+        if (((const int *)(void *)saving.writer.dtypes.data)[i] < 0) {
+            rc = opdi_bad(&saving.writer.source, OPDI_NOWHERE, "tensors of several dtypes with one memory, or of one "
+                          "that has no class of storages");
+        }
+    }
+    if (rc == 0 && saving.writer.pickle.failed) { rc = -1; }
+    if (rc == 0 && !script->archive) { rc = opdi_script_code(script, NULL, &code); }
+    if (rc == 0 && (rc = opdi_sink_open(&sink, "opd_script_save", path)) == 0) {
+        opdi_zip_writer zip;
+        opdi_zip_writer_init(&zip, &sink);
+        rc = opdi_zip_close(&zip, opdi_ssave_file(script, &saving, &code, &zip));
+        rc = opdi_sink_close(&sink, rc);
+    }
+    opdi_string_free(&code);
+    opdi_string_free(&saving.writer.pickle);
+    opdi_string_free(&saving.writer.dtypes);
+    opdi_found_free(&saving.writer.storages);
+    opdi_found_free(&saving.seen);
+    opd_scope_close(&scope);
+    return rc ? -1 : 0;
+}
+int opd_script_save(const opd_script *script, const char *path) {
+    if (!opd_ok()) { return -1; }
+    if (!script || !path) { return opd_fail(OPD_ERROR_ARGUMENT, "opd_script_save: the script or path is NULL"); }
+    if (opd_value_cell(script->self) != OPD_CELL_OBJECT) { return opdi_script_save_functions(script, path); }
+    return opdi_script_sync((opd_script *)(uintptr_t)script, true) ? -1 : opdi_sarchive_save(script, path);
+}
+static opd_script *opdi_script_open(opdi_bulk *bulk, const opdi_source *source) {
+    opd_script *script = opdi_script_new();
+    opdi_sarchive *archive = script ? (opdi_sarchive *)opdi_alloc(sizeof *archive) : NULL;
+    if (!archive) {
+        opd_script_free(script);
+        opdi_bulk_drop(bulk);
+        return NULL;
+    }
+    memset(archive, 0, sizeof *archive);
+    script->archive = archive;
+    script->let_go = opdi_sarchive_free;
+    script->find = opdi_sarchive_unit;
+    if (opdi_sarchive_open(archive, bulk, source) == 0 && (script->module = opd_module_new()) != NULL &&
+        opdi_script_read(script) == 0) { return script; }
+    opd_script_free(script);
+    return NULL;
+}
+opd_script *opd_script_load(const char *path) {
+    opdi_source source;
+    opdi_bulk *bulk = opdi_bulk_open(&source, "opd_script_load", path, opdi_st_told);
+    return bulk ? opdi_script_open(bulk, &source) : NULL;
+}
+opd_script *opd_script_from_bytes(const void *data, size_t size) {
+    opdi_source source = {"opd_script_from_bytes", "memory", /* entry, data, size */ NULL, NULL, 0};
+    opdi_bulk *bulk = opd_ok() && data ? opdi_bulk_new() : NULL;
+    if (!bulk) { return NULL; }
+    if (opdi_bulk_room(bulk, size ? size : 1)) {
+        opdi_bulk_drop(bulk);
+        return NULL;
+    }
+    memcpy(bulk->data, data, size);
+    bulk->length = size;
+    source.data = bulk->data;
+    source.length = size;
+    return opdi_script_open(bulk, &source);
+}
+OPDI_COLD_END
+#endif
+#endif   /* OPD_NO_SCRIPTS */
+

@@ -1,0 +1,483 @@
+//== building ==========================================================================================================
+
+/* A value of a list of such. */
+typedef struct opdi_spooled {
+    struct opdi_spooled *next;
+    opdi_gvalue *value;
+} opdi_spooled;
+/* A name of a function's values.  taken: some value has it, NULL: one that TorchScript takes away again. */
+typedef struct opdi_snamed {
+    struct opdi_snamed *next;
+    const char *name;
+    opdi_gvalue *value;
+    int32_t suffix;                               /* of x.1, x.3, ...: the last one that was given, and 1 */
+    bool taken;
+} opdi_snamed;
+/* A name that value (NULL: one that does not stay) gets when the function is done. */
+typedef struct opdi_slater {
+    struct opdi_slater *next;
+    const char *name;                             /* NULL: it loses the one that it has */
+    opdi_gvalue *value;
+} opdi_slater;
+
+/* Returns the place of the source that what stands in a text at `at` was made of, or NULL. */
+static const opdi_splace *opdi_stext_place(const opdi_stext *text, uint32_t at) {
+    uint32_t low = 0, high = text->nplaces;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (text->places[middle].at <= at) { low = middle + 1; } else { high = middle; }
+    }
+    return low ? &text->places[low - 1] : NULL;
+}
+/* Writes "FILE:LINE:COLUMN" of the place that is being compiled; NULL: what PyTorch says no place of. */
+static const char *opdi_se_place(const opdi_semit *task, char *buf, size_t cap) {
+    const opdi_stext *text = task->at->text;
+    if (task->nowhere) { return NULL; }
+    const opdi_splace *place = opdi_stext_place(text, task->at->at);
+    if (place) {
+        snprintf(buf, cap, "%s:%u:%u", place->file, place->line, place->column);
+        return buf;
+    }
+    uint32_t low = 0, high = text->nlines;
+    while (high - low > 1) {                       /* lines[i]: where line i begins */
+        const uint32_t middle = low + (high - low) / 2;
+        if (text->lines[middle] <= task->at->at) { low = middle; } else { high = middle; }
+    }
+    snprintf(buf, cap, "%s:%u:%u", text->name, low + 1, task->at->at - (text->nlines ? text->lines[low] : 0));
+    return buf;
+}
+/* Returns the first node of a function, or NULL: it has none. */
+static opdi_gnode *opdi_sbody_first(const opdi_sbody *body) {
+    return body->before ? body->before->next : body->block->first;
+}
+/* Returns the node of a function behind `node` in the text, those of its blocks first; NULL behind the last. */
+static opdi_gnode *opdi_sbody_after(const opdi_sbody *body, const opdi_gnode *node) {
+    for (int32_t i = 0; i < node->nblocks; i++) { if (node->blocks[i].first) { return node->blocks[i].first; } }
+    while (!node->next && node->block != body->block) {
+        const opdi_gnode *const owner = node->block->owner;
+        for (int32_t i = (int32_t)(node->block - owner->blocks) + 1; i < owner->nblocks; i++) {
+            if (owner->blocks[i].first) { return owner->blocks[i].first; }
+        }
+        node = owner;
+    }
+    return node->next;
+}
+/* Returns the function that body called and whose value this is, or NULL: its own. */
+static opdi_scalled *opdi_sbody_called(const opdi_sbody *body, const opdi_gvalue *value) {
+    opdi_scalled *called = body->called;
+    while (called && (value->id < called->from || value->id >= called->to)) { called = called->next; }
+    return called;
+}
+/* Puts what is made next in front of the function's nodes; undone by opdi_se_back. */
+typedef struct opdi_sspot { opdi_gblock *into; opdi_gnode *at; } opdi_sspot;
+static opdi_sspot opdi_se_top(opdi_semit *task) {
+    opdi_sspot spot;
+    spot.into = task->graph->into;
+    spot.at = task->graph->at;
+    task->graph->into = task->body->block == &task->graph->body ? NULL : task->body->block;
+    task->graph->at = opdi_sbody_first(task->body);
+    return spot;
+}
+static void opdi_se_back(opdi_semit *task, opdi_sspot spot) {
+    task->graph->into = spot.into;
+    task->graph->at = spot.at;
+}
+static bool opdi_se_same_constant(const opd_value *first, const opd_value *second) {
+    if (first->tag != second->tag || first->n != second->n) { return false; }
+    switch (first->tag) {
+    case OPD_TAG_NONE: return true;
+    case OPD_TAG_STR: return strcmp(first->u.s, second->u.s) == 0;
+    case OPD_TAG_INT: case OPD_TAG_BOOL: return first->u.i == second->u.i;
+    case OPD_TAG_FLOAT: return memcmp(&first->u.d, &second->u.d, sizeof first->u.d) == 0;
+    case OPD_TAG_TENSOR: return first->u.t == second->u.t;
+    case OPD_TAG_CELL: return opdi_cell_of(first) == opdi_cell_of(second);
+    case OPD_TAG_DEVICE: return memcmp(&first->u.device, &second->u.device, sizeof first->u.device) == 0;
+    default: return false;
+    }
+}
+/* Returns a constant where nodes are made now. */
+static opdi_gvalue *opdi_se_constant(opdi_semit *task, opd_value value, const opdi_gtype *type) {
+    char place[400];
+    opdi_gvalue *out = type ? opdi_emit_constant(task->graph, value, type, opdi_se_place(task, place, sizeof place))
+        : NULL;
+    if (out && value.tag == OPD_TAG_TENSOR) { out->dtype = -1; }                /* its type is Tensor, no more */
+    return out;
+}
+/* Keeps a value in a list; returns it, or NULL without memory. */
+static opdi_gvalue *opdi_se_keep(opdi_semit *task, opdi_spooled **list, opdi_gvalue *value) {
+    opdi_spooled *pooled = value ? (opdi_spooled *)opdi_se_alloc(task, sizeof *pooled) : NULL;
+    if (!pooled) { return NULL; }
+    pooled->value = value;
+    pooled->next = *list;
+    *list = pooled;
+    return value;
+}
+/* Returns a number that the text has: equal ones are one constant, in front of the function's nodes. */
+static opdi_gvalue *opdi_se_literal(opdi_semit *task, opd_value value, const opdi_gtype *type) {
+    for (opdi_spooled *pooled = task->body->literals; pooled; pooled = pooled->next) {
+        if (opdi_se_same_constant(&pooled->value->node->constant, &value)) { return pooled->value; }
+    }
+    const opdi_sspot spot = opdi_se_top(task);
+    opdi_gvalue *out = opdi_se_constant(task, value, type);
+    opdi_se_back(task, spot);
+    return opdi_se_keep(task, &task->body->literals, out);
+}
+/* Returns a truth that tells how statements end, which is no value of the text. */
+static opdi_gvalue *opdi_se_flag_value(opdi_semit *task, bool value) {
+    opdi_gvalue **at = &task->body->flags[value];
+    if (*at) { return *at; }
+    const opdi_sspot spot = opdi_se_top(task);
+    *at = opdi_emit_constant(task->graph, opd_value_bool(value), opdi_gtype_simple(OPDI_GT_BOOL), NULL);
+    opdi_se_back(task, spot);
+    return *at;
+}
+/* Returns what stands for a value of that type which is not set. */
+static opdi_gvalue *opdi_se_unset(opdi_semit *task, const opdi_gtype *type) {
+    const bool none = type->kind == OPDI_GT_NONE;
+    for (opdi_spooled *pooled = task->body->unsets; pooled && type->kind != OPDI_GT_ANY; pooled = pooled->next) {
+        if (opdi_gvalue_gtype(task->graph, pooled->value) == type) { return pooled->value; }
+    }
+    const opdi_sspot spot = opdi_se_top(task);
+    opdi_gnode *node = none ? NULL : opdi_emit_builtin(task->graph, "prim::Uninitialized", NULL, 0, &type, 1, NULL);
+    opdi_gvalue *out = none ? opdi_emit_constant(task->graph, opd_value_none(), type, NULL)
+        : node ? node->out[0] : NULL;
+    opdi_se_back(task, spot);
+    return opdi_se_keep(task, &task->body->unsets, out);
+}
+/* Returns the truth that a value is known to have, or -1. */
+static int opdi_se_known_bool(const opdi_gvalue *value) {
+    const opdi_gnode *node = value->node;
+    return node && node->kind == OPDI_G_CONSTANT && node->constant.tag == OPD_TAG_BOOL ? node->constant.u.i != 0 : -1;
+}
+static bool opdi_se_known_int(const opdi_gvalue *value, int64_t *number) {
+    const opdi_gnode *node = value->node;
+    if (!node || node->kind != OPDI_G_CONSTANT || node->constant.tag != OPD_TAG_INT) { return false; }
+    *number = node->constant.u.i;
+    return true;
+}
+/* Returns what a tuple or list that was just made is made of, or NULL. */
+static opdi_gvalue *const *opdi_se_constructed(const opdi_gvalue *value, opdi_gkind kind) {
+    return value->node && value->node->kind == kind ? value->node->in : NULL;
+}
+/* Goes on at the end of a block; returns where it was. */
+static opdi_gblock *opdi_se_goto(opdi_semit *task, opdi_gblock *block) {
+    opdi_gblock *const before = task->graph->into;
+    task->graph->into = block == &task->graph->body ? NULL : block;
+    task->graph->at = NULL;
+    return before ? before : &task->graph->body;
+}
+/* Appends to an array of values in the graph's arena, which grows by doubling. */
+static int opdi_se_append(opdi_semit *task, opdi_gvalue ***values, int32_t *count, opdi_gvalue *value) {
+    if (!value) { return -1; }
+    if ((*count & (*count - 1)) == 0) {            /* 0, 1, 2, 4, ...: full */
+        opdi_gvalue **more = (opdi_gvalue **)opdi_graph_alloc(task->graph, (size_t)OPDI_MAX(2 * *count, 1) *
+                                                              sizeof *more);
+        if (!more) { return -1; }
+        if (*count) { memcpy(more, *values, (size_t)*count * sizeof *more); }
+        *values = more;
+    }
+    (*values)[(*count)++] = value;
+    return 0;
+}
+static int opdi_se_give(opdi_semit *task, opdi_gblock *block, opdi_gvalue *value) {
+    return opdi_se_append(task, &block->outputs, &block->noutputs, value);
+}
+/* Adds a result to a node whose blocks have one more. */
+static opdi_gvalue *opdi_se_out(opdi_semit *task, opdi_gnode *node, const opdi_gtype *type) {
+    opdi_gvalue *value = opdi_gvalue_new(task->graph, node, OPD_TAG_NONE);
+    if (value) { opdi_gvalue_typed(value, type); }
+    return opdi_se_append(task, &node->out, &node->nout, value) ? NULL : value;
+}
+static opdi_snamed *opdi_se_named_as(opdi_semit *task, const char *name, size_t length) {
+    opdi_snamed **chain = &task->body->names[opdi_hash(name, length) % OPDI_SCRIPT_NAMES], *named = *chain;
+    while (named && (strncmp(named->name, name, length) != 0 || named->name[length])) { named = named->next; }
+    if (named || !(named = (opdi_snamed *)opdi_se_alloc(task, sizeof *named))) { return named; }
+    if (!(named->name = opdi_arena_copy(&task->graph->arena, name, length))) { return NULL; }
+    named->next = *chain;
+    return *chain = named;
+}
+/* Gives the name to value, or to one that does not stay (NULL), as TorchScript does: who has it becomes x.1, the next
+   one x.3, ... */
+static void opdi_se_take(opdi_semit *task, const char *name, opdi_gvalue *value) {
+    char numbered[300];
+    int32_t suffix;
+    opdi_snamed *named = opdi_se_named_as(task, name, strlen(name)), *other = NULL;
+    if (named && named->taken) {
+        const int base = opdi_gname_base(name, &suffix);
+        opdi_snamed *counter = opdi_se_named_as(task, name, (size_t)base);
+        if (!counter) { return; }
+        suffix = OPDI_MAX(suffix, counter->suffix ? counter->suffix + 1 : 0);
+        do {
+            snprintf(numbered, sizeof numbered, "%.*s.%d", OPDI_MIN(base, 250), name, (int)suffix++);
+            other = opdi_se_named_as(task, numbered, strlen(numbered));
+        } while (other && other->taken);
+        counter->suffix = suffix;
+        if (other && named->value) {
+            other->taken = true;
+            other->value = named->value;
+            other->value->name = other->name;
+        }
+    }
+    if (!named) { return; }
+    named->taken = true;
+    named->value = value;
+    if (value) { value->name = named->name; }
+}
+/* True for a name that values get: not that of a temporary one, _0. */
+static bool opdi_se_means(const char *name) {
+    return *name && *name != '$' && !(*name == '_' && strspn(name + 1, "0123456789") == strlen(name + 1));
+}
+/* Names a value that a variable or attribute is set to, unless it has a name, or is of another block. */
+static void opdi_se_name(opdi_semit *task, opdi_gvalue *value, const char *name) {
+    char numbered[80];
+    const opdi_sbody *const body = task->body;
+    const opdi_gblock *const here = task->graph->into ? task->graph->into : &task->graph->body;
+    if (task->quiet || !opdi_se_means(name) || opdi_gvalue_block(task->graph, value) != here) { return; }
+    const opdi_scalled *called = opdi_sbody_called(body, value);
+    if (called) {
+        if (called->result != value) { return; }
+        value = called->call;                      /* what it is called inside does not matter here */
+    }
+    if (value->first || value->name || value->id < body->from) { return; }
+    if (opdi_is_digit(*name) && strlen(name) < 64) {
+        snprintf(numbered, sizeof numbered, "_%s", name);
+        name = numbered;
+    }
+    opdi_se_take(task, name, value);
+    if (task->moved) { (void)opdi_se_keep(task, &task->body->moved, value); }
+}
+/* Notes that a variable was read: in TorchScript that makes a value of its name. */
+static void opdi_se_loaded(opdi_semit *task, const char *name) {
+    if (!task->quiet && opdi_se_means(name)) { opdi_se_take(task, name, NULL); }
+}
+/* Names a value, or one that does not stay (NULL), when the function is done; name NULL: takes its name away. */
+static void opdi_se_name_later(opdi_semit *task, opdi_gvalue *value, const char *name) {
+    opdi_slater *later = !name || opdi_se_means(name) ? (opdi_slater *)opdi_se_alloc(task, sizeof *later) : NULL;
+    if (!later) { return; }
+    if (value && name) { value->first = true; }
+    later->name = name;
+    later->value = value;
+    *task->body->last = later;
+    task->body->last = &later->next;
+}
+
+/* Returns a list or dict of which it is not known yet what is in it. */
+static opdi_gvalue *opdi_se_empty(opdi_semit *task, bool dict) {
+    const opdi_gtype *const tensor = opdi_gtype_simple(OPDI_GT_TENSOR);
+    opdi_spooled *pooled = (opdi_spooled *)opdi_se_alloc(task, sizeof *pooled);
+    if (!pooled) { return NULL; }
+    pooled->value = dict ? opdi_emit_dict(task->graph, opdi_gtype_simple(OPDI_GT_STR), tensor, NULL, 0, NULL)
+        : opdi_emit_list(task->graph, tensor, NULL, 0, NULL);
+    pooled->next = task->empty;
+    task->empty = pooled;
+    return pooled->value;
+}
+static bool opdi_se_untyped(const opdi_semit *task, const opdi_gvalue *value) {
+    if (!value->node || value->node->nin) { return false; }
+    for (const opdi_spooled *pooled = task->empty; pooled; pooled = pooled->next) {
+        if (pooled->value == value) { return true; }
+    }
+    return false;
+}
+/* Says of what such a list or dict is. */
+static void opdi_se_retype(opdi_semit *task, opdi_gvalue *value, const opdi_gtype *type) {
+    if (!type) { return; }
+    opdi_gvalue_typed(value, type);
+    if (type->kind == OPDI_GT_LIST && value->node) {
+        value->node->word = type->parts[0]->kind == OPDI_GT_OPTIONAL ? "Tensor?" : "Tensor";
+    }
+    for (opdi_spooled **at = &task->empty; *at; at = &(*at)->next) {
+        if ((*at)->value == value) {
+            *at = (*at)->next;
+            return;
+        }
+    }
+}
+
+/* True if there is an operator or builtin function of that name, with or without an overload; false, with an error,
+   without memory. */
+static bool opdi_se_has(const char *name) {
+    if (opdi_builtin_next(name, -1) >= 0) { return true; }
+    const char *const colons = strstr(name, "::");
+    opd_overloads *set = colons && !strchr(colons, '.') ? opdi_overloads_quiet(name) : NULL;
+    opd_op *op = colons && strchr(colons, '.') ? opd_find_quiet(name) : NULL;
+    return set || op;
+}
+static void opdi_se_type_set(opdi_gvalue *value, const opdi_gtype *type) { opdi_gvalue_typed(value, type); }
+/* Makes an error of the graph's builder say where in the script it is. */
+static void opdi_se_placed(opdi_semit *task) {
+    char text[1800];
+    const opd_code code = opd_error_code();
+    if (opd_ok() || code == OPD_ERROR_MEMORY) { return; }
+    snprintf(text, sizeof text, "%s", opd_error_message());
+    opd_error_clear();
+    opdi_string shown = {NULL, 0, 0, false};
+    opdi_stext_show(task->at->text, task->at->at, task->at->length, &shown);
+    if (!shown.failed) { opd_fail(OPD_ERROR_SCHEMA, "%s\n:\n%s", text, shown.data); }
+    opdi_string_free(&shown);
+}
+/* Makes a node of a builtin without a choice of overloads: one result of that type, or none for NULL. */
+static opdi_gnode *opdi_se_builtin(opdi_semit *task, const char *name, opdi_gvalue *const *args, int count,
+                                   const opdi_gtype *type) {
+    char place[400];
+    const bool nowhere = strcmp(name, "prim::unchecked_cast") == 0 || strcmp(name, "prim::TupleIndex") == 0;
+    opdi_gnode *node = opdi_emit_builtin(task->graph, name, args, count, &type, type != NULL,
+                                         nowhere ? NULL : opdi_se_place(task, place, sizeof place));
+    if (!node) { opdi_se_placed(task); }
+    return node;
+}
+static opdi_gvalue *opdi_se_builtin_1(opdi_semit *task, const char *name, opdi_gvalue *arg, const opdi_gtype *type) {
+    opdi_gnode *node = arg ? opdi_se_builtin(task, name, &arg, 1, type) : NULL;
+    return node ? node->out[0] : NULL;
+}
+/* Returns isinstance(value, type). */
+static opdi_gvalue *opdi_se_isinstance(opdi_semit *task, opdi_gvalue *value, const opdi_gtype *type) {
+    opdi_gnode *node = opdi_se_builtin(task, "prim::isinstance", &value, 1, opdi_gtype_simple(OPDI_GT_BOOL));
+    const opdi_gtype *types = opdi_gtype_tuple(task->space, &type, 1);
+    if (!node || !types) { return NULL; }
+    node->constant = opd_value_object((void *)(uintptr_t)types);
+    return node->out[0];
+}
+static opdi_gvalue *opdi_se_none(opdi_semit *task) {
+    return opdi_se_constant(task, opd_value_none(), opdi_gtype_simple(OPDI_GT_NONE));
+}
+/* Makes a tuple; klass: of a named one, or NULL. */
+static opdi_gvalue *opdi_se_tuple_of(opdi_semit *task, opdi_gclass *klass, opdi_gvalue *const *values, int count) {
+    char place[400];
+    return opdi_emit_tuple(task->graph, klass, values, count, opdi_se_place(task, place, sizeof place));
+}
+/* True for what a function that is not known gives: running it is an error, so its type does not matter. */
+static bool opdi_se_is_unknown(const opdi_gvalue *value) {
+    return value->node && value->node->kind == OPDI_G_BUILTIN && value->node->builtin &&
+        value->node->builtin->run == opdi_builtin_unknown;
+}
+/* True for a function of tensors that PyTorch has and that is not here, while functions of numbers of that name are:
+   the tensor must not become a number for them. */
+static bool opdi_se_absent(const char *name, opdi_gvalue *const *values, int count) {
+    static const char *const operators[] = {"aten::angle", "aten::lgamma", "aten::frexp.Tensor"};
+    for (size_t i = 0; i < sizeof operators / sizeof operators[0]; i++) {
+        const size_t length = strcspn(operators[i], ".");
+        if (strncmp(operators[i], name, length) != 0 || name[length]) { continue; }
+        const opd_op *const op = opd_find_quiet(operators[i]);
+        for (int k = 0; !op && k < count; k++) { if (opdi_se_is(values[k], OPDI_GT_TENSOR)) { return true; } }
+    }
+    return false;
+}
+/* A traced number, which is a constant without dims, and the number that it is to type promotion. */
+typedef struct opdi_swrapped {
+    struct opdi_swrapped *next;
+    const opd_tensor *traced;
+    opd_tensor *number;
+} opdi_swrapped;
+/* Returns the number for a traced one, made when it is first asked for; NULL with an error. */
+static opd_tensor *opdi_script_number(opd_script *script, const opd_tensor *traced) {
+    const opd_scalar_type dtype = (opd_scalar_type)traced->dtype;
+    for (opdi_swrapped *known = script->numbers; known; known = known->next) {
+        if (known->traced == traced) { return known->number; }
+    }
+    opdi_swrapped *made = (opdi_swrapped *)opdi_arena_alloc(&script->arena, sizeof *made);
+    if (!made) { return NULL; }
+    opd_scope scope = opd_scope_open();
+    made->number = opd_keep(opd_tensor_wrapped_number(
+        opd_dtype_is_floating(dtype) ? opd_value_float(opdi_element_f64(traced, 0)) : dtype == OPD_BOOL
+        ? opd_value_bool(opdi_element_i64(traced, 0) != 0) : opd_value_int(opdi_element_i64(traced, 0))));
+    opd_scope_close(&scope);
+    if (!made->number) { return NULL; }
+    made->traced = traced;
+    made->next = script->numbers;
+    script->numbers = made;
+    return made->number;
+}
+/* A number that was traced is a constant without dims.  As the second operand of these operators it is a number again,
+   which yields in type promotion, as PyTorch's executor has it.  0, or -1 with an error. */
+static int opdi_se_take_number(opdi_semit *task, opdi_gnode *node) {
+    static const char *const names[] = {"aten::add.Tensor", "aten::sub.Tensor", "aten::mul.Tensor", "aten::div.Tensor"};
+    const opdi_gnode *const from = node->op && node->nin > 1 && node->in[1] ? node->in[1]->node : NULL;
+    const opd_value *const held = from && from->kind == OPDI_G_CONSTANT ? &from->constant : NULL;
+    bool takes = held && held->tag == OPD_TAG_TENSOR && held->u.t->ndim == 0 && held->u.t->backend == OPD_CPU &&
+        !opd_dtype_is_complex((opd_scalar_type)held->u.t->dtype) && !(held->u.t->flags & OPDI_WRAPPED);
+    for (int i = 0; takes && strcmp(names[i], node->op->name) != 0; i++) { takes = i < 3; }
+    opd_tensor *number = takes ? opdi_script_number(task->script, held->u.t) : NULL;
+    if (!number) { return takes ? -1 : 0; }
+    opdi_gnode *const at = task->graph->at;
+    task->graph->at = node;
+    opdi_gvalue *value = opdi_se_constant(task, opd_value_tensor(number), opdi_gtype_simple(OPDI_GT_TENSOR));
+    task->graph->at = at;
+    if (!value) { return -1; }
+    node->in[1] = value;
+    return 0;
+}
+/* Asks a class's __lt__. */
+static int opdi_se_less(const opdi_gclass *klass, const opd_value *first, const opd_value *second) {
+    opd_value both[2], less;
+    both[0] = *first;
+    both[1] = *second;
+    opd_scope scope = opd_scope_open();
+    const int count = opd_graph_run_values(klass->lt, both, 2, &less, 1), rc = count == 1 ? less.u.i != 0 : -1;
+    opd_scope_close(&scope);
+    return opd_ok() ? rc : -1;
+}
+/* Compiles the __lt__ of classes whose objects are about to be sorted, where it takes another one and gives a bool;
+   those that are being compiled are left.  0, or -1 with an error. */
+static int opdi_se_ordered(opdi_semit *task, const opdi_gtype *type) {
+    int rc = 0;
+    for (int32_t i = 0; type->kind == OPDI_GT_TUPLE && rc == 0 && i < type->nparts; i++) {
+        rc = opdi_se_ordered(task, type->parts[i]);
+    }
+    opdi_sclass *const klass = type->kind == OPDI_GT_CLASS ? (opdi_sclass *)type->klass->user : NULL;
+    if (rc || !klass || type->klass->less || !opdi_sclass_know(task->script, klass)) { return opd_ok() ? rc : -1; }
+    opdi_sfunction *const less = opdi_sfunction_in(klass->methods, "__lt__");
+    opd_graph *const graph = less && !less->busy ? task->script->work->compiled(task->script, less) : NULL;
+    if (graph && less->nformals == 2 && opdi_gtype_fits(type, less->formals[1].type) &&
+        opdi_gvalue_gtype(graph, graph->outputs[0])->kind == OPDI_GT_BOOL) {
+        type->klass->less = opdi_se_less;
+        type->klass->lt = graph;
+    }
+    return opd_ok() ? 0 : -1;
+}
+/* Calls an operator or builtin function, by the overload that PyTorch would take; nkw of the arguments, the last ones,
+   have names.  Returns what it gives (several as a tuple, nothing as None); NULL with an error. */
+static opdi_gvalue *opdi_se_op(opdi_semit *task, const char *name, opdi_gvalue *const *values, int count,
+                               const char *const *names, int nkw) {
+    char place[400];
+    opdi_gargs args;
+    opdi_gnode *node;
+    memset(&args, 0, sizeof args);
+    args.in = values;
+    args.count = count - nkw;
+    args.named = nkw ? values + (count - nkw) : NULL;
+    args.names = names;
+    args.nnamed = nkw;
+    if (!(args.empty = (opdi_gvalue **)opdi_se_alloc(task, (size_t)count * sizeof *args.empty))) { return NULL; }
+    for (int i = 0; i < count; i++) {
+        if (opdi_se_untyped(task, values[i])) { args.empty[args.nempty++] = values[i]; }
+    }
+    const char *const where = opdi_se_place(task, place, sizeof place);
+    const bool known = opdi_se_has(name) && !opdi_se_absent(name, values, count);
+    if (!opd_ok()) { return NULL; }
+    const bool sorts = strcmp(name, "aten::sort") == 0 || strcmp(name, "aten::sorted") == 0;
+    if (sorts && count && opdi_se_is(values[0], OPDI_GT_LIST) &&
+        opdi_se_ordered(task, opdi_se_type(values[0])->parts[0])) { return NULL; }
+    if (!known) {
+        const opdi_gtype *type = opdi_gtype_simple(OPDI_GT_TENSOR);
+        node = opdi_emit_unknown(task->graph, name, values, count, &type, 1, where);
+    } else {
+        node = opdi_emit_call(task->graph, name, &args, where);
+        bool unknown = false;                      /* what is made of such a function's result is not known either */
+        for (int i = 0; !node && i < count; i++) { unknown = unknown || opdi_se_is_unknown(values[i]); }
+        if (unknown) {
+            const opdi_gtype *type = opdi_gtype_simple(OPDI_GT_TENSOR);
+            opd_error_clear();
+            node = opdi_emit_unknown(task->graph, name, values, count, &type, 1, where);
+        }
+    }
+    if (!node || opdi_se_take_number(task, node)) {
+        opdi_se_placed(task);
+        return NULL;
+    }
+    return node->nout == 0 ? opdi_se_none(task) : node->nout == 1 ? node->out[0]
+        : opdi_se_tuple_of(task, NULL, node->out, node->nout);
+}
+OPDI_COLD_END
+#endif
+

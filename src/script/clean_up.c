@@ -1,0 +1,498 @@
+//== clean-up ==========================================================================================================
+//
+//  As PyTorch's runCleanupPasses, for each function when it is compiled: constants once and at its top, results of
+//  branches and loops that nobody reads left out, the rest in the order in which they are read; then names as
+//  TorchScript gives them where it puts one function into another.
+
+/* Counts how often each value of a function is read; once more for what it gives.  calls: and for what it calls. */
+static void opdi_sclean_count(const opdi_sbody *body, opdi_gvalue *result, bool calls) {
+    for (opdi_gnode *node = opdi_sbody_first(body); node; node = opdi_sbody_after(body, node)) {
+        for (int32_t i = 0; i < node->nout; i++) { node->out[i]->uses = 0; }
+        for (int32_t b = 0; b < node->nblocks; b++) {
+            for (int32_t i = 0; i < node->blocks[b].ninputs; i++) { node->blocks[b].inputs[i]->uses = 0; }
+        }
+    }
+    for (opdi_gnode *node = opdi_sbody_first(body); node; node = opdi_sbody_after(body, node)) {
+        for (int32_t i = 0; i < node->nin; i++) { node->in[i]->uses++; }
+        for (int32_t b = 0; b < node->nblocks; b++) {
+            for (int32_t i = 0; i < node->blocks[b].noutputs; i++) { node->blocks[b].outputs[i]->uses++; }
+        }
+    }
+    result->uses++;
+    for (const opdi_scalled *called = calls ? body->called : NULL; called; called = called->next) {
+        if (called->self) { called->self->uses++; }
+    }
+}
+/* Takes value i of a list of values out. */
+static void opdi_sclean_drop(opdi_gvalue **values, int32_t *count, int32_t i) {
+    memmove(values + i, values + i + 1, (size_t)(*count - i - 1) * sizeof *values);
+    --*count;
+}
+/* Leaves out results of a branch that nobody reads, and carried values of a loop that only carry themselves; true if
+   there was one. */
+static bool opdi_sclean_results(opdi_gnode *node) {
+    const int32_t was = node->nout;
+    for (int32_t i = node->nout - 1; i >= 0; i--) {
+        if (node->out[i]->uses) { continue; }
+        if (node->kind == OPDI_G_LOOP) {
+            opdi_gblock *body = &node->blocks[0];
+            const opdi_gvalue *input = body->inputs[1 + i];
+            if (input->uses > (body->outputs[1 + i] == input)) { continue; }
+            opdi_sclean_drop(body->inputs, &body->ninputs, 1 + i);
+            opdi_sclean_drop(body->outputs, &body->noutputs, 1 + i);
+            opdi_sclean_drop(node->in, &node->nin, 2 + i);
+        } else {
+            for (int b = 0; b < 2; b++) { opdi_sclean_drop(node->blocks[b].outputs, &node->blocks[b].noutputs, i); }
+        }
+        opdi_sclean_drop(node->out, &node->nout, i);
+    }
+    return node->nout < was;
+}
+/* Lets go of what a constant holds. */
+static void opdi_gnode_let_go(opdi_gnode *node) {
+    if (node->constant.tag == OPD_TAG_TENSOR) { opd_release(node->constant.u.t); }
+    if (node->constant.tag == OPD_TAG_CELL) { opdi_value_drop(node->constant); }
+    node->constant = opd_value_none();
+}
+static void opdi_sclean_unlink(opdi_gnode *node) {
+    opdi_gblock *block = node->block;
+    if (node->prev) { node->prev->next = node->next; } else { block->first = node->next; }
+    if (node->next) { node->next->prev = node->prev; } else { block->last = node->prev; }
+}
+/* Marks the values of a node that is taken out. */
+enum { OPDI_SCLEAN_GONE = -2 };
+static void opdi_sclean_gone(opdi_gnode *node) {
+    if (node->kind == OPDI_G_CONSTANT) { opdi_gnode_let_go(node); }
+    for (int32_t i = 0; i < node->nout; i++) { node->out[i]->slot = OPDI_SCLEAN_GONE; }
+    opdi_sclean_unlink(node);
+}
+/* Forgets the nodes of a block that nobody enters. */
+static void opdi_sclean_dead(opdi_gblock *block) {
+    while (block->first) {
+        opdi_gnode *node = block->first;
+        for (int32_t i = 0; i < node->nblocks; i++) { opdi_sclean_dead(&node->blocks[i]); }
+        opdi_sclean_gone(node);
+    }
+}
+/* True for a node that only makes values. */
+static bool opdi_sclean_pure(const opdi_gnode *node) {
+    return node->kind == OPDI_G_CONSTANT || node->kind == OPDI_G_LIST || node->kind == OPDI_G_TUPLE ||
+        (node->kind == OPDI_G_BUILTIN && node->builtin->schema && (
+         strncmp(node->builtin->schema, "prim::Uninitialized", 19) == 0 ||
+         strncmp(node->builtin->schema, "prim::unchecked_cast", 20) == 0 ||
+         strncmp(node->builtin->schema, "prim::TupleIndex", 16) == 0 ||
+         strncmp(node->builtin->schema, "prim::GetAttr", 13) == 0));
+}
+/* True for a node that does nothing but give values, nor does one in its blocks. */
+static bool opdi_sclean_idle(const opdi_gnode *node) {
+    if (node->kind == OPDI_G_IF || node->kind == OPDI_G_LOOP) {
+        for (int32_t b = 0; b < node->nblocks; b++) {
+            for (const opdi_gnode *one = node->blocks[b].first; one; one = one->next) {
+                if (!opdi_sclean_idle(one)) { return false; }
+            }
+        }
+        return true;
+    }
+    return opdi_sclean_pure(node) || (!opdi_gnode_stays(node) && !(node->kind == OPDI_G_BUILTIN &&
+                                                                   node->builtin->run == opdi_builtin_unknown));
+}
+/* Takes out what only makes values that nobody reads; true if there was one.  alone: nothing else of what the function
+   calls. */
+static bool opdi_sclean_unused(const opdi_sbody *body, bool alone) {
+    bool found = false;
+    for (opdi_gnode *node = opdi_sbody_first(body), *next; node; node = next) {
+        const bool branch = node->kind == OPDI_G_IF || node->kind == OPDI_G_LOOP;
+        bool used = node->nout == 0 && !branch;
+        next = opdi_sbody_after(body, node);
+        for (int32_t i = 0; i < node->nout; i++) { used = used || node->out[i]->uses; }
+        if (branch && opdi_sclean_results(node)) { found = true; }
+        if (used || !(alone && node->called ? opdi_sclean_pure(node) : opdi_sclean_idle(node))) { continue; }
+        found = true;
+        for (int32_t b = 0; b < node->nblocks; b++) { opdi_sclean_dead(&node->blocks[b]); }
+        next = opdi_sbody_after(body, node);
+        opdi_sclean_gone(node);
+    }
+    return found;
+}
+/* Makes a constant of a node. */
+static bool opdi_sclean_becomes(opdi_gnode *node, opd_value value) {
+    node->kind = OPDI_G_CONSTANT;
+    node->nin = 0;
+    node->builtin = NULL;
+    node->op = NULL;
+    node->constant = value;
+    node->place = NULL;
+    return true;
+}
+/* Makes a constant of a builtin function of constants whose result is a number, truth, text or device; true if it is
+   one. */
+static bool opdi_sclean_folds(opdi_gnode *node) {
+    opd_value args[8], out = opd_value_none();
+    opdi_bcall call;
+    if (node->kind != OPDI_G_BUILTIN || node->nout != 1 || node->nin < 1 || node->nin > 8 ||
+        (node->builtin->flags & (OPDI_BUILTIN_STAYS | OPDI_BUILTIN_ANY)) ||
+        strncmp(node->builtin->schema, "aten::", 6) != 0 || node->builtin->run == opdi_builtin_unknown) {
+        return false;
+    }
+    for (int32_t i = 0; i < node->nin; i++) {
+        const opdi_gnode *from = node->in[i]->node;
+        if (!from || from->kind != OPDI_G_CONSTANT || from->attribute ||
+            from->constant.tag == OPD_TAG_TENSOR || from->constant.tag == OPD_TAG_CELL) { return false; }
+        args[i] = from->constant;
+        if (args[i].tag == OPD_TAG_STR) { args[i] = opd_string_new(args[i].u.s, -1); }
+    }
+    memset(&call, 0, sizeof call);
+    call.args = args;
+    call.rets = &out;
+    call.nargs = node->nin;
+    call.nrets = 1;
+    call.node = node;
+    call.builtin = node->builtin;
+    const int mark = opd_error_mark();
+    const int rc = opd_ok() ? node->builtin->run(&call) : -1;
+    (void)opd_error_rewind(mark);
+    if (rc || (out.tag != OPD_TAG_INT && out.tag != OPD_TAG_FLOAT && out.tag != OPD_TAG_BOOL &&
+               out.tag != OPD_TAG_DEVICE)) {
+        if (rc == 0) { opdi_value_drop(out); }
+        return false;
+    }
+    return opdi_sclean_becomes(node, out);
+}
+/* Folds what is folded in a function, alone or with what it calls. */
+static bool opdi_sclean_fold(const opdi_sbody *body, bool alone) {
+    bool found = false;
+    for (opdi_gnode *node = opdi_sbody_first(body); node; node = opdi_sbody_after(body, node)) {
+        bool folded = false;
+        if (alone && node->called) { continue; }
+        if (node->kind == OPDI_G_BUILTIN) { OPD_SCOPE { folded = opdi_sclean_folds(node); } }
+        found = found || folded;
+    }
+    return found;
+}
+/* Puts the nodes of the side that a branch always takes in its place; returns the first of them, or NULL. */
+static opdi_gnode *opdi_sclean_take(opdi_gnode *node, bool truth) {
+    opdi_gblock *const taken = &node->blocks[!truth], *const around = node->block;
+    opdi_gnode *const first = taken->first, *const last = taken->last;
+    for (int32_t i = 0; i < node->nout; i++) { node->out[i]->same = taken->outputs[i]; }
+    opdi_sclean_dead(&node->blocks[truth]);
+    if (first) {
+        for (opdi_gnode *one = first; one; one = one->next) { one->block = around; }
+        first->prev = node->prev;
+        if (node->prev) { node->prev->next = first; } else { around->first = first; }
+        last->next = node;
+        node->prev = last;
+        taken->first = taken->last = NULL;
+    }
+    opdi_sclean_gone(node);
+    return first;
+}
+/* Returns the value that a branch gives as result i whichever side it takes, or NULL.  alone: without a look at its
+   condition, which a True and a False are. */
+static opdi_gvalue *opdi_sclean_either(const opdi_gnode *node, int32_t i, bool alone) {
+    opdi_gvalue *const yes = node->blocks[0].outputs[i], *const no = node->blocks[1].outputs[i];
+    if (yes == no) { return yes; }
+    if (!alone && opdi_se_known_bool(yes) == 1 && opdi_se_known_bool(no) == 0) { return node->in[0]; }
+    return NULL;
+}
+/* True for a comparison with None of what cannot be None, `truth` being what it gives; or of None with None. */
+static bool opdi_sclean_is_none(const opdi_gnode *node, bool *truth) {
+    if (node->kind != OPDI_G_BUILTIN || node->nin != 2 || node->nout != 1) { return false; }
+    const bool is = strncmp(node->builtin->schema, "aten::__is__(", 13) == 0;
+    if (!is && strncmp(node->builtin->schema, "aten::__isnot__(", 16) != 0) { return false; }
+    const int first = opdi_se_type(node->in[0])->kind, second = opdi_se_type(node->in[1])->kind;
+    const int other = second == OPDI_GT_NONE ? first : second;
+    *truth = (first == OPDI_GT_NONE && second == OPDI_GT_NONE) == is;
+    return (first == OPDI_GT_NONE || second == OPDI_GT_NONE) && other != OPDI_GT_OPTIONAL && other != OPDI_GT_UNION &&
+        other != OPDI_GT_ANY;
+}
+/* True for a value that an operator of the function writes to. */
+static bool opdi_sclean_written(const opdi_sbody *body, const opdi_gvalue *value) {
+    for (const opdi_gnode *node = opdi_sbody_first(body); node; node = opdi_sbody_after(body, node)) {
+        const uint64_t written = node->kind == OPDI_G_OP ? node->op->written_args : 0;
+        for (int32_t i = 0; written && i < node->nin; i++) {
+            const opdi_gvalue *it = node->in[i];
+            while (it->same) { it = it->same; }
+            if (it == value) { return true; }
+        }
+    }
+    return false;
+}
+/* Returns the number of dims of what a convolution gives, where the node asks for it; else 0. */
+static int opdi_sclean_dims(const opdi_sbody *body, const opdi_gnode *node) {
+    char name[16];
+    const bool asks = node->kind == OPDI_G_OP && node->nin == 1 && strcmp(node->op->name, "aten::dim") == 0;
+    const opdi_gnode *from = asks ? node->in[0]->node : NULL;
+    if (!from || from->kind != OPDI_G_OP) { return 0; }
+    for (int dims = 1; dims <= 3; dims++) {
+        (void)snprintf(name, sizeof name, "aten::conv%dd", dims);
+        if (strcmp(from->op->base_name, name) == 0) { return opdi_sclean_written(body, node->in[0]) ? 0 : dims + 2; }
+    }
+    return 0;
+}
+/* Replaces what PyTorch's peephole optimisation does: tests for None that are known, casts to what a value is, how many
+   dims a convolution gives. */
+static bool opdi_sclean_peephole(const opdi_sbody *body, opdi_gnode *node) {
+    bool truth = false;
+    if (opdi_sclean_is_none(node, &truth)) { return opdi_sclean_becomes(node, opd_value_bool(truth)); }
+    const int dims = opdi_sclean_dims(body, node);
+    if (dims) { return opdi_sclean_becomes(node, opd_value_int(dims)); }
+    if (node->kind == OPDI_G_BUILTIN && node->nin == 1 && node->nout == 1 && !node->out[0]->same &&
+        strncmp(node->builtin->schema, "prim::unchecked_cast", 20) == 0 &&
+        opdi_gtype_fits(opdi_se_type(node->in[0]), opdi_se_type(node->out[0]))) {
+        node->out[0]->same = node->in[0];
+        return true;
+    }
+    return false;
+}
+/* Puts `same` in place of values that have one. */
+static void opdi_sclean_replace(opdi_gvalue **values, int32_t count) {
+    for (int32_t i = 0; i < count; i++) { while (values[i]->same) { values[i] = values[i]->same; } }
+}
+/* Does so in all of a function, and in what it gives. */
+static void opdi_sclean_replace_all(const opdi_sbody *body, opdi_gvalue **result) {
+    for (opdi_gnode *node = opdi_sbody_first(body); node; node = opdi_sbody_after(body, node)) {
+        opdi_sclean_replace(node->in, node->nin);
+        for (int32_t b = 0; b < node->nblocks; b++) {
+            opdi_sclean_replace(node->blocks[b].outputs, node->blocks[b].noutputs);
+        }
+    }
+    opdi_sclean_replace(result, 1);
+}
+/* Takes branches that are known, results that are the same on both sides, and what the peephole optimisation finds, out
+   of a function, alone or with what it calls; true if there was one. */
+static bool opdi_sclean_branches(const opdi_sbody *body, opdi_gvalue **result, bool alone) {
+    bool found = false;
+    for (opdi_gnode *node = opdi_sbody_first(body), *next; node; node = next) {
+        next = opdi_sbody_after(body, node);
+        if (alone && node->called) { continue; }
+        if (!alone && opdi_sclean_peephole(body, node)) { found = true; }
+        if (node->kind != OPDI_G_IF) { continue; }
+        for (int32_t i = 0; i < node->nout; i++) {
+            opdi_gvalue *const either = node->out[i]->same ? NULL : opdi_sclean_either(node, i, alone);
+            if (either) { node->out[i]->same = either; }
+            found = found || either;
+        }
+        opdi_sclean_replace(node->in, node->nin);
+        const int known = opdi_se_known_bool(node->in[0]);
+        if (known < 0) { continue; }
+        opdi_gnode *const first = opdi_sclean_take(node, known == 1);
+        next = first ? first : opdi_sbody_after(body, node);               /* its blocks are empty now */
+        found = true;
+    }
+    if (found) { opdi_sclean_replace_all(body, result); }
+    return found;
+}
+/* Moves a node in front of the function's others. */
+static void opdi_sclean_to_top(const opdi_sbody *body, opdi_gnode *node) {
+    opdi_gnode *const first = opdi_sbody_first(body);
+    if (node == first) { return; }
+    opdi_sclean_unlink(node);
+    node->block = body->block;
+    node->prev = first->prev;
+    node->next = first;
+    if (first->prev) { first->prev->next = node; } else { body->block->first = node; }
+    first->prev = node;
+}
+/* Moves constants to the top, each once: one after the other before those that are there, as PyTorch does.  all: also
+   those of functions that it calls. */
+static void opdi_sclean_constants(const opdi_sbody *body, opdi_gvalue **result, bool all) {
+    opdi_gnode *pooled = NULL;                     /* the last one: they stand together */
+    for (opdi_gnode *node = opdi_sbody_first(body), *next; node; node = next) {
+        next = opdi_sbody_after(body, node);
+        if (node->kind != OPDI_G_CONSTANT || (!all && opdi_sbody_called(body, node->out[0]))) { continue; }
+        opdi_gnode *same = pooled ? opdi_sbody_first(body) : NULL;
+        while (same && (opdi_gvalue_gtype(same->out[0]->graph, same->out[0]) !=
+                        opdi_gvalue_gtype(node->out[0]->graph, node->out[0]) ||
+                        !opdi_se_same_constant(&same->constant, &node->constant) ||
+                        same->attribute != node->attribute)) {
+            same = same == pooled ? NULL : same->next;
+        }
+        if (same) {
+            node->out[0]->same = same->out[0];
+            opdi_sclean_gone(node);
+            continue;
+        }
+        opdi_sclean_to_top(body, node);
+        if (!pooled) { pooled = node; }
+    }
+    opdi_sclean_replace_all(body, result);
+}
+/* Notes in value->slot the number of the place where each value is read first. */
+static void opdi_sclean_first(opdi_gvalue *value, int32_t *at) {
+    ++*at;
+    if (value->slot < 0) { value->slot = *at; }
+}
+static void opdi_sclean_swap(opdi_gvalue **values, int32_t i) {
+    opdi_gvalue *value = values[i];
+    values[i] = values[i - 1];
+    values[i - 1] = value;
+}
+/* Puts the results of branches and loops in the order in which they are read; true if one was moved, which may change
+   where others are read. */
+static bool opdi_sclean_order(const opdi_sbody *body, opdi_gvalue *result) {
+    bool moved = false;
+    int32_t at = 0;
+    for (opdi_gnode *node = opdi_sbody_first(body); node; node = opdi_sbody_after(body, node)) {
+        for (int32_t i = 0; i < node->nout; i++) { node->out[i]->slot = -1; }
+    }
+    for (opdi_gnode *node = opdi_sbody_first(body); node; node = opdi_sbody_after(body, node)) {
+        for (int32_t i = 0; i < node->nin; i++) { opdi_sclean_first(node->in[i], &at); }
+        const opdi_gblock *block = node->next || node->block == body->block ? NULL : node->block;
+        for (int32_t i = 0; block && i < block->noutputs && !node->nblocks; i++) {
+            opdi_sclean_first(block->outputs[i], &at);     /* its end is behind what is in it */
+        }
+    }
+    for (opdi_gnode *node = opdi_sbody_first(body); node; node = opdi_sbody_after(body, node)) {
+        for (int32_t b = 0; b < node->nblocks; b++) {
+            for (int32_t i = 0; i < node->blocks[b].noutputs; i++) {
+                opdi_sclean_first(node->blocks[b].outputs[i], &at);
+            }
+        }
+    }
+    opdi_sclean_first(result, &at);
+    for (opdi_gnode *node = opdi_sbody_first(body); node; node = opdi_sbody_after(body, node)) {
+        const bool loop = node->kind == OPDI_G_LOOP;
+        if (node->kind != OPDI_G_IF && !loop) { continue; }
+        for (int32_t i = 1; i < node->nout; i++) {
+            for (int32_t k = i; k > 0 && (uint32_t)node->out[k]->slot < (uint32_t)node->out[k - 1]->slot; k--) {
+                opdi_sclean_swap(node->out, k);
+                moved = true;
+                for (int32_t b = 0; b < node->nblocks; b++) { opdi_sclean_swap(node->blocks[b].outputs, k + loop); }
+                if (loop) {
+                    opdi_sclean_swap(node->blocks[0].inputs, k + 1);
+                    opdi_sclean_swap(node->in, k + 2);
+                }
+            }
+        }
+    }
+    return moved;
+}
+
+/* The walk over the values of a function and of what it calls, which gives the latter their names and numbers. */
+typedef struct opdi_snaming {
+    opdi_semit *task;
+    opdi_sbody *body;
+    opdi_scalled *at;                             /* the function whose values come */
+    int32_t next, pass;                           /* pass 0: names; 1, 2: numbers, first its own, then the others */
+} opdi_snaming;
+/* Gives what a call gave the name that the call has. */
+static void opdi_snaming_close(opdi_snaming *naming) {
+    opdi_scalled *called = naming->at;
+    if (naming->pass == 0 && called && called->call->name) {
+        const char *name = called->call->name;
+        opdi_snamed *named = opdi_se_named_as(naming->task, name, strlen(name));
+        if (named) { named->taken = false; }
+        if (called->result->slot != OPDI_SCLEAN_GONE) { opdi_se_take(naming->task, name, called->result); }
+    }
+    naming->at = NULL;
+}
+static void opdi_snaming_value(opdi_snaming *naming, opdi_gvalue *value) {
+    opdi_scalled *called = opdi_sbody_called(naming->body, value);
+    if (called != naming->at) {
+        opdi_snaming_close(naming);
+        naming->at = called;
+        if (called && naming->pass == 1) { called->call->id = naming->next++; }
+    }
+    if (naming->pass == 0 && called && value->name) { opdi_se_take(naming->task, value->name, value); }
+    if (naming->pass == 1 + (called != NULL)) { value->uses = naming->next++; }
+}
+static void opdi_snaming_walk(opdi_snaming *naming, int32_t pass) {
+    naming->pass = pass;
+    naming->at = NULL;
+    for (opdi_gnode *node = opdi_sbody_first(naming->body); node; node = opdi_sbody_after(naming->body, node)) {
+        for (int32_t i = 0; i < node->nout; i++) { opdi_snaming_value(naming, node->out[i]); }
+        for (int32_t b = 0; b < node->nblocks; b++) {
+            for (int32_t i = 0; i < node->blocks[b].ninputs; i++) {
+                opdi_snaming_value(naming, node->blocks[b].inputs[i]);
+            }
+        }
+    }
+    opdi_snaming_close(naming);
+}
+/* Numbers the values of a graph as a copy of it has them, into which what it calls is put then. */
+static void opdi_snaming_numbers(opdi_snaming *naming) {
+    opd_graph *const graph = naming->task->graph;
+    for (int32_t i = 0; i < graph->ninputs; i++) { graph->inputs[i]->id = naming->next++; }
+    opdi_snaming_walk(naming, 1);
+    opdi_snaming_walk(naming, 2);
+    for (opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
+        for (int32_t i = 0; i < node->nout; i++) {
+            node->out[i]->id = node->out[i]->uses;
+            node->out[i]->slot = 0;
+            node->out[i]->first = false;
+        }
+        for (int32_t b = 0; b < node->nblocks; b++) {
+            for (int32_t i = 0; i < node->blocks[b].ninputs; i++) {
+                node->blocks[b].inputs[i]->id = node->blocks[b].inputs[i]->uses;
+                node->blocks[b].inputs[i]->first = false;
+            }
+        }
+    }
+    graph->next_id = naming->next;
+}
+/* Gives a function's values their names. */
+static void opdi_sbody_names(opdi_semit *task, opdi_sbody *body) {
+    for (const opdi_slater *later = body->later; later; later = later->next) {
+        if (later->name) { opdi_se_take(task, later->name, later->value); }
+        else { later->value->name = NULL; }
+    }
+    for (const opdi_spooled *moved = body->moved; moved; moved = moved->next) {
+        const char *const name = moved->value->name;
+        if (name) {
+            opdi_se_take(task, name, NULL);
+            opdi_se_named_as(task, name, strlen(name))->taken = false;
+        }
+    }
+}
+/* Takes away names of values that are gone. */
+static void opdi_sbody_free_names(const opdi_sbody *body) {
+    for (int i = 0; i < OPDI_SCRIPT_NAMES; i++) {
+        for (opdi_snamed *named = body->names[i]; named; named = named->next) {
+            if (!named->value || named->value->slot == OPDI_SCLEAN_GONE) { named->taken = false; }
+        }
+    }
+}
+/* Folds and takes out until nothing more is found.  alone: of what the function calls only what nobody reads. */
+static void opdi_sclean_rounds(const opdi_sbody *body, opdi_gvalue **result, bool alone) {
+    bool more = true;
+    for (int rounds = 0; more && rounds < 100; rounds++) {
+        opdi_sclean_count(body, *result, alone);
+        more = opdi_sclean_fold(body, alone);
+        more = opdi_sclean_branches(body, result, alone) || more;
+        if (more) { opdi_sclean_count(body, *result, alone); }
+        more = opdi_sclean_unused(body, alone) || more;
+    }
+}
+/* Tidies up a function that is compiled; *result: what it gives.  0, or -1 without memory. */
+static int opdi_sbody_close(opdi_semit *task, opdi_sbody *body, opdi_gvalue **result) {
+    opdi_snaming naming;
+    memset(&naming, 0, sizeof naming);
+    naming.task = task;
+    naming.body = body;
+    opdi_graph_changed(task->graph);
+    opdi_sbody_names(task, body);
+    for (int i = 0; i < 2; i++) { if (body->flags[i]) { opdi_sclean_to_top(body, body->flags[i]->node); } }
+    opdi_sclean_rounds(body, result, true);
+    opdi_sclean_constants(body, result, false);
+    for (int rounds = 0; rounds < 8 && opdi_sclean_order(body, *result); rounds++) { }
+    opdi_sbody_free_names(body);
+    opdi_snaming_walk(&naming, 0);
+    if (!body->up) {
+        opdi_snaming_numbers(&naming);
+        return opd_ok() ? 0 : -1;
+    }
+    opdi_sclean_rounds(body, result, false);
+    opdi_sclean_constants(body, result, true);
+    for (opdi_gnode *node = opdi_sbody_first(body); node; node = opdi_sbody_after(body, node)) { node->called = true; }
+    opdi_scalled *called = (opdi_scalled *)opdi_se_alloc(task, sizeof *called);
+    if (!called || !(called->call = (opdi_gvalue *)opdi_se_alloc(task, sizeof *called->call))) { return -1; }
+    called->from = body->from;
+    called->to = task->graph->next_id;
+    called->result = *result;
+    called->self = body->self;
+    called->call->id = INT32_MAX;
+    called->next = body->up->called;
+    body->up->called = called;
+    return opd_ok() ? 0 : -1;
+}
+

@@ -1,0 +1,433 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>script_runs  scripts from outside: sources compiled, modules made, methods asked for and run
+//
+//  What a user calls, but for archives and saving.
+//----------------------------------------------------------------------------------------------------------------------
+
+#if defined(OPDI_CORE)
+OPDI_COLD_BEGIN
+
+//== scripts ===========================================================================================================
+
+static const opdi_swork opdi_script_work = {opdi_se_inline, opdi_se_comprehension, opdi_script_discover,
+                                            opdi_script_compiled};
+static opd_script *opdi_script_new(void) {
+    opd_script *script = (opd_script *)opdi_alloc(sizeof *script);
+    if (!script) { return NULL; }
+    memset(script, 0, sizeof *script);
+    script->refs = 1;
+    script->work = &opdi_script_work;
+    script->space = opdi_gspace_new();
+    if (script->space) { return script; }
+    opdi_free(script, sizeof *script);
+    return NULL;
+}
+static void opdi_sfunctions_free(opdi_sfunction *functions) {
+    for (; functions; functions = functions->next) { opd_graph_free(functions->graph); }
+}
+void opd_script_free(opd_script *script) {
+    if (!script) { return; }
+    for (opdi_sunit *unit = script->units; unit; unit = unit->next) {
+        opdi_sfunctions_free(unit->functions);
+        for (opdi_sclass *klass = unit->classes; klass; klass = klass->next) {
+            opdi_sfunctions_free(klass->methods);
+            opdi_senum_drop(klass);
+            klass->gclass->user = NULL;
+            klass->gclass->less = NULL;
+            klass->gclass->lt = NULL;
+        }
+    }
+    opdi_value_drop(script->self);
+    opdi_value_drop(script->constants);
+    for (opdi_swrapped *known = script->numbers; known; known = known->next) { opd_release(known->number); }
+    opd_module_free(script->module);
+    if (script->archive) { script->let_go(script->archive); }
+    opdi_string_free(&script->bound);
+    opdi_gspace_drop(script->space);
+    opdi_arena_free(&script->arena);
+    opdi_free(script, sizeof *script);
+}
+/* Adds the parameters and buffers of an object and those below it to the module; 0, or -1 with an error. */
+static int opdi_script_bind(opd_script *script, opdi_cell *object, opdi_string *path, int depth) {
+    const opdi_gclass *gclass = object->klass;
+    const opdi_sclass *klass = (const opdi_sclass *)gclass->user;
+    if (depth > 60) { return opd_fail(OPD_ERROR_SCHEMA, "modules within each other more than 60 deep"); }
+    for (int32_t slot = 0; slot < gclass->nattributes; slot++) {
+        const char *name = gclass->attributes[slot].name;
+        const opd_value value = opdi_cell_at(object, slot);
+        const size_t was = path->length;
+        const bool inner = opd_value_cell(value) == OPD_CELL_OBJECT &&
+            opdi_cell_of(&value)->klass->kind == OPDI_CLASS_MODULE;
+        const bool parameter = klass && opdi_sclass_lists(klass, "__parameters__", name);
+        if (!inner && (value.tag != OPD_TAG_TENSOR || !klass ||
+                       (!parameter && !opdi_sclass_lists(klass, "__buffers__", name)))) { continue; }
+        if (was) { opdi_string_add(path, "."); }
+        opdi_string_add(path, name);
+        if (path->failed) { return -1; }
+        if (inner) {
+            if (opdi_script_bind(script, opdi_cell_of(&value), path, depth + 1)) { return -1; }
+        } else {
+            opdi_sbound bound;
+            bound.object = object;
+            bound.slot = slot;
+            if (opd_module_add(script->module, path->data, value.u.t, parameter ? OPD_MODULE_PARAMETER
+                               : OPD_MODULE_BUFFER)) { return -1; }
+            bound.place = opd_module_count(script->module) - 1;
+            opdi_string_add_n(&script->bound, (const char *)(const void *)&bound, sizeof bound);
+        }
+        path->length = was;
+        if (path->data) { path->data[was] = 0; }
+    }
+    return path->failed || script->bound.failed ? -1 : 0;
+}
+/* Returns a graph without inputs that gives the default of a parameter; NULL with an error. */
+static opd_graph *opdi_sdefault_graph(opd_script *script, opdi_sfunction *function, int32_t i) {
+    const opdi_sformal *const formal = &function->formals[i];
+    const opdi_gtype *const plain = formal->type->kind == OPDI_GT_OPTIONAL ? formal->type->parts[0] : formal->type;
+    opdi_arena arena;
+    opdi_semit task;
+    opdi_sframe frame;
+    opdi_sbody body;
+    memset(&arena, 0, sizeof arena);
+    memset(&body, 0, sizeof body);
+    opdi_semit_init(&task, script, &arena, function->unit);
+    if (!opdi_script_graph_begin(&task, function)) { return NULL; }
+    body.function = function;
+    body.block = &task.graph->body;
+    body.last = &body.later;
+    task.body = &body;
+    task.at = formal->otherwise;
+    opdi_sframe_enter(&task, &frame);
+    opdi_gvalue *value = opdi_se_expr(&task, formal->otherwise, formal->type);
+    if (value && plain->kind == OPDI_GT_FLOAT && opdi_se_is(value, OPDI_GT_INT)) {
+        value = opdi_se_op1(&task, "aten::Float", value);
+    }
+    value = opdi_se_repeated(&task, value, function->def->parts[2 + i]->parts[0], formal->type);
+    value = opdi_se_become(&task, value, formal->type, "argument '%s'", formal->name);
+    if (!value || opdi_emit_outputs(task.graph, &value, 1, true)) {
+        opd_graph_free(task.graph);
+        task.graph = NULL;
+    } else {
+        opdi_graph_forget_names(task.graph);
+        opdi_graph_changed(task.graph);
+    }
+    opdi_arena_free(&arena);
+    return task.graph;
+}
+/* Writes the value of a parameter's default; 0, or -1 with an error. */
+static int opdi_sdefault(opd_script *script, opdi_sfunction *function, int32_t i, opd_value *value) {
+    const opdi_syntax *const node = function->formals[i].otherwise;
+    const opdi_gtype *const type = function->formals[i].type;
+    const bool known = (type->kind == OPDI_GT_OPTIONAL ? type->parts[0] : type)->kind != OPDI_GT_FLOAT;
+    *value = opd_value_none();
+    switch (node->kind) {
+    case OPDI_SX_INT:
+        *value = opd_value_int(node->integer);
+        if (known) { return 0; }
+        break;
+    case OPDI_SX_FLOAT: *value = opd_value_float(node->number); return 0;
+    case OPDI_SX_TRUE: case OPDI_SX_FALSE: *value = opd_value_bool(node->kind == OPDI_SX_TRUE); return 0;
+    case OPDI_SX_TEXT: *value = opd_string_new(node->word, node->integer); return opd_ok() ? 0 : -1;
+    case OPDI_SX_NONE: return 0;
+    default: break;
+    }
+    opd_graph *const graph = opdi_sdefault_graph(script, function, i);
+    const int count = graph ? opdi_graph_run_values(graph, NULL, 0, value, 1) : -1;
+    opd_graph_free(graph);
+    return count == 1 && opd_ok() ? 0 : -1;
+}
+/* Runs a function with values for all of its parameters; 0, or -1 with an error. */
+static int opdi_script_call(opd_script *script, opdi_sfunction *function, const opd_value *values, opd_value *result) {
+    const opd_graph *graph = opdi_script_compiled(script, function);
+    const int count = graph ? opdi_graph_run_values(graph, values, function->nformals, result, 1) : -1;
+    return count < 0 || !opd_ok() ? -1 : 0;
+}
+/* Returns the class of the module that a source is, its last one; NULL: it has none, or functions that make modules. */
+static opdi_sclass *opdi_script_module_of(const opdi_sunit *unit) {
+    for (const opdi_sfunction *function = unit->functions; function; function = function->next) {
+        const opdi_gnode *node = function->graph ? function->graph->body.first : NULL;
+        for (; node; node = opdi_gnode_after(node)) {
+            const opdi_gtype *const type = node->kind == OPDI_G_BUILTIN && node->nout == 1 ? node->out[0]->type : NULL;
+            if (type && type->kind == OPDI_GT_CLASS && type->klass->kind == OPDI_CLASS_MODULE) { return NULL; }
+        }
+        for (int32_t i = 0; i < function->nformals; i++) {
+            const opdi_gtype *const type = function->formals[i].type;
+            if (type->kind == OPDI_GT_CLASS && type->klass->kind == OPDI_CLASS_MODULE) { return NULL; }
+        }
+    }
+    opdi_sclass *klass = unit->classes;            /* the last one first */
+    while (klass && klass->gclass->kind != OPDI_CLASS_MODULE) { klass = klass->next; }
+    const opdi_sfunction *const init = klass && unit->functions ? opdi_sfunction_in(klass->methods, "__init__") : NULL;
+    for (int32_t i = 1; init && i < init->nformals; i++) { if (!init->formals[i].otherwise) { return NULL; } }
+    return klass && unit->functions && !opdi_sfunction_in(klass->methods, "forward") ? NULL : klass;
+}
+/* Makes the object of a module's class and calls its __init__, as the script's self; 0, or -1 with an error. */
+static int opdi_script_instance(opd_script *script, opdi_sclass *klass) {
+    opd_value values[OPDI_SCRIPT_ARGS], result;
+    opdi_string path = {NULL, 0, 0, false};
+    opdi_cell *const self = opdi_object_new(klass->gclass);
+    if (!self) { return -1; }
+    script->self = opdi_cell_value(self);
+    values[0] = script->self;
+    opdi_sfunction *const init = opdi_sfunction_in(klass->methods, "__init__");
+    const int32_t training = opdi_gclass_slot(klass->gclass, "training");
+    int rc = training >= 0 ? opdi_object_put(self, training, opd_value_bool(true)) : 0;
+    rc = rc == 0 && init && !opdi_script_compiled(script, init) ? -1 : rc;
+    for (int32_t i = 1; rc == 0 && init && i < init->nformals; i++) {
+        const opdi_syntax *const def = init->def;
+        rc = init->formals[i].otherwise ? opdi_sdefault(script, init, i, &values[i])
+            : opdi_stext_fail(def->text, def->at, def->length, "the script makes %s without arguments, and its "
+                              "__init__ takes '%s': give it a default, or make %s in a function", klass->def->word,
+                              init->formals[i].name, klass->def->word);
+    }
+    rc = rc == 0 && init ? opdi_script_call(script, init, values, &result) : rc;
+    rc = rc || opdi_script_bind(script, self, &path, 0) ? -1 : 0;
+    opdi_string_free(&path);
+    opdi_sfunction *const forward = opdi_sfunction_in(klass->methods, "forward");
+    return rc == 0 && forward && !opdi_script_compiled(script, forward) ? -1 : rc;
+}
+opd_script *opd_script_compile(const char *source, const char *name) {
+    if (!opd_ok()) { return NULL; }
+    if (!source) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_script_compile: the source is NULL");
+        return NULL;
+    }
+    opd_script *script = opdi_script_new();
+    opdi_sunit *unit = script ? opdi_sunit_add(script, "__torch__", name ? name : "<string>", source, strlen(source))
+        : NULL;
+    bool fine = unit && opdi_sunit_read(script, unit) && (script->module = opd_module_new()) != NULL;
+    for (opdi_sclass *klass = fine ? unit->classes : NULL; fine && klass; klass = klass->next) {
+        fine = opdi_sclass_know(script, klass) != NULL;
+    }
+    for (opdi_sfunction *function = fine ? unit->functions : NULL; fine && function; function = function->next) {
+        fine = opdi_script_compiled(script, function) != NULL;
+    }
+    opdi_sclass *const last = fine ? opdi_script_module_of(unit) : NULL;
+    if (last) { OPD_SCOPE { fine = opdi_script_instance(script, last) == 0; } }
+    if (fine) { return script; }
+    opd_script_free(script);
+    return NULL;
+}
+opd_module *opd_script_module(const opd_script *script) { return script ? script->module : NULL; }
+/* Steps over the __init__ of a module, which has been called. */
+static opdi_sfunction *opdi_script_shown(opdi_sfunction *function) {
+    while (function && function->owner && strcmp(function->name, "__init__") == 0) { function = function->next; }
+    return function;
+}
+/* Returns the first of the methods, or of the functions. */
+static opdi_sfunction *opdi_script_first(const opd_script *script) {
+    opd_script *its = (opd_script *)(uintptr_t)script;           /* texts are read when they are asked for */
+    if (opd_value_cell(script->self) == OPD_CELL_OBJECT) {
+        opdi_sclass *klass = opdi_script_class(its, opd_object_class(script->self));
+        return klass && opdi_sclass_know(its, klass) ? opdi_script_shown(klass->methods) : NULL;
+    }
+    opdi_sunit *unit = opdi_script_unit(its, "__torch__", 9);
+    return unit ? unit->functions : NULL;
+}
+int opd_script_count(const opd_script *script) {
+    int count = 0;
+    for (const opdi_sfunction *function = script ? opdi_script_first(script) : NULL; function;
+         function = opdi_script_shown(function->next)) { count++; }
+    return count;
+}
+const char *opd_script_name(const opd_script *script, int place) {
+    const opdi_sfunction *function = script ? opdi_script_first(script) : NULL;
+    for (; function && place > 0; place--) { function = opdi_script_shown(function->next); }
+    return function && place == 0 ? function->name : NULL;
+}
+/* Returns the function with its parameters known. */
+static opdi_sfunction *opdi_script_known(const opd_script *script, const char *method) {
+    opd_script *its = (opd_script *)(uintptr_t)script;
+    opdi_sfunction *function = script ? opdi_script_method(its, method) : NULL;
+    opdi_arena arena;
+    opdi_semit task;
+    if (!function || function->formals) { return function; }
+    memset(&arena, 0, sizeof arena);
+    opdi_semit_init(&task, its, &arena, function->unit);
+    task.at = function->def;
+    const int rc = opdi_sfunction_know(&task, function);
+    opdi_arena_free(&arena);
+    return rc ? NULL : function;
+}
+int opd_script_nargs(const opd_script *script, const char *method) {
+    const opdi_sfunction *function = opdi_script_known(script, method);
+    return function ? function->nformals - opdi_sfunction_selves(function) : -1;
+}
+const char *opd_script_arg_name(const opd_script *script, const char *method, int place) {
+    const opdi_sfunction *function = opdi_script_known(script, method);
+    const int at = function ? place + opdi_sfunction_selves(function) : 0;
+    return function && place >= 0 && at < function->nformals ? function->formals[at].name : NULL;
+}
+size_t opd_script_arg_type(const opd_script *script, const char *method, int place, char *buf, size_t cap) {
+    const opdi_sfunction *function = opdi_script_known(script, method);
+    const int at = function ? place + opdi_sfunction_selves(function) : 0;
+    opdi_text text = opdi_text_of(buf, cap);
+    if (function && place == -1 && function->result) { opdi_gtype_print(&text, function->result, true); }
+    if (function && place >= 0 && at < function->nformals) {
+        opdi_gtype_print(&text, function->formals[at].type, true);
+    }
+    return text.length;
+}
+const opd_graph *opd_script_graph(const opd_script *script, const char *method) {
+    opd_script *its = (opd_script *)(uintptr_t)script;
+    opdi_sfunction *function = opdi_script_known(script, method);
+    return function ? opdi_script_compiled(its, function) : NULL;
+}
+/* Makes module and objects have the same tensors: before a run what the module was given, behind it what the script
+   set.  0, or -1 with an error. */
+static int opdi_script_sync(opd_script *script, bool before) {
+    const opdi_sbound *bound = (const opdi_sbound *)(void *)script->bound.data;
+    const size_t count = script->bound.length / sizeof *bound;
+    for (size_t i = 0; i < count; i++) {
+        const opd_value value = opdi_cell_at(bound[i].object, bound[i].slot);
+        opd_tensor *tensor = opd_module_at(script->module, bound[i].place);
+        if (value.tag != OPD_TAG_TENSOR || value.u.t == tensor) { continue; }
+        if (before ? opdi_object_put(bound[i].object, bound[i].slot, opd_value_tensor(tensor))
+            : opd_module_set(script->module, opd_module_name(script->module, bound[i].place), value.u.t)) { return -1; }
+    }
+    return opd_ok() ? 0 : -1;
+}
+/* Runs the hooks that PyTorch runs before a module's forward, or, with what it gave in *result, behind it.  values:
+   the object and its `given` arguments.  What a hook gives replaces these, or *result.  0, or -1 with an error. */
+static int opdi_script_hooks(opd_script *script, opdi_sclass *klass, opd_value *values, int given, opd_value *result) {
+    const opdi_syntax *names = opdi_sclass_list(klass, result ? "__forward_hooks__" : "__forward_pre_hooks__");
+    for (int i = 0; names && i < names->nparts; i++) {
+        const opdi_syntax *name = names->parts[i];
+        opdi_sfunction *hook = name->kind == OPDI_SX_TEXT ? opdi_script_method(script, name->word) : NULL;
+        opd_value args[3], gave = opd_value_none();
+        if (!hook || !opdi_script_compiled(script, hook)) { return -1; }
+        if (hook->nformals != (result ? 3 : 2)) {
+            return opd_fail(OPD_ERROR_SCHEMA, "the hook %s has %d parameters", hook->name, hook->nformals);
+        }
+        args[0] = values[0];
+        args[1] = opd_tuple_new(values + 1, given);
+        args[2] = result ? *result : opd_value_none();
+        if (!opd_ok() || opdi_script_call(script, hook, args, &gave)) { return -1; }
+        if (gave.tag == OPD_TAG_NONE) { continue; }
+        if (result) {
+            *result = gave;
+            continue;
+        }
+        const bool many = opd_value_cell(gave) == OPD_CELL_TUPLE;
+        if (many ? opd_list_count(gave) != given : given != 1) {
+            return opd_fail(OPD_ERROR_SCHEMA, "the hook %s gives another number of arguments", hook->name);
+        }
+        for (int k = 0; k < given; k++) { values[1 + k] = many ? opd_list_at(gave, k) : gave; }
+    }
+    return opd_ok() ? 0 : -1;
+}
+int opd_script_run_named(const opd_script *script, const char *method, const opd_value *args, int nargs,
+                         const opd_keyword *keywords, int nkeywords, opd_value *result) {
+    opd_script *its = (opd_script *)(uintptr_t)script;
+    opdi_sfunction *function = opdi_script_known(script, method);
+    opd_graph *graph = function ? opdi_script_compiled(its, function) : NULL;
+    opd_value values[OPDI_SCRIPT_ARGS];
+    int used = 0;
+    *result = opd_value_none();
+    if (!graph) { return -1; }
+    const int first = opdi_sfunction_selves(function);
+    if (first) { values[0] = script->self; }
+    for (int i = first; i < function->nformals; i++) {
+        const opdi_sformal *formal = &function->formals[i];
+        int k = 0;
+        while (k < nkeywords && strcmp(keywords[k].name, formal->name) != 0) { k++; }
+        if (i - first < nargs && args[i - first].tag != OPD_TAG_DEFAULT) {
+            values[i] = args[i - first];
+            used += i - first < nargs;
+        } else if (k < nkeywords) {
+            values[i] = keywords[k].value;
+            used++;
+        } else if (!formal->otherwise) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s() is missing value for argument '%s'", function->name,
+                            formal->name);
+        } else if (opdi_sdefault(its, function, i, &values[i])) { return -1; }
+    }
+    for (int i = 0; i < nargs; i++) { used += args[i].tag == OPD_TAG_DEFAULT; }
+    if (used != nargs + nkeywords) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s() takes %d argument(s) and got %d, or one that it does not have",
+                        function->name, function->nformals - first, nargs + nkeywords);
+    }
+    if (opdi_script_sync(its, true)) { return -1; }
+    const bool hooked = first && strcmp(function->name, "forward") == 0;
+    const int given = OPDI_MIN(nargs + nkeywords, function->nformals - first);
+    int rc = hooked ? opdi_script_hooks(its, function->owner, values, given, NULL) : 0;
+    rc = rc ? rc : opdi_script_call(its, function, values, result);
+    rc = rc || !hooked ? rc : opdi_script_hooks(its, function->owner, values, given, result);
+    if (!rc && opdi_script_sync(its, false) == 0) { return 0; }
+    *result = opd_value_none();
+    return -1;
+}
+int opd_script_run(const opd_script *script, const char *method, const opd_value *args, int nargs,
+                   opd_value *result) {
+    return opd_script_run_named(script, method, args, nargs, NULL, 0, result);
+}
+/* Counts an operator or builtin of a graph; 0, or -1 without memory. */
+static int opdi_script_listed(opd_script *script, const opdi_gnode *node) {
+    const char *full = node->kind == OPDI_G_OP ? node->op->name : node->builtin->schema;
+    const size_t length = strcspn(full, "(");
+    opdi_slisted **at = &script->listed;
+    while (*at && (strncmp((*at)->name, full, length) != 0 || (*at)->name[length])) { at = &(*at)->next; }
+    if (!*at) {
+        opdi_slisted *listed = (opdi_slisted *)opdi_arena_alloc(&script->arena, sizeof *listed);
+        if (!listed || !(listed->name = opdi_arena_copy(&script->arena, full, length))) { return -1; }
+        listed->next = NULL;
+        listed->count = 0;
+        listed->missing = node->kind == OPDI_G_BUILTIN && node->builtin->run == opdi_builtin_unknown;
+        *at = listed;
+    }
+    (*at)->count++;
+    return 0;
+}
+const char *opd_script_operator(const opd_script *script, int64_t place, int64_t *count, bool *missing) {
+    opd_script *its = (opd_script *)(uintptr_t)script;
+    if (count) { *count = 0; }
+    if (missing) { *missing = false; }
+    if (!opd_ok() || !script) { return NULL; }
+    for (opdi_sfunction *function = script->listed ? NULL : opdi_script_first(script); function;
+         function = opdi_script_shown(function->next)) {
+        const int mark = opd_error_mark();
+        const opd_graph *graph = opd_script_graph(script, function->name);
+        (void)opd_error_rewind(mark);              /* who asks for the graph is told */
+        for (const opdi_gnode *node = graph ? graph->body.first : NULL; node; node = opdi_gnode_after(node)) {
+            if ((node->kind == OPDI_G_OP || node->kind == OPDI_G_BUILTIN) && opdi_script_listed(its, node)) {
+                return NULL;
+            }
+        }
+    }
+    const opdi_slisted *listed = script->listed;
+    for (; listed && place > 0; place--) { listed = listed->next; }
+    if (!listed || place < 0) { return NULL; }
+    if (count) { *count = listed->count; }
+    if (missing) { *missing = listed->missing; }
+    return listed->name;
+}
+
+/* Puts the tensors of a value, and of tuples and lists in it, into outputs; returns how many, or -1. */
+static int opdi_script_outputs(opd_value value, opd_tensor **outputs, int count, int depth) {
+    if (value.tag == OPD_TAG_TENSOR) {
+        if (count == OPD_TRANSFORM_OUTPUTS) { return opd_fail(OPD_ERROR_ARGUMENT, "a script with too many results"); }
+        outputs[count] = value.u.t;
+        return count + 1;
+    }
+    const opd_cell_kind kind = opd_value_cell(value);
+    if ((kind != OPD_CELL_LIST && kind != OPD_CELL_TUPLE) || depth > 8) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "a script as a function of tensors must give tensors");
+    }
+    const int64_t parts = opd_list_count(value);
+    for (int64_t i = 0; i < parts && count >= 0; i++) {
+        count = opdi_script_outputs(opd_list_at(value, i), outputs, count, depth + 1);
+    }
+    return count;
+}
+int opd_script_function(void *script, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs) {
+    opd_value values[OPDI_SCRIPT_ARGS], result;
+    if (ninputs < 0 || ninputs > OPDI_SCRIPT_ARGS) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "a script with %d inputs", ninputs);
+    }
+    for (int i = 0; i < ninputs; i++) { values[i] = opd_value_tensor(inputs[i]); }
+    if (opd_script_run((const opd_script *)script, NULL, values, ninputs, &result)) { return -1; }
+    return opdi_script_outputs(result, outputs, 0, 0);
+}
+OPDI_COLD_END
+#endif
+

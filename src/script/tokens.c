@@ -1,0 +1,285 @@
+#if !defined(OPD_NO_SCRIPTS)
+//----------------------------------------------------------------------------------------------------------------------
+//  >>scripttext   the text of scripts: tokens, and the tree of syntax
+//
+//  Python as far as TorchScript takes it.  Reads text into an arena; knows no types and no tensors.  Indentation may be
+//  nested 100 deep, expressions 200; a text has at most 64 MiB.
+//----------------------------------------------------------------------------------------------------------------------
+
+#if defined(OPDI_CORE)
+OPDI_COLD_BEGIN
+
+/* Where what stands in a text from `at` on was in the source of which the text was made. */
+typedef struct opdi_splace {
+    uint32_t at, line, column;
+    const char *file;
+} opdi_splace;
+/* A text with the name that errors say. */
+typedef struct opdi_stext {
+    const char *name, *text;
+    size_t length;
+    const uint32_t *lines;                        /* where they begin; set when the text is read */
+    uint32_t nlines, nplaces;
+    const opdi_splace *places;                    /* in order; NULL: the text is the source */
+} opdi_stext;
+
+//== tokens ============================================================================================================
+
+/* Kinds of token; a sign of one character has its character as kind. */
+enum {
+    OPDI_ST_END = 256, OPDI_ST_NAME, OPDI_ST_INT, OPDI_ST_FLOAT, OPDI_ST_IMAGINARY, OPDI_ST_TEXT, OPDI_ST_NEWLINE,
+    OPDI_ST_INDENT, OPDI_ST_DEDENT, OPDI_ST_SIGN /* of several characters: see opdi_stoken.sign */
+};
+/* A sign of several characters is its number in this list; one with = at its end is an augmented assignment. */
+static const char *const opdi_ssigns[] = {"**=", "//=", "<<=", ">>=", "...", "**", "//", "<<", ">>", "==", "!=", "<=",
+    ">=", "->", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "@=", ":="};
+enum { OPDI_SSIGNS = sizeof opdi_ssigns / sizeof opdi_ssigns[0] };
+enum { OPDI_SCRIPT_DEPTH = 200, OPDI_SCRIPT_INDENTS = 100, OPDI_SCRIPT_TEXT = 1 << 26 };
+
+typedef struct opdi_stoken {
+    int16_t kind, sign;
+    uint32_t at, length;         /* in the text; of a string with its prefix and quotes */
+} opdi_stoken;
+typedef struct opdi_slexer {
+    const opdi_stext *text;
+    size_t at;
+    int nesting, nindents;       /* open brackets; */
+    uint32_t indents[OPDI_SCRIPT_INDENTS];
+    opdi_string tokens;          /* opdi_stoken[] */
+    bool pending;                /* a line has begun */
+} opdi_slexer;
+
+/* Writes "File NAME, line N", three lines of the text and a mark under [at, at + length) into to, as PyTorch does. */
+static void opdi_stext_show(const opdi_stext *text, size_t at, size_t length, opdi_string *to) {
+    char head[64];
+    size_t line = 1, begin = 0, end = OPDI_MIN(at, text->length);
+    at = end;
+    for (size_t i = 0; i < at; i++) {
+        if (text->text[i] != '\n') { continue; }
+        line++;
+        begin = i + 1;
+    }
+    while (end < text->length && text->text[end] != '\n') { end++; }
+    const size_t stop = OPDI_MIN(OPDI_MAX(at + length, at + 1), OPDI_MAX(end, at + 1));
+    size_t before = begin;
+    for (int lines = 0; before > 0 && lines < 3; lines++) {
+        before--;
+        while (before > 0 && text->text[before - 1] != '\n') { before--; }
+    }
+    snprintf(head, sizeof head, "\", line %llu\n", (unsigned long long)line);
+    opdi_string_add(to, "  File \"");
+    opdi_string_add(to, text->name);
+    opdi_string_add(to, head);
+    opdi_string_add_n(to, text->text + OPDI_MAX(before, begin > 600 ? begin - 600 : 0),
+                      begin - OPDI_MAX(before, begin > 600 ? begin - 600 : 0));
+    opdi_string_add_n(to, text->text + begin, OPDI_MIN(end - begin, 400));
+    opdi_string_add(to, "\n");
+    for (size_t i = begin; i < OPDI_MIN(at, begin + 400); i++) { opdi_string_add(to, " "); }
+    for (size_t i = at; i < OPDI_MIN(stop, begin + 400); i++) { opdi_string_add(to, "~"); }
+    opdi_string_add(to, " <--- HERE");
+}
+/* Records an error with the place in the text; returns -1. */
+static int opdi_stext_fail(const opdi_stext *text, size_t at, size_t length, const char *format, ...)
+    OPD_PRINTF_LIKE(4, 5);
+static int opdi_stext_fail(const opdi_stext *text, size_t at, size_t length, const char *format, ...) {
+    char what[512];
+    opdi_string shown = {NULL, 0, 0, false};
+    va_list args;
+    if (!opd_ok()) { return -1; }
+    va_start(args, format);
+    vsnprintf(what, sizeof what, format, args);
+    va_end(args);
+    opdi_stext_show(text, at, length, &shown);
+    if (!shown.failed) { opd_fail(OPD_ERROR_SCHEMA, "%s:\n%s", what, shown.data); }
+    opdi_string_free(&shown);
+    return -1;
+}
+
+static int opdi_slex_peek(const opdi_slexer *lexer, size_t ahead) {
+    return lexer->at + ahead < lexer->text->length ? (unsigned char)lexer->text->text[lexer->at + ahead] : 0;
+}
+static bool opdi_slex_digit(int letter) { return letter >= '0' && letter <= '9'; }
+static bool opdi_slex_in_word(int letter) {
+    return opdi_slex_digit(letter) || opdi_is_letter((char)letter) || letter >= 128;
+}
+static bool opdi_is_hex(char letter) {
+    return opdi_is_digit(letter) || ((letter | 32) >= 'a' && (letter | 32) <= 'f');
+}
+static int opdi_slex_put(opdi_slexer *lexer, int kind, int sign, size_t at, size_t length) {
+    opdi_stoken token;
+    token.kind = (int16_t)kind;
+    token.sign = (int16_t)sign;
+    token.at = (uint32_t)at;
+    token.length = (uint32_t)length;
+    opdi_string_add_n(&lexer->tokens, (const char *)(const void *)&token, sizeof token);
+    return lexer->tokens.failed ? -1 : 0;
+}
+/* Begins a line that has text: tokens for how much deeper or less deep it is than the one before. */
+static int opdi_slex_indent(opdi_slexer *lexer, uint32_t column) {
+    const size_t at = lexer->at;
+    if (column > lexer->indents[lexer->nindents - 1]) {
+        if (lexer->nindents == OPDI_SCRIPT_INDENTS) {
+            return opdi_stext_fail(lexer->text, at, 1, "blocks are nested more than %d deep", OPDI_SCRIPT_INDENTS);
+        }
+        lexer->indents[lexer->nindents++] = column;
+        return opdi_slex_put(lexer, OPDI_ST_INDENT, 0, at, 0);
+    }
+    while (column < lexer->indents[lexer->nindents - 1]) {
+        lexer->nindents--;
+        if (opdi_slex_put(lexer, OPDI_ST_DEDENT, 0, at, 0)) { return -1; }
+    }
+    return column == lexer->indents[lexer->nindents - 1] ? 0
+        : opdi_stext_fail(lexer->text, at, 1, "invalid indent level %u", column);
+}
+/* Reads a string from its prefix on; the token has it whole. */
+static int opdi_slex_text(opdi_slexer *lexer, size_t prefix) {
+    const size_t begin = lexer->at;
+    lexer->at += prefix;
+    const int quote = opdi_slex_peek(lexer, 0);
+    const bool triple = opdi_slex_peek(lexer, 1) == quote && opdi_slex_peek(lexer, 2) == quote;
+    lexer->at += triple ? 3 : 1;
+    for (;;) {
+        const int letter = opdi_slex_peek(lexer, 0);
+        if (lexer->at >= lexer->text->length || (!triple && letter == '\n')) {
+            return opdi_stext_fail(lexer->text, begin, 1, "a string does not end");
+        }
+        if (letter == '\\') {
+            lexer->at += 2;
+        } else if (letter == quote && (!triple || (opdi_slex_peek(lexer, 1) == quote &&
+                                                   opdi_slex_peek(lexer, 2) == quote))) {
+            lexer->at += triple ? 3 : 1;
+            break;
+        } else {
+            lexer->at++;
+        }
+    }
+    if (lexer->at > lexer->text->length) { return opdi_stext_fail(lexer->text, begin, 1, "a string does not end"); }
+    return opdi_slex_put(lexer, OPDI_ST_TEXT, (int)prefix, begin, lexer->at - begin);
+}
+/* Reads a number: decimal, hexadecimal, octal, binary, with _ between digits, with a point, exponent or j. */
+static int opdi_slex_number(opdi_slexer *lexer) {
+    const size_t begin = lexer->at;
+    int kind = OPDI_ST_INT;
+    const int letter = opdi_slex_peek(lexer, 1) | 32;
+    if (opdi_slex_peek(lexer, 0) == '0' && (letter == 'x' || letter == 'o' || letter == 'b')) {
+        lexer->at += 2;
+        while (opdi_slex_in_word(opdi_slex_peek(lexer, 0))) { lexer->at++; }
+        return opdi_slex_put(lexer, kind, 0, begin, lexer->at - begin);
+    }
+    while (opdi_slex_digit(opdi_slex_peek(lexer, 0)) || opdi_slex_peek(lexer, 0) == '_') { lexer->at++; }
+    if (opdi_slex_peek(lexer, 0) == '.') {
+        kind = OPDI_ST_FLOAT;
+        lexer->at++;
+        while (opdi_slex_digit(opdi_slex_peek(lexer, 0)) || opdi_slex_peek(lexer, 0) == '_') { lexer->at++; }
+    }
+    const int sign = opdi_slex_peek(lexer, 1);
+    if ((opdi_slex_peek(lexer, 0) | 32) == 'e' &&
+        (opdi_slex_digit(sign) || ((sign == '-' || sign == '+') && opdi_slex_digit(opdi_slex_peek(lexer, 2))))) {
+        kind = OPDI_ST_FLOAT;
+        lexer->at += 2;
+        while (opdi_slex_digit(opdi_slex_peek(lexer, 0))) { lexer->at++; }
+    }
+    if (opdi_slex_peek(lexer, 0) == 'j') {
+        kind = OPDI_ST_IMAGINARY;
+        lexer->at++;
+    }
+    return opdi_slex_put(lexer, kind, 0, begin, lexer->at - begin);
+}
+/* Returns how many letters of a string's prefix stand here, 0 or more, or -1: no string begins here. */
+static int opdi_slex_prefix(const opdi_slexer *lexer) {
+    int count = 0;
+    while (count < 2 && opdi_slex_peek(lexer, (size_t)count) &&
+           strchr("rRbBuUfF", opdi_slex_peek(lexer, (size_t)count))) { count++; }
+    const int letter = opdi_slex_peek(lexer, (size_t)count);
+    return letter == '"' || letter == '\'' ? count : -1;
+}
+static int opdi_slex_sign(opdi_slexer *lexer) {
+    const int letter = opdi_slex_peek(lexer, 0);
+    for (int i = 0; i < OPDI_SSIGNS; i++) {
+        const size_t length = *opdi_ssigns[i] == letter ? strlen(opdi_ssigns[i]) : 0;
+        if (length && lexer->at + length <= lexer->text->length &&
+            memcmp(lexer->text->text + lexer->at, opdi_ssigns[i], length) == 0) {
+            lexer->at += length;
+            return opdi_slex_put(lexer, OPDI_ST_SIGN, i, lexer->at - length, length);
+        }
+    }
+    if (!letter || !strchr("()[]{}+-*/%&|^~<>=.,:;@", letter)) {
+        return opdi_stext_fail(lexer->text, lexer->at, 1, letter >= 32 && letter < 127
+                               ? "expected a valid token but found '%c' here"
+                               : "expected a valid token but found the byte %d here", letter);
+    }
+    lexer->nesting += strchr("([{", letter) != NULL;
+    if (strchr(")]}", letter) && lexer->nesting) { lexer->nesting--; }
+    lexer->at++;
+    return opdi_slex_put(lexer, letter, 0, lexer->at - 1, 1);
+}
+/* Steps over blanks and comments; 1 at the end of a line, which becomes a token, else 0; -1 with an error. */
+static int opdi_slex_blank(opdi_slexer *lexer) {
+    for (;;) {
+        const int letter = opdi_slex_peek(lexer, 0);
+        if (letter == ' ' || letter == '\t' || letter == '\r' || letter == '\f') {
+            lexer->at++;
+        } else if (letter == '#') {
+            while (lexer->at < lexer->text->length && opdi_slex_peek(lexer, 0) != '\n') { lexer->at++; }
+        } else if (letter == '\\' && opdi_slex_peek(lexer, 1) == '\n') {
+            lexer->at += 2;
+        } else if (letter == '\n' && lexer->nesting) {
+            lexer->at++;
+        } else if (letter == '\n') {
+            lexer->pending = false;
+            return opdi_slex_put(lexer, OPDI_ST_NEWLINE, 0, lexer->at++, 0) ? -1 : 1;
+        } else {
+            return 0;
+        }
+    }
+}
+/* Begins a line: steps over it if it is empty, else notes how deep it is.  0, or -1 with an error. */
+static int opdi_slex_line(opdi_slexer *lexer) {
+    uint32_t column = 0;
+    int letter = opdi_slex_peek(lexer, 0);
+    for (; letter == ' ' || letter == '\t' || letter == '\r'; letter = opdi_slex_peek(lexer, 0)) {
+        column = letter == '\t' ? (column / 8 + 1) * 8 : column + 1;     /* a tab is up to 8 blanks */
+        lexer->at++;
+    }
+    if (letter == '#') {
+        while (lexer->at < lexer->text->length && opdi_slex_peek(lexer, 0) != '\n') { lexer->at++; }
+        letter = '\n';
+    }
+    if (letter == '\n' || lexer->at >= lexer->text->length) {
+        lexer->at++;
+        return 0;
+    }
+    lexer->pending = true;
+    return opdi_slex_indent(lexer, column);
+}
+/* Reads the next token, or begins a line; 0, or -1 with an error. */
+static int opdi_slex_step(opdi_slexer *lexer) {
+    if (!lexer->pending && !lexer->nesting) { return opdi_slex_line(lexer); }
+    const int rc = opdi_slex_blank(lexer), letter = opdi_slex_peek(lexer, 0);
+    if (rc || lexer->at >= lexer->text->length) { return rc < 0 ? -1 : 0; }
+    const int prefix = opdi_slex_prefix(lexer);
+    if (prefix >= 0) { return opdi_slex_text(lexer, (size_t)prefix); }
+    if (opdi_slex_digit(letter) || (letter == '.' && opdi_slex_digit(opdi_slex_peek(lexer, 1)))) {
+        return opdi_slex_number(lexer);
+    }
+    if (opdi_slex_in_word(letter)) {
+        const size_t begin = lexer->at;
+        while (opdi_slex_in_word(opdi_slex_peek(lexer, 0))) { lexer->at++; }
+        return opdi_slex_put(lexer, OPDI_ST_NAME, 0, begin, lexer->at - begin);
+    }
+    return opdi_slex_sign(lexer);
+}
+/* Reads all tokens of a text into lexer->tokens, which the caller frees; 0, or -1 with an error. */
+static int opdi_slex(opdi_slexer *lexer, const opdi_stext *text) {
+    memset(lexer, 0, sizeof *lexer);
+    lexer->text = text;
+    lexer->nindents = 1;
+    if (text->length > OPDI_SCRIPT_TEXT) {
+        return opd_fail(OPD_ERROR_SCHEMA, "a script of %llu bytes", (unsigned long long)text->length);
+    }
+    while (lexer->at < text->length) { if (opdi_slex_step(lexer)) { return -1; } }
+    if (lexer->pending && opdi_slex_put(lexer, OPDI_ST_NEWLINE, 0, text->length, 0)) { return -1; }
+    while (--lexer->nindents > 0) { if (opdi_slex_put(lexer, OPDI_ST_DEDENT, 0, text->length, 0)) { return -1; } }
+    return opdi_slex_put(lexer, OPDI_ST_END, 0, text->length, 0);
+}
+

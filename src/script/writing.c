@@ -1,0 +1,693 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>script_text  sources of scripts saved: graphs written in the grammar of archives
+//
+//  What is written is what a method's graph does, not its source: a statement for each node, with what it calls in it.
+//  So it has nothing of Python that archives have not.
+//----------------------------------------------------------------------------------------------------------------------
+
+#if defined(OPDI_CORE)
+OPDI_COLD_BEGIN
+
+//== values ============================================================================================================
+
+/* The text of a method in an archive: what its graph does, in the grammar that archives have. */
+typedef struct opdi_sprint {
+    opdi_string *code;
+    const opd_script *script;
+    opd_graph *graph;
+    opdi_sfunction *function;
+    const char *named;                            /* in front of the numbers of values that have no name */
+    opd_value none;
+    int indent;
+} opdi_sprint;
+
+static void opdi_sp_add(opdi_sprint *print, const char *text) { opdi_string_add(print->code, text); }
+static void opdi_sp_line(opdi_sprint *print) {
+    opdi_sp_add(print, "\n");
+    for (int i = 0; i < print->indent; i++) { opdi_sp_add(print, "  "); }
+}
+/* Writes a type as an annotation; 0, or -1 with an error. */
+static int opdi_sp_type(opdi_sprint *print, const opdi_gtype *type) {
+    char text[4000];
+    opdi_text out = opdi_text_of(text, sizeof text);
+    opdi_gtype_print(&out, type, true);
+    if (out.length >= sizeof text) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_script_save: %s has a type whose text is longer than %d bytes: "
+                        "give it a class of its own", print->function ? print->function->name : "a class",
+                        (int)sizeof text);
+    }
+    opdi_sp_add(print, text);
+    return 0;
+}
+/* Writes a text in quotes. */
+static void opdi_sp_quoted(opdi_sprint *print, const char *text, int64_t length) {
+    char one[16];
+    opdi_sp_add(print, "\"");
+    for (int64_t i = 0; i < length; i++) {
+        opdi_writer writer = {one, sizeof one, 0, false};
+        opdi_write_quoted(&writer, text + i, 1);
+        opdi_string_add_n(print->code, one + 1, writer.length - 2);
+    }
+    opdi_sp_add(print, "\"");
+}
+static void opdi_sp_double(opdi_sprint *print, double d) {
+    char text[64];
+    opdi_writer writer = {text, sizeof text, 0, false};
+    opdi_write_double(&writer, d);
+    opdi_string_add_n(print->code, text, writer.length);
+}
+/* Writes a constant; 0, or -1 with an error. */
+static int opdi_sp_constant(opdi_sprint *print, const opd_value *value) {
+    const opdi_cell *const cell = opdi_cell_of(value);
+    char text[64];
+    opdi_writer writer = {text, sizeof text, 0, false};
+    const double *pair = value->tag == OPD_TAG_COMPLEX ? value->u.c : cell && cell->kind == OPD_CELL_COMPLEX
+        ? cell->u.pair : NULL;
+    if (pair) {
+        opdi_sp_add(print, "complex(");
+        opdi_sp_double(print, pair[0]);
+        opdi_sp_add(print, ", ");
+        opdi_sp_double(print, pair[1]);
+        opdi_sp_add(print, ")");
+    } else if (cell && cell->kind == OPD_CELL_STR) { opdi_sp_quoted(print, cell->u.text, cell->count); }
+    else if (cell && cell->kind == OPD_CELL_OBJECT && cell->klass->kind == OPDI_CLASS_ENUM) {
+        opdi_sp_add(print, cell->klass->name);
+        opdi_sp_add(print, ".");
+        opdi_sp_add(print, opdi_cell_of(&cell->u.values[0])->u.text);
+    } else if (value->tag == OPD_TAG_STR) { opdi_sp_quoted(print, value->u.s, (int64_t)strlen(value->u.s)); }
+    else if (value->tag == OPD_TAG_DEVICE) {
+        opdi_sp_add(print, "torch.device(\"");
+        opdi_sp_add(print, opd_device_print(value->u.device, text, sizeof text));
+        opdi_sp_add(print, "\")");
+    } else if (value->tag == OPD_TAG_INT || value->tag == OPD_TAG_FLOAT || value->tag == OPD_TAG_BOOL ||
+               value->tag == OPD_TAG_NONE) {
+        opdi_write_scalar(&writer, value);
+        opdi_string_add_n(print->code, text, writer.length);
+    } else {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_script_save: %s has a constant that has no text in an archive",
+                        print->function->name);
+    }
+    return 0;
+}
+/* Writes the name of a value that is no constant.  What a loop carries has the name of what the loop gives. */
+static void opdi_sp_name(opdi_sprint *print, const opdi_gvalue *value) {
+    char text[64];
+    const opdi_gnode *const loop = value->block ? value->block->owner : NULL;
+    for (int32_t i = 1; loop && loop->kind == OPDI_G_LOOP && i < value->block->ninputs; i++) {
+        if (value->block->inputs[i] == value) {
+            value = loop->out[i - 1];
+            break;
+        }
+    }
+    for (int32_t i = 0; i < print->function->nformals && !value->node && !value->block; i++) {
+        if (print->graph->inputs[i] == value) {
+            opdi_sp_add(print, print->function->formals[i].name);
+            return;
+        }
+    }
+    snprintf(text, sizeof text, "%s%d", print->named, (int)value->id);
+    opdi_sp_add(print, text);
+}
+/* Writes a value where it is read; 0, or -1 with an error. */
+static int opdi_sp_value(opdi_sprint *print, const opdi_gvalue *value) {
+    if (value->node && value->node->kind == OPDI_G_CONSTANT && !value->node->attribute) {
+        return opdi_sp_constant(print, &value->node->constant);
+    }
+    opdi_sp_name(print, value);
+    return 0;
+}
+static int opdi_sp_values(opdi_sprint *print, opdi_gvalue *const *values, int32_t count) {
+    for (int32_t i = 0; i < count; i++) {
+        opdi_sp_add(print, i ? ", " : "");
+        if (opdi_sp_value(print, values[i])) { return -1; }
+    }
+    return 0;
+}
+/* Returns the type that a value has by its text alone: None is None, whatever may be in its place. */
+static const opdi_gtype *opdi_sp_typed(opdi_sprint *print, const opdi_gvalue *value) {
+    const opdi_gnode *const node = value->node;
+    return node && node->kind == OPDI_G_CONSTANT && node->constant.tag == OPD_TAG_NONE
+        ? opdi_gtype_simple(OPDI_GT_NONE) : opdi_gvalue_gtype(print->graph, value);
+}
+/* Writes the beginning of annotate(TYPE, and returns 1; -1 with an error. */
+static int opdi_sp_annotate(opdi_sprint *print, const opdi_gtype *type) {
+    opdi_sp_add(print, "annotate(");
+    if (opdi_sp_type(print, type)) { return -1; }
+    opdi_sp_add(print, ", ");
+    return 1;
+}
+/* Writes a value that is taken for one of that type; 0, or -1 with an error. */
+static int opdi_sp_as(opdi_sprint *print, const opdi_gvalue *value, const opdi_gtype *type) {
+    const opdi_gtype *const typed = opdi_sp_typed(print, value);
+    const int open = typed && type && !opdi_gtype_same(typed, type) ? opdi_sp_annotate(print, type) : 0;
+    if (!typed || !type || open < 0 || opdi_sp_value(print, value)) { return -1; }
+    opdi_sp_add(print, open ? ")" : "");
+    return 0;
+}
+/* Writes a list, tuple or dict; 0, or -1 with an error. */
+static int opdi_sp_construct(opdi_sprint *print, const opdi_gnode *node) {
+    const opdi_gtype *const type = opdi_gvalue_gtype(print->graph, node->out[0]);
+    const bool dict = type && type->kind == OPDI_GT_DICT, tuple = type && type->kind == OPDI_GT_TUPLE;
+    bool plain = type && (tuple || node->nin);
+    if (!type) { return -1; }
+    for (int32_t i = 0; i < node->nin; i++) {
+        const opdi_gtype *const typed = opdi_sp_typed(print, node->in[i]);
+        plain = plain && typed && opdi_gtype_same(typed, type->parts[tuple ? i : dict ? i % 2 : 0]);
+    }
+    if (tuple && type->klass) {                    /* __torch__.Point(x, y) */
+        opdi_sp_add(print, type->klass->name);
+        opdi_sp_add(print, "(");
+        if (opdi_sp_values(print, node->in, node->nin)) { return -1; }
+        opdi_sp_add(print, ")");
+        return 0;
+    }
+    if (!plain && opdi_sp_annotate(print, type) < 0) { return -1; }
+    opdi_sp_add(print, dict ? "{" : tuple ? "(" : "[");
+    for (int32_t i = 0; i < node->nin; i++) {
+        opdi_sp_add(print, i == 0 ? "" : dict && i % 2 ? ": " : ", ");
+        if (opdi_sp_value(print, node->in[i])) { return -1; }
+    }
+    opdi_sp_add(print, dict ? "}" : tuple ? node->nin == 1 ? ",)" : ")" : "]");
+    opdi_sp_add(print, plain ? "" : ")");
+    return 0;
+}
+/* Writes a call by its name, "torch.add(x, 1, alpha=1)"; 0, or -1 with an error. */
+static int opdi_sp_call(opdi_sprint *print, const opdi_gnode *node) {
+    const char *const name = node->kind == OPDI_G_OP ? node->op->name : node->builtin->schema;
+    const int32_t row = node->kind == OPDI_G_OP || node->builtin->flags & OPDI_BUILTIN_ANY ? -1
+        : (int32_t)(node->builtin - opdi_builtin_at(0));
+    const opd_schema *const schema = node->kind == OPDI_G_OP ? node->op->schema : row >= 0 ? opdi_builtin_schema(row)
+        : NULL;
+    const size_t space = strcspn(name, ":");
+    if (row >= 0 && !schema) { return -1; }
+    if (strncmp(name, "aten::", 6) == 0) { opdi_sp_add(print, "torch."); }
+    else {
+        opdi_sp_add(print, "ops.");
+        opdi_string_add_n(print->code, name, space);
+        opdi_sp_add(print, ".");
+    }
+    opdi_string_add_n(print->code, name + space + 2, strcspn(name + space + 2, ".("));
+    opdi_sp_add(print, "(");
+    for (int32_t i = 0; i < node->nin; i++) {
+        opdi_sp_add(print, i ? ", " : "");
+        if (schema && i < schema->nargs && schema->args[i].keyword_only) {
+            opdi_sp_add(print, schema->args[i].name);
+            opdi_sp_add(print, "=");
+        }
+        if (opdi_sp_value(print, node->in[i])) { return -1; }
+    }
+    opdi_sp_add(print, ")");
+    return 0;
+}
+/* What archives write in another way than as a call: its first argument is at "0", its second at "1", all are at "*",
+   those behind the first at "~", the type of its result is at "T", the name of its attribute is at "N". */
+static const struct { const char *name, *form; } opdi_sp_forms[] = {
+    {"prim::TupleIndex", "(0)[1]"}, {"prim::StringIndex", "(0)[1]"}, {"aten::__getitem__", "(0)[1]"},
+    {"prim::GetAttr", "(0).N"}, {"prim::SetAttr", "(0).N = 1"}, {"prim::TupleUnpack", "0"},
+    {"prim::Uninitialized", "uninitialized(T)"}, {"prim::unchecked_cast", "unchecked_cast(T, 0)"},
+    {"prim::CreateObject", "T.__new__(T)"}, {"prim::tolist", "annotate(T, (0).tolist())"},
+    {"prim::Print", "print(*)"}, {"prim::EnumName", "(0).name"}, {"prim::EnumValue", "(0).value"},
+    {"aten::IntImplicit", "annotate(T, 0)"}, {"aten::FloatImplicit", "annotate(T, 0)"},
+    {"aten::ComplexImplicit", "annotate(T, 0)"}, {"aten::ScalarImplicit", "annotate(T, 0)"},
+    {"aten::Int", "int(0)"}, {"aten::Float", "float(0)"}, {"aten::Bool", "bool(0)"}, {"aten::str", "str(0)"},
+    {"aten::percentFormat", "torch.percentFormat(0, (~))"}};
+/* Writes a form; 0, or -1 with an error. */
+static int opdi_sp_form(opdi_sprint *print, const opdi_gnode *node, const char *form) {
+    int rc = 0;
+    for (; !rc && *form; form++) {
+        switch (*form) {
+        case '0': case '1': rc = *form - '0' < node->nin ? opdi_sp_value(print, node->in[*form - '0']) : -1; break;
+        case '*': rc = opdi_sp_values(print, node->in, node->nin); break;
+        case '~':
+            rc = opdi_sp_values(print, node->in + 1, node->nin - 1);
+            opdi_sp_add(print, node->nin == 2 ? "," : "");
+            break;
+        case 'T': rc = opdi_sp_type(print, opdi_gvalue_gtype(print->graph, node->out[0])); break;
+        case 'N': opdi_sp_add(print, node->attribute); break;
+        default: opdi_string_add_n(print->code, form, 1); break;
+        }
+    }
+    return rc;
+}
+/* isinstance(x, T) or isinstance(x, (T, U)) */
+static int opdi_sp_isinstance(opdi_sprint *print, const opdi_gnode *node) {
+    const opdi_gtype *const types = (const opdi_gtype *)node->constant.u.object;
+    opdi_sp_add(print, "isinstance(");
+    if (opdi_sp_value(print, node->in[0])) { return -1; }
+    opdi_sp_add(print, types->nparts == 1 ? ", " : ", (");
+    for (int32_t i = 0; i < types->nparts; i++) {
+        opdi_sp_add(print, i ? ", " : "");
+        if (opdi_sp_type(print, types->parts[i])) { return -1; }
+    }
+    opdi_sp_add(print, types->nparts == 1 ? ")" : "))");
+    return 0;
+}
+/* Writes what a builtin function gives; 0, or -1 with an error. */
+static int opdi_sp_builtin(opdi_sprint *print, const opdi_gnode *node) {
+    const char *const name = node->builtin->schema;
+    const size_t length = strcspn(name, ".(");
+    if (node->builtin->run == opdi_builtin_unknown) {
+        return opd_fail(OPD_ERROR_NOT_FOUND, "opd_script_save: %s calls %s, and there is no function of that name "
+                        "here%s", print->function->name, name, opdi_builtin_missing(name));
+    }
+    for (size_t i = 0; i < sizeof opdi_sp_forms / sizeof opdi_sp_forms[0]; i++) {
+        if (strncmp(opdi_sp_forms[i].name, name, length) == 0 && !opdi_sp_forms[i].name[length]) {
+            return opdi_sp_form(print, node, opdi_sp_forms[i].form);
+        }
+    }
+    if (strncmp(name, "prim::isinstance", length) == 0) { return opdi_sp_isinstance(print, node); }
+    if (strncmp(name, "prim::DictConstruct", length) == 0) { return opdi_sp_construct(print, node); }
+    if (strncmp(name, "prim::autocast_", 15) == 0 || strncmp(name, "prim::ModuleContainerIndex", length) == 0 ||
+        strncmp(name, "quantized::_", 12) == 0) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_script_save: %s has %.*s, which an archive has no text for",
+                        print->function->name, (int)length, name);
+    }
+    return opdi_sp_call(print, node);
+}
+//== statements ========================================================================================================
+
+/* Writes a statement that gives values their names, up to what stands behind "=". */
+static void opdi_sp_results(opdi_sprint *print, const opdi_gnode *node) {
+    const bool apart = node->kind == OPDI_G_UNPACK ||
+        (node->kind == OPDI_G_BUILTIN && strcmp(node->builtin->schema, "prim::TupleUnpack") == 0);
+    for (int32_t i = 0; i < node->nout; i++) {
+        opdi_sp_name(print, node->out[i]);
+        opdi_sp_add(print, apart ? ", " : i + 1 < node->nout ? ", " : "");
+    }
+    opdi_sp_add(print, node->nout ? " = " : "");
+}
+static int opdi_sp_block(opdi_sprint *print, const opdi_gblock *block);
+/* True for a block without a statement. */
+static bool opdi_sp_idle(const opdi_gblock *block) {
+    const opdi_gnode *node = block->first;
+    while (node && (node->kind == OPDI_G_CONSTANT || (node->kind == OPDI_G_UNPACK && !node->nout))) {
+        node = node->next;
+    }
+    return !node;
+}
+/* True if a value is read in a block, or in those inside of it. */
+static bool opdi_sp_reads(const opdi_gblock *block, const opdi_gvalue *value) {
+    for (int32_t i = 0; i < block->noutputs; i++) { if (block->outputs[i] == value) { return true; } }
+    for (const opdi_gnode *node = block->first; node; node = node->next) {
+        for (int32_t i = 0; i < node->nin; i++) { if (node->in[i] == value) { return true; } }
+        for (int32_t i = 0; i < node->nblocks; i++) {
+            if (opdi_sp_reads(&node->blocks[i], value)) { return true; }
+        }
+    }
+    return false;
+}
+/* Writes a branch: each side ends with what the branch gives. */
+static int opdi_sp_if(opdi_sprint *print, const opdi_gnode *node) {
+    for (int side = 0; side < 2; side++) {
+        const opdi_gblock *const block = &node->blocks[side];
+        opdi_sp_line(print);
+        opdi_sp_add(print, side ? "else" : "if ");
+        if (!side && opdi_sp_value(print, node->in[0])) { return -1; }
+        opdi_sp_add(print, ":");
+        print->indent++;
+        if (opdi_sp_block(print, block)) { return -1; }
+        for (int32_t i = 0; i < node->nout; i++) {
+            opdi_sp_line(print);
+            opdi_sp_name(print, node->out[i]);
+            opdi_sp_add(print, " = ");
+            if (opdi_sp_as(print, block->outputs[i], opdi_gvalue_gtype(print->graph, node->out[i]))) { return -1; }
+        }
+        if (!node->nout && opdi_sp_idle(block)) {
+            opdi_sp_line(print);
+            opdi_sp_add(print, "pass");
+        }
+        print->indent--;
+    }
+    return 0;
+}
+/* How a loop is written: "for" where it only counts; "while" of what its condition is kept in, which may count too. */
+typedef struct opdi_sp_loop_form { bool counts, asks; char round[64], again[64]; } opdi_sp_loop_form;
+/* Writes whether a loop goes on, at that round and with that condition; 0, or -1 with an error. */
+static int opdi_sp_goes_on(opdi_sprint *print, const opdi_gnode *node, const opdi_sp_loop_form *form,
+                           const char *round, const opdi_gvalue *condition) {
+    if (!form->counts) { return opdi_sp_value(print, condition); }
+    opdi_sp_add(print, "torch.__and__(torch.lt(");
+    opdi_sp_add(print, round);
+    opdi_sp_add(print, ", ");
+    if (opdi_sp_value(print, node->in[0])) { return -1; }
+    opdi_sp_add(print, "), ");
+    if (opdi_sp_value(print, condition)) { return -1; }
+    opdi_sp_add(print, ")");
+    return 0;
+}
+/* Writes the end of a loop's turn: what it carries gets its next values, all at once; 0, or -1 with an error. */
+static int opdi_sp_turn(opdi_sprint *print, const opdi_gnode *node, const opdi_sp_loop_form *form) {
+    const opdi_gblock *const body = &node->blocks[0];
+    const bool counts = form->asks && form->counts, more = node->nout || form->asks;
+    char next[80];
+    (void)snprintf(next, sizeof next, "torch.add(%s, 1)", form->round);
+    if (!more && !opdi_sp_idle(body)) { return 0; }
+    opdi_sp_line(print);
+    for (int32_t i = 0; i < node->nout; i++) {
+        opdi_sp_add(print, i ? ", " : "");
+        opdi_sp_name(print, node->out[i]);
+    }
+    opdi_sp_add(print, form->asks && node->nout ? ", " : "");
+    opdi_sp_add(print, form->asks ? form->again : "");
+    opdi_sp_add(print, counts ? ", " : "");
+    opdi_sp_add(print, counts ? form->round : "");
+    opdi_sp_add(print, more ? " = " : "pass");
+    for (int32_t i = 0; i < node->nout; i++) {
+        opdi_sp_add(print, i ? ", " : "");
+        if (opdi_sp_as(print, body->outputs[i + 1], opdi_gvalue_gtype(print->graph, node->out[i]))) { return -1; }
+    }
+    opdi_sp_add(print, form->asks && node->nout ? ", " : "");
+    if (form->asks && opdi_sp_goes_on(print, node, form, next, body->outputs[0])) { return -1; }
+    opdi_sp_add(print, counts ? ", " : "");
+    opdi_sp_add(print, counts ? next : "");
+    return 0;
+}
+/* Writes what stands before the turns of a loop; 0, or -1 with an error. */
+static int opdi_sp_loop_begin(opdi_sprint *print, const opdi_gnode *node, const opdi_sp_loop_form *form) {
+    for (int32_t i = 0; i < node->nout; i++) {
+        opdi_sp_line(print);
+        opdi_sp_name(print, node->out[i]);
+        opdi_sp_add(print, " = ");
+        if (opdi_sp_as(print, node->in[i + 2], opdi_gvalue_gtype(print->graph, node->out[i]))) { return -1; }
+    }
+    opdi_sp_line(print);
+    if (!form->asks) {
+        opdi_sp_add(print, "for ");
+        opdi_sp_add(print, form->round);
+        opdi_sp_add(print, " in range(");
+        if (opdi_sp_value(print, node->in[0])) { return -1; }
+        opdi_sp_add(print, "):");
+        return 0;
+    }
+    if (form->counts) {
+        opdi_sp_add(print, form->round);
+        opdi_sp_add(print, " = 0");
+        opdi_sp_line(print);
+    }
+    opdi_sp_add(print, form->again);
+    opdi_sp_add(print, " = ");
+    if (opdi_sp_goes_on(print, node, form, "0", node->in[1])) { return -1; }
+    opdi_sp_line(print);
+    opdi_sp_add(print, "while ");
+    opdi_sp_add(print, form->again);
+    opdi_sp_add(print, ":");
+    return 0;
+}
+static int opdi_sp_loop(opdi_sprint *print, const opdi_gnode *node) {
+    const opdi_gblock *const body = &node->blocks[0];
+    opdi_sp_loop_form form;
+    int64_t most = 0;
+    (void)snprintf(form.round, sizeof form.round, "%s%d", print->named, (int)body->inputs[0]->id);
+    (void)snprintf(form.again, sizeof form.again, "%s%dc", print->named, (int)body->inputs[0]->id);
+    form.asks = opdi_se_known_bool(node->in[1]) != 1 || opdi_se_known_bool(body->outputs[0]) != 1;
+    form.counts = !opdi_se_known_int(node->in[0], &most) || most != INT64_MAX || opdi_sp_reads(body, body->inputs[0]);
+    if (opdi_sp_loop_begin(print, node, &form)) { return -1; }
+    print->indent++;
+    const int rc = opdi_sp_block(print, body) || opdi_sp_turn(print, node, &form) ? -1 : 0;
+    print->indent--;
+    return rc;
+}
+static int opdi_sp_node(opdi_sprint *print, const opdi_gnode *node) {
+    switch (node->kind) {
+    case OPDI_G_CONSTANT: return 0;
+    case OPDI_G_IF: return opdi_sp_if(print, node);
+    case OPDI_G_LOOP: return opdi_sp_loop(print, node);
+    default: break;
+    }
+    if (node->kind == OPDI_G_UNPACK && !node->nout) { return 0; }
+    opdi_sp_line(print);
+    opdi_sp_results(print, node);
+    switch (node->kind) {
+    case OPDI_G_LIST: case OPDI_G_TUPLE: return opdi_sp_construct(print, node);
+    case OPDI_G_UNPACK: return opdi_sp_value(print, node->in[0]);
+    case OPDI_G_OP: return opdi_sp_call(print, node);
+    case OPDI_G_BUILTIN: return opdi_sp_builtin(print, node);
+    default:
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_script_save: %s has a call of C code", print->function->name);
+    }
+}
+static int opdi_sp_block(opdi_sprint *print, const opdi_gblock *block) {
+    for (const opdi_gnode *node = block->first; node; node = node->next) {
+        if (opdi_sp_node(print, node)) { return -1; }
+    }
+    return 0;
+}
+//== methods and classes ===============================================================================================
+
+/* Writes a default that was made of constants: a constant, or a list, tuple or dict of such; 0, or -1 with an error. */
+static int opdi_sp_literal(opdi_sprint *print, const opdi_gvalue *value, const opdi_gtype *type) {
+    const opdi_gnode *const node = value->node;
+    const bool dict = type->kind == OPDI_GT_DICT, tuple = type->kind == OPDI_GT_TUPLE;
+    if (type->kind == OPDI_GT_OPTIONAL) { type = type->parts[0]; }
+    if (node && node->kind == OPDI_G_CONSTANT && !node->attribute) {
+        return opdi_sp_constant(print, &node->constant);
+    }
+    if (!node || (node->kind != OPDI_G_LIST && node->kind != OPDI_G_TUPLE && !dict)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_script_save: %s has a default that is no constant: None stands for "
+                        "it, and the function makes it", print->function->name);
+    }
+    if (!node->nin && !tuple && opdi_sp_annotate(print, type) < 0) { return -1; }
+    opdi_sp_add(print, dict ? "{" : tuple ? "(" : "[");
+    for (int32_t i = 0; i < node->nin; i++) {
+        opdi_sp_add(print, i == 0 ? "" : dict && i % 2 ? ": " : ", ");
+        if (opdi_sp_literal(print, node->in[i], opdi_gvalue_gtype(print->graph, node->in[i]))) { return -1; }
+    }
+    opdi_sp_add(print, dict ? "}" : tuple ? node->nin == 1 ? ",)" : ")" : "]");
+    opdi_sp_add(print, node->nin || tuple ? "" : ")");
+    return 0;
+}
+/* Writes the default of a parameter; 0, or -1 with an error. */
+static int opdi_sp_default(const opdi_sprint *of, opdi_sfunction *function, int32_t i) {
+    opdi_sprint print = *of;
+    print.graph = opdi_sdefault_graph((opd_script *)(uintptr_t)of->script, function, i);
+    if (!print.graph) { return -1; }
+    for (opdi_gnode *node = print.graph->body.first; node; node = node->next) {
+        OPD_SCOPE { (void)opdi_sclean_folds(node); }
+    }
+    const opdi_gvalue *const value = print.graph->result;
+    const int rc = opdi_sp_literal(&print, value, opdi_gvalue_gtype(print.graph, value));
+    opd_graph_free(print.graph);
+    return rc;
+}
+/* Writes the parameters of a method, self first; 0, or -1 with an error. */
+static int opdi_sp_formals(opdi_sprint *print, const char *self) {
+    static const char words[] = "self torch ops annotate uninitialized unchecked_cast int float bool str complex print "
+        "isinstance range inf nan __torch__ ";
+    opdi_sfunction *const function = print->function;
+    const int32_t first = opdi_sfunction_selves(function);
+    bool keyword_only = false;
+    opdi_sp_add(print, "(");
+    opdi_sp_add(print, first ? function->formals[0].name : "self");
+    opdi_sp_add(print, ": ");
+    opdi_sp_add(print, self);
+    for (int32_t i = first; i < function->nformals; i++) {
+        const opdi_sformal *const formal = &function->formals[i];
+        if (opdi_word_in(formal->name, (int)strlen(formal->name), words)) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "opd_script_save: %s has a parameter '%s', a name that means something "
+                            "else in an archive: give it another one", function->name, formal->name);
+        }
+        opdi_sp_add(print, formal->keyword_only && !keyword_only ? ",\n    *" : "");
+        keyword_only = formal->keyword_only;
+        opdi_sp_add(print, ",\n    ");
+        opdi_sp_add(print, formal->name);
+        opdi_sp_add(print, ": ");
+        if (opdi_sp_type(print, formal->type)) { return -1; }
+        if (!formal->otherwise) { continue; }
+        opdi_sp_add(print, "=");
+        if (opdi_sp_default(print, function, i)) { return -1; }
+    }
+    opdi_sp_add(print, ")");
+    return 0;
+}
+/* Writes the body of a method that is another name of one; 0, or -1 without memory. */
+static int opdi_sp_same(opdi_sprint *print) {
+    const opdi_sfunction *const function = print->function;
+    opdi_sp_add(print, "\n    return (self).");
+    opdi_sp_add(print, function->name);
+    opdi_sp_add(print, "(");
+    for (int32_t i = 0; i < function->nformals; i++) {
+        opdi_sp_add(print, i ? ", " : "");
+        opdi_sp_add(print, function->formals[i].keyword_only ? function->formals[i].name : "");
+        opdi_sp_add(print, function->formals[i].keyword_only ? "=" : "");
+        opdi_sp_add(print, function->formals[i].name);
+    }
+    opdi_sp_add(print, ")\n");
+    return print->code->failed ? -1 : 0;
+}
+/* Writes a function as a method `as` of the class self; 0, or -1 with an error. */
+static int opdi_sp_method(const opd_script *script, opdi_sfunction *function, const char *as, const char *self,
+                          opdi_string *code) {
+    char named[16] = "_";
+    opd_graph *const graph = opdi_script_compiled((opd_script *)(uintptr_t)script, function);
+    opdi_sprint print;
+    if (!graph) { return -1; }
+    for (int32_t i = 0; i < function->nformals; i++) {         /* a parameter _1 is none of our values */
+        const char *const name = function->formals[i].name;
+        const size_t length = strspn(name, "_");
+        if (opdi_is_digit(name[length]) && length >= strlen(named) && length + 1 < sizeof named) {
+            memset(named, '_', length + 1);
+            named[length + 1] = 0;
+        }
+    }
+    memset(&print, 0, sizeof print);
+    print.code = code;
+    print.script = script;
+    print.graph = graph;
+    print.function = function;
+    print.named = named;
+    print.indent = 2;
+    print.none = opd_value_none();
+    const opdi_gtype *const result = graph->result ? opdi_se_type(graph->result) : opdi_gtype_simple(OPDI_GT_NONE);
+    const opdi_gtype *const said = function->result ? function->result : result;
+    opdi_string_add(code, "  def ");
+    opdi_string_add(code, as);
+    if (!said || opdi_sp_formals(&print, self)) { return -1; }
+    opdi_string_add(code, " -> ");
+    if (opdi_sp_type(&print, said)) { return -1; }
+    opdi_string_add(code, ":");
+    if (strcmp(as, function->name) != 0) { return opdi_sp_same(&print); }
+    if (opdi_sp_block(&print, &graph->body)) { return -1; }
+    opdi_string_add(code, "\n    return ");
+    if (graph->result ? opdi_sp_as(&print, graph->result, said) : opdi_sp_constant(&print, &print.none)) { return -1; }
+    opdi_string_add(code, "\n");
+    return code->failed ? -1 : 0;
+}
+/* Writes a member of an enum, or a field; 0, or -1 with an error. */
+static int opdi_sp_fields(opdi_sprint *print, const opdi_sclass *klass) {
+    const opdi_gclass *const gclass = klass->gclass;
+    for (int32_t i = 0; i < klass->nmembers; i++) {
+        const opdi_cell *const member = opdi_cell_of(&klass->members[i]);
+        opdi_sp_add(print, "  ");
+        opdi_sp_add(print, opdi_cell_of(&member->u.values[0])->u.text);
+        opdi_sp_add(print, " = ");
+        if (opdi_sp_constant(print, &member->u.values[1])) { return -1; }
+        opdi_sp_add(print, "\n");
+    }
+    for (int32_t i = 0; gclass->kind != OPDI_CLASS_ENUM && i < gclass->nattributes; i++) {
+        opdi_sp_add(print, "  ");
+        opdi_sp_add(print, gclass->attributes[i].name);
+        opdi_sp_add(print, " : ");
+        if (opdi_sp_type(print, gclass->attributes[i].type)) { return -1; }
+        opdi_sp_add(print, "\n");
+    }
+    return 0;
+}
+/* Writes the list of a module's parameters or buffers. */
+static void opdi_sp_listed(opdi_sprint *print, const opdi_sclass *klass, const char *list) {
+    opdi_sp_add(print, "  ");
+    opdi_sp_add(print, list);
+    opdi_sp_add(print, " = [");
+    for (int32_t i = 0; i < klass->gclass->nattributes; i++) {
+        const opdi_gattribute *const attribute = &klass->gclass->attributes[i];
+        if (attribute->type->kind != OPDI_GT_TENSOR || !opdi_sclass_lists(klass, list, attribute->name)) { continue; }
+        opdi_sp_quoted(print, attribute->name, (int64_t)strlen(attribute->name));
+        opdi_sp_add(print, ", ");
+    }
+    opdi_sp_add(print, "]\n");
+}
+/* Writes a class, with the methods that compile: functions have what they call of them.  0, or -1 with an error. */
+static int opdi_sp_class(const opd_script *script, opdi_sclass *klass, opdi_string *code) {
+    const opdi_gclass_kind kind = klass->gclass->kind;
+    const bool module = opd_value_cell(script->self) == OPD_CELL_OBJECT;
+    opdi_sprint print;
+    memset(&print, 0, sizeof print);
+    print.code = code;
+    print.script = script;
+    if (kind == OPDI_CLASS_INTERFACE) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_script_save: %s is an interface, which is not saved: a function "
+                        "takes a class", klass->def->word);
+    }
+    opdi_string_add(code, "class ");
+    opdi_string_add(code, klass->def->word);
+    opdi_string_add(code, kind == OPDI_CLASS_ENUM ? "(Enum):\n" : kind == OPDI_CLASS_NAMEDTUPLE ? "(NamedTuple):\n"
+                    : kind == OPDI_CLASS_MODULE && module ? "(Module):\n" : ":\n");
+    if (kind == OPDI_CLASS_MODULE && module) {
+        opdi_sp_listed(&print, klass, "__parameters__");
+        opdi_sp_listed(&print, klass, "__buffers__");
+    }
+    const size_t empty = code->length;
+    if (opdi_sp_fields(&print, klass)) { return -1; }
+    const bool object = kind == OPDI_CLASS_OBJECT || kind == OPDI_CLASS_MODULE;
+    for (opdi_sfunction *method = object ? klass->methods : NULL; method; method = method->next) {
+        opdi_string text = {NULL, 0, 0, false};
+        const int mark = opd_error_mark();
+        if (method->def->op != OPDI_SD_PLAIN || (module && kind == OPDI_CLASS_MODULE &&
+                                                 strcmp(method->name, "__init__") == 0)) { continue; }
+        const int rc = opdi_sp_method(script, method, method->name, klass->gclass->name, &text);
+        const bool memory = rc && opd_error_code() == OPD_ERROR_MEMORY;
+        if (rc && !memory) { (void)opd_error_rewind(mark); } /* nobody calls it */
+        if (!rc) { opdi_string_add_n(code, text.data, text.length); }
+        opdi_string_free(&text);
+        if (memory) { return -1; }
+    }
+    if (code->length == empty) { opdi_string_add(code, "  pass\n"); }
+    return code->failed ? -1 : 0;
+}
+/* Writes code/__torch__.py: a module whose methods are the functions (NULL: there are none), and the classes; 0, or -1
+   with an error. */
+static int opdi_script_code(const opd_script *script, const char *module, opdi_string *code) {
+    opdi_sunit *unit = opdi_script_unit((opd_script *)(uintptr_t)script, "__torch__", 9);
+    char full[100];
+    (void)snprintf(full, sizeof full, "__torch__.%s", module ? module : "");
+    if (module) {
+        opdi_string_add(code, "class ");
+        opdi_string_add(code, module);
+        opdi_string_add(code, "(Module):\n  __parameters__ = []\n  __buffers__ = []\n  training : bool\n");
+    }
+    for (opdi_sfunction *function = unit && module ? unit->functions : NULL; function; function = function->next) {
+        if (opdi_sp_method(script, function, function->name, full, code)) { return -1; }
+        if (!function->next && strcmp(function->name, "forward") != 0 &&
+            !opdi_sfunction_in(unit->functions, "forward") &&
+            opdi_sp_method(script, function, "forward", full, code)) { return -1; }
+    }
+    for (opdi_sclass *klass = unit ? unit->classes : NULL; klass; klass = klass->next) {
+        if (!opdi_sclass_know((opd_script *)(uintptr_t)script, klass) || opdi_sp_class(script, klass, code)) {
+            return -1;
+        }
+    }
+    return unit && !code->failed ? 0 : -1;
+}
+//== the file ==========================================================================================================
+
+/* Finds a name for the module that no class of the text has. */
+static void opdi_script_module_name(const opd_script *script, char *name, size_t cap) {
+    char full[100];
+    for (int i = 0; i == 0 || opdi_script_class((opd_script *)(uintptr_t)script, full); i++) {
+        (void)snprintf(name, cap, i ? "PlaceholderModule%d" : "PlaceholderModule", i);
+        (void)snprintf(full, sizeof full, "__torch__.%s", name);
+    }
+}
+/* Adds the entries of an archive that hold a source's code; 0, or -1 with an error. */
+static int opdi_script_entries(const opdi_string *code, opdi_zip_writer *zip) {
+    return opdi_zip_add(zip, "archive/byteorder", opdi_big_endian() ? "big" : "little", opdi_big_endian() ? 3 : 6) ||
+        opdi_zip_add(zip, "archive/code/__torch__.py", code->data, code->length) ||
+        opdi_zip_add(zip, "archive/constants.pkl", "\x80\x02).", 4) ||
+        opdi_zip_add(zip, "archive/version", "10\n", 3) ? -1 : 0;
+}
+/* Writes functions as an archive; 0, or -1 with an error. */
+static int opdi_script_save_functions(const opd_script *script, const char *path) {
+    static const char state[] = "q\0)\x81}(" "X\x08\0\0\0trainingq\x01\x88ubq\x02.";
+    opdi_string code = {NULL, 0, 0, false}, data = {NULL, 0, 0, false};
+    opdi_sink sink;
+    char module[60];
+    opdi_script_module_name(script, module, sizeof module);
+    opdi_string_add(&data, "\x80\x02" "c__torch__\n");
+    opdi_string_add(&data, module);
+    opdi_string_add(&data, "\n");
+    opdi_string_add_n(&data, state, sizeof state - 1);
+    int rc = data.failed ? -1 : opdi_script_code(script, module, &code);
+    if (rc == 0 && (rc = opdi_sink_open(&sink, "opd_script_save", path)) == 0) {
+        opdi_zip_writer zip;
+        opdi_zip_writer_init(&zip, &sink);
+        rc = opdi_zip_add(&zip, "archive/data.pkl", data.data, data.length) ||
+            opdi_script_entries(&code, &zip) ? -1 : 0;
+        rc = opdi_zip_close(&zip, rc);
+        rc = opdi_sink_close(&sink, rc);
+    }
+    opdi_string_free(&code);
+    opdi_string_free(&data);
+    return rc;
+}
+OPDI_COLD_END
+#endif
+

@@ -1,0 +1,205 @@
+//== resizing ==========================================================================================================
+
+/* Makes a storage with memory for bytes and one reference; NULL without memory. */
+static opdi_storage *opdi_storage_make(int64_t bytes, int backend /* place */) {
+    const bool apart = backend == OPD_META || bytes > OPDI_TOGETHER;
+    const size_t head = (sizeof(opdi_storage) + 63) & ~(size_t)63;
+    const size_t block = head + (apart ? 0 : (size_t)bytes);
+    if (backend != OPD_CPU && backend != OPD_META) { return opdi_device_storage(bytes, backend); }
+    opdi_storage *storage = (opdi_storage *)opdi_alloc(block);
+    if (!storage) { return NULL; }
+    memset(storage, 0, sizeof *storage);
+    storage->refs = 1;
+    storage->bytes = bytes;
+    storage->block = storage;
+    storage->block_bytes = (int64_t)block;
+    storage->born = opdi_self()->innermost.serial;
+    storage->data = (char *)storage + head;
+    if (apart && opdi_data_apart(storage, backend)) {
+        opdi_free(storage, block);
+        return NULL;
+    }
+    return storage;
+}
+
+/* Returns the bytes of tensor's storage that these sizes need, 0 without elements; -1 with an error if it
+   cannot have them. */
+static int64_t opdi_resize_bytes(const opd_tensor *tensor, const int64_t *sizes, int ndim) {
+    const size_t element = opd_dtype_size((opd_scalar_type)tensor->dtype);
+    const int64_t numel = opdi_count(sizes, ndim, element), first = opd_offset(tensor);
+    const opdi_storage *storage = tensor->storage;
+    if (numel <= 0) { return numel; }
+    if (numel > ((int64_t)1 << 62) / (int64_t)element - first) { return opdi_count_error(sizes, ndim); }
+    if (storage->block_bytes != -1 || storage->bytes <= 0 || (first + numel) * (int64_t)element <= storage->bytes) {
+        return (first + numel) * (int64_t)element;
+    }
+    return opd_fail(OPD_ERROR_SHAPE, "Trying to resize storage that is not resizable");
+}
+/* Gives tensor other sizes, contiguous, as resize_ does; memory grows if it has to, and what was there is kept.
+   0 or -1. */
+OPDI_SHARED int opdi_resize(opd_tensor *tensor, const int64_t *sizes, int ndim) {
+    const int64_t need = opdi_resize_bytes(tensor, sizes, ndim);
+    const size_t element = opd_dtype_size((opd_scalar_type)tensor->dtype);
+    const int64_t numel = need < 0 ? -1 : opdi_count(sizes, ndim, element), offset = opd_offset(tensor);
+    int64_t *dims = NULL;
+    opdi_storage *storage = tensor->storage, *grown = NULL;
+    opdi_meta *meta = tensor->meta;
+    if (numel < 0) { return -1; }
+    if ((2 * ndim > tensor->room || (numel && need > storage->bytes)) && !(meta = opdi_meta_of(tensor))) { return -1; }
+    if (2 * ndim > tensor->room && 2 * ndim > meta->dims_count) {
+        dims = (int64_t *)opdi_alloc(2 * (size_t)ndim * sizeof *dims);
+        if (!dims) { return -1; }
+    }
+    if (numel && need > storage->bytes) {
+        grown = opdi_storage_make(need, opdi_place_of(tensor));
+        if (!grown || (grown->data && storage->bytes &&
+                       opdi_device_move(grown, grown->data, storage, storage->data, (size_t)storage->bytes))) {
+            if (grown) { opdi_storage_drop(grown); }
+            opdi_free(dims, 2 * (size_t)ndim * sizeof *dims);
+            return -1;
+        }
+        grown->version = storage->version;
+        opdi_view_untie(tensor);
+        if (storage->block == tensor) { meta->home = storage; } else { opdi_storage_drop(storage); }
+        tensor->storage = grown;
+        tensor->data = grown->data ? grown->data + offset * (int64_t)element : NULL;
+    }
+    if (dims) {
+        opdi_free(meta->dims, (size_t)meta->dims_count * sizeof *dims);
+        meta->dims = dims;
+        meta->dims_count = 2 * ndim;
+    }
+    tensor->dims = 2 * ndim > tensor->room ? meta->dims : (int64_t *)(void *)(tensor + 1);
+    opdi_set_dims(tensor, sizes, NULL, ndim, numel);
+    return 0;
+}
+
+//== the same memory, another count of writes ==========================================================================
+
+static void opdi_storage_root_drop(void *data, void *root) {
+    (void)data;
+    opdi_storage_drop((opdi_storage *)root);
+}
+/* Makes a storage with the memory of storage, which it holds, and a version of its own; one reference, or NULL. */
+static opdi_storage *opdi_storage_again(opdi_storage *storage, uint32_t version) {
+    opdi_foreign *foreign = (opdi_foreign *)opdi_alloc(sizeof *foreign);
+    if (!foreign) { return NULL; }
+    if (storage->block_bytes == OPDI_AGAIN) { storage = (opdi_storage *)((opdi_foreign *)(void *)storage)->user; }
+    opdi_ref_up(&storage->refs);
+    memset(foreign, 0, sizeof *foreign);
+    foreign->storage = *storage;
+    foreign->storage.refs = 1;
+    foreign->storage.version = version;
+    foreign->storage.block = NULL;
+    foreign->storage.block_bytes = OPDI_AGAIN;
+    foreign->storage.duals = NULL;
+    foreign->deleter = opdi_storage_root_drop;
+    foreign->user = storage;
+    return &foreign->storage;
+}
+
+/* Returns the storage whose memory a tensor looks at, of which there may be another one with a count of writes of its
+   own. */
+static opdi_storage *opdi_storage_root(const opd_tensor *tensor) {
+    opdi_storage *storage = tensor->storage;
+    return storage->block_bytes == OPDI_AGAIN ? (opdi_storage *)((opdi_foreign *)(void *)storage)->user : storage;
+}
+
+static int opdi_plain_tensor(const opd_tensor *tensor, const char *who) {
+    if (!opd_ok() || opdi_null_tensor(tensor, who)) { return -1; }
+    return !tensor->meta ||
+        !tensor->meta->inner ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "%s: the tensor stands for another one", who);
+}
+
+opd_tensor *opd_tensor_data(opd_tensor *tensor) {
+    opdi_storage *storage = opdi_plain_tensor(tensor, "opd_tensor_data") || opdi_is_example(tensor) ? NULL
+        : opdi_storage_again(tensor->storage, 0);
+    opd_tensor *value = storage ? opdi_tensor_on(storage, tensor->data, tensor->dims, tensor->dims + tensor->ndim,
+                                                 tensor->ndim, (opd_scalar_type)tensor->dtype, tensor->backend) : NULL;
+    if (!value) {
+        if (storage) { opdi_storage_drop(storage); }
+        return NULL;
+    }
+    value->functionality = tensor->functionality;
+    value->flags |= tensor->flags & (OPDI_WRAPPED | OPDI_LAZY);
+    if (OPDI_UNLIKELY(tensor->flags & OPDI_TRACED) && opdi_traced_copy(value, tensor)) {
+        opdi_drop(value);
+        return NULL;
+    }
+    return opdi_own(value);
+}
+
+/* Frees the data of the storage in whose block a tensor is, when the tensor has another one and nobody else looks. */
+static void opdi_home_trim(const opd_tensor *tensor) {
+    opdi_storage *const home = tensor->meta ? tensor->meta->home : NULL;
+    if (!home || OPDI_ACQUIRE(&home->refs) != 1 || !opdi_is_apart(home)) { return; }
+    opdi_apart_free(home);
+    home->data = NULL;
+    home->bytes = 0;
+}
+
+static int opdi_own_replace(opd_tensor *self);
+/* Checks that tensor may be given the data of `data`; 0, or -1 with an error. */
+static int opdi_check_set_data(const opd_tensor *tensor, const opd_tensor *data) {
+    if (opdi_plain_tensor(tensor, "opd_tensor_set_data") || opdi_null_tensor(data, "opd_tensor_set_data")) {
+        return -1;
+    }
+    if (tensor->flags & OPDI_BATCHED) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "modifying `data` under vmap transform is not allowed");
+    }
+    if ((data->meta && data->meta->inner) || (data->flags & OPDI_BATCHED) ||
+        (tensor->backend == OPD_META) != (data->backend == OPD_META)) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "Attempted to call `variable.set_data(tensor)`, but `variable` and "
+                        "`tensor` have incompatible tensor type.");
+    }
+    if (opd_tensor_requires_grad(tensor) && !opdi_differentiable(data)) {
+        return opd_fail(OPD_ERROR_AUTOGRAD,
+                        "data set to a tensor that requires gradients must be floating point or complex dtype");
+    }
+    if (opdi_is_inference(tensor) != opdi_is_inference(data)) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "Cannot set version_counter for inference tensor");
+    }
+    return !opdi_is_dual(tensor) ? 0
+        : opd_fail(OPD_ERROR_AUTOGRAD, "cannot set the data of a variable that has a forward grad");
+}
+
+/* Makes tensor look at the memory of `data`; tensor keeps its version, its history and its identity.  0, or -1
+   with an error. */
+int opd_tensor_set_data(opd_tensor *tensor, opd_tensor *data) {
+    const bool more = data && tensor && 2 * data->ndim > tensor->room;
+    int64_t *dims = NULL;
+    opdi_storage *storage;
+    opdi_meta *meta;
+    if (opdi_check_set_data(tensor, data)) { return -1; }
+    if (tensor == data) { return 0; }
+    if (!(meta = opdi_meta_of(tensor)) || opdi_own_replace(tensor)) { return -1; }
+    if (more && !(dims = (int64_t *)opdi_alloc(2 * (size_t)data->ndim * sizeof *dims))) { return -1; }
+    if (!(storage = opdi_storage_again(data->storage, OPDI_LOAD(&tensor->storage->version)))) {
+        if (dims) { opdi_free(dims, 2 * (size_t)data->ndim * sizeof *dims); }
+        return -1;
+    }
+    opdi_view_untie(tensor);
+    if (tensor->storage->block == tensor) {
+        meta->home = tensor->storage;
+        opdi_home_trim(tensor);
+    } else { opdi_storage_drop(tensor->storage); }
+    tensor->storage = storage;
+    tensor->data = data->data;
+    if (dims) {
+        opdi_free(meta->dims, (size_t)meta->dims_count * sizeof *dims);
+        meta->dims = dims;
+        meta->dims_count = 2 * data->ndim;
+    }
+    tensor->dims = more ? meta->dims : (int64_t *)(void *)(tensor + 1);
+    tensor->dtype = data->dtype;
+    tensor->backend = data->backend;
+    tensor->backend_bit = data->backend_bit;
+    tensor->functionality = data->functionality;
+    const unsigned follow = OPDI_WRAPPED | OPDI_LAZY | OPDI_STORED;
+    tensor->flags = (uint8_t)((tensor->flags & ~follow) | (data->flags & follow));
+    opdi_set_dims(tensor, data->dims, data->dims + data->ndim, data->ndim, data->numel);
+    return 0;
+}
+
+OPDI_COLD_END
+

@@ -1,0 +1,622 @@
+//== copies ============================================================================================================
+
+/* Copies bytes in a row from one memory to another; a storage of NULL is the host.  0, or -1 with an error. */
+static int opdi_device_move(const opdi_storage *dst, char *to, const opdi_storage *src, const char *from,
+                            size_t bytes) {
+    const int into = dst ? dst->device : 0, out_of = src ? src->device : 0;
+    opdi_backend *backend = opdi_backend_of(into ? into : out_of);
+    if (bytes == 0 || (to == from && into == out_of)) { return 0; }
+    if (into == 0 && out_of == 0) {
+        memcpy(to, from, bytes);
+        return 0;
+    }
+    if (!backend) { return opdi_backend_missing(into ? into : out_of); }
+    if (into && out_of && into != out_of) {       /* by way of the host */
+        char *room = (char *)opdi_alloc(bytes);
+        int rc = room ? opdi_device_move(NULL, room, src, from, bytes) : -1;
+        if (rc == 0) { rc = opdi_device_move(dst, to, NULL, room, bytes); }
+        opdi_free(room, bytes);
+        return rc;
+    }
+    return opdi_backend_rc((opdi_self()->no_wait && backend->desc.copy_async ? backend->desc.copy_async
+                            : backend->desc.copy) (backend->desc.user, to, into ? dst->index : -1, from,
+                                                   out_of ? src->index : -1, bytes), into ? into : out_of, "copy");
+}
+/* Returns the bytes from tensor's first element to the end of its last. */
+static size_t opdi_span(const opd_tensor *tensor) {
+    return (size_t)opdi_extent(tensor->dims, tensor->dims + tensor->ndim,
+                               tensor->ndim) * opd_dtype_size((opd_scalar_type)tensor->dtype);
+}
+/* Returns a copy of tensor in the host's memory with tensor's strides; a reference, or NULL with an error. */
+static opd_tensor *opdi_host_copy(const opd_tensor *tensor) {
+    opd_tensor *hidden = opdi_tensor_make(tensor->dims, tensor->dims + tensor->ndim, tensor->ndim,
+                                          (opd_scalar_type)tensor->dtype, OPD_CPU);
+    if (hidden && opdi_device_move(NULL, hidden->data, tensor->storage, tensor->data, opdi_span(tensor))) {
+        opdi_drop(hidden);
+        return NULL;
+    }
+    return hidden;
+}
+
+/* True if the backend has a kernel of its own for a built-in operator, whose kernel is `ours`. */
+static bool opdi_device_has(opd_op *op, int backend, opd_kernel ours) {
+    opdi_thread *thread = opdi_self();
+    const uint64_t was = opdi_enter(thread);
+    const opdi_table *table = op ? OPDI_ACQUIRE(&op->table) : NULL;
+    if (op && !table) { table = opdi_table_make(op); }
+    bool own = table && table->behind[backend] && table->behind[backend] != ours;
+    opdi_leave(thread, was);
+    return own;
+}
+/* Calls op below autograd and the counting of versions; 0, or -1 with an error. */
+static int opdi_device_call(opd_op *op, const opd_value *args, int nargs) {
+    opd_key_guard guard = opd_keys_exclude(opd_keyset_make(OPDI_AUTOGRAD_BITS | OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW),
+                                                           0));
+    opd_tensor *tensor = opd_call_op(op, args, nargs);
+    opd_keys_restore(guard);
+    return tensor ? 0 : -1;
+}
+
+/* Fills tensor by the device's own fill_; false if it has none. */
+OPDI_SHARED bool opdi_device_fill(opd_tensor *tensor, opd_value value, int *rc) {
+    static opd_op *op;
+    opd_value args[2];
+    if (!opdi_device_has(OPD_OP(&op, "aten::fill_.Scalar"), tensor->backend, opdi_fill_Scalar_kernel)) { return false; }
+    args[0] = opd_value_tensor(tensor);
+    args[1] = value;
+    *rc = opdi_device_call(op, args, 2);
+    return true;
+}
+
+/* True if both have the same dtype and sizes and are contiguous. */
+OPDI_SHARED bool opdi_like(const opd_tensor *first, const opd_tensor *second) {
+    return first->dtype == second->dtype && opdi_has_sizes(first, second->dims, second->ndim) &&
+        (first->flags & second->flags & OPDI_CONTIGUOUS);
+}
+/* Copies src to dst between two memories, by contiguous tensors, where a device with formulas is on either side;
+   0 or -1. */
+static int opdi_copy_packed(opd_tensor *dst, const opd_tensor *src) {
+    const bool from = opdi_on_device(src), at_source = from && (!(src->flags & OPDI_CONTIGUOUS) ||
+                                                                src->dtype != dst->dtype);
+    opd_tensor *tensor;
+    int rc;
+    if (opdi_like(dst, src)) {
+        return opdi_device_move(dst->storage, dst->data, src->storage, src->data, opdi_span(dst));
+    }
+    if (at_source) {                              /* converted and in order where it is */
+        tensor = opdi_tensor_make(src->dims, NULL, src->ndim, (opd_scalar_type)dst->dtype, opdi_place_of(src));
+        rc = tensor ? opdi_copy_by_formula(tensor, src) : -1;
+    } else {                                      /* as it is, to where it goes */
+        const opd_tensor *sum = src;
+        if (!from && !(src->flags & OPDI_CONTIGUOUS)) {
+            opd_tensor *order = opdi_tensor_make(src->dims, NULL, src->ndim, (opd_scalar_type)src->dtype, OPD_CPU);
+            if (!order || opdi_copy(order, src)) {
+                if (order) { opdi_drop(order); }
+                return -1;
+            }
+            sum = order;
+        }
+        tensor = opdi_tensor_make(src->dims, NULL, src->ndim, (opd_scalar_type)src->dtype, opdi_place_of(dst));
+        rc = tensor ? opdi_device_move(tensor->storage, tensor->data, sum->storage, sum->data, opdi_span(sum)) : -1;
+        if (sum != src) { opdi_drop((opd_tensor *)(uintptr_t)sum); }
+    }
+    if (rc == 0) { rc = opdi_copy(dst, tensor); }
+    if (tensor) { opdi_drop(tensor); }
+    return rc;
+}
+
+/* Copies src to dst by way of the host, which converts, strides and broadcasts; 0, or -1 with an error. */
+static int opdi_copy_by_host(opd_tensor *dst, const opd_tensor *src) {
+    opd_tensor *from = opdi_on_device(src) ? opdi_host_copy(src) : (opd_tensor *)(uintptr_t)src, *to = dst;
+    int rc = from ? 0 : -1;
+    if (rc == 0 && opdi_on_device(dst)) {
+        if (!(dst->flags & OPDI_CONTIGUOUS)) { to = opdi_host_copy(dst); }    /* what lies between is written back */
+        else { to = opdi_tensor_make(dst->dims, NULL, dst->ndim, (opd_scalar_type)dst->dtype, OPD_CPU); }
+    }
+    if (!to || (rc == 0 && opdi_copy(to, from))) { rc = -1; }
+    if (rc == 0 && to != dst) { rc = opdi_device_move(dst->storage, dst->data, NULL, to->data, opdi_span(dst)); }
+    if (from && from != src) { opdi_drop(from); }
+    if (to && to != dst) { opdi_drop(to); }
+    return rc;
+}
+/* Copies src to dst where one side is on a device: at once if the elements lie alike, else by the device's own copy_
+   within a device, else by way of the host.  0, or -1 with an error. */
+OPDI_SHARED int opdi_device_copy(opd_tensor *dst, const opd_tensor *src) {
+    static opd_op *op;
+    const bool within = opdi_place_of(dst) == opdi_place_of(src);
+    opd_value args[3];
+    if (dst->backend == OPD_META) { return 0; }
+    if (src->backend == OPD_META) { return opd_fail(OPD_ERROR_ARGUMENT, "Cannot copy out of meta tensor; no data!"); }
+    const bool stored = ((dst->flags | src->flags) & OPDI_STORED) != 0;            /* no device converts these */
+    if (!stored && src->backend == OPD_CPU && src->ndim == 0 && opdi_backend_pointwise(dst->backend)) {
+        return opdi_copy_by_formula(dst, src);    /* nothing waits */
+    }
+    if (within && opdi_check_partial_overlap(dst, src)) { return -1; }
+    if (dst->dtype == src->dtype && opdi_has_sizes(src, dst->dims, dst->ndim) &&
+        opdi_extent(dst->dims, dst->dims + dst->ndim, dst->ndim) == dst->numel && !opdi_overlaps_itself(dst) &&
+        ((dst->flags & src->flags & OPDI_CONTIGUOUS) || dst->ndim == 0 ||
+         memcmp(dst->dims + dst->ndim, src->dims + src->ndim, (size_t)dst->ndim * sizeof *dst->dims) == 0)) {
+        return opdi_device_move(dst->storage, dst->data, src->storage, src->data, opdi_span(dst));
+    }
+    if (stored) { return opdi_copy_by_host(dst, src); }
+    if (within && opdi_device_has(OPD_OP(&op, "aten::copy_"), dst->backend, opdi_copy__kernel)) {
+        args[0] = opd_value_tensor(dst);
+        args[1] = opd_value_tensor((opd_tensor *)(uintptr_t)src);
+        args[2] = opd_value_bool(false);
+        return opdi_device_call(op, args, 3);
+    }
+    if (within && opdi_backend_pointwise(dst->backend)) { return opdi_copy_by_formula(dst, src); }
+    if (opdi_backend_pointwise(opdi_on_device(src) ? src->backend : dst->backend)) {
+        return opdi_copy_packed(dst, src);
+    }
+    return opdi_copy_by_host(dst, src);
+}
+
+//== round a kernel ====================================================================================================
+
+/* True for operators that take tensors of several devices: some of ours, and all of programs, which look themselves. */
+static bool opdi_mixes_devices(const opd_op *op) {
+    static const char *const names[] = {"copy", "copy_", "resize_as", "resize_as_", "is_same_size", "index",
+                                        "index_put", "index_put_", "_index_put_impl_"};
+    if (strncmp(op->name, "aten::", 6) != 0) { return true; }
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        if (strcmp(op->base_name + 6, names[i]) == 0) { return true; }
+    }
+    return false;
+}
+/* Takes one tensor more of a call into *place (-1 at first); -1 with an error if it is elsewhere than those before. */
+static int opdi_place_check(const opd_call *call, const opd_tensor *tensor, bool mixes, int backend, int *place) {
+    const int here = opdi_place_of(tensor);
+    if (tensor->backend == OPD_CPU && (mixes || tensor->ndim == 0)) { return 0; }
+    if (mixes) {
+        if (tensor->backend == backend && *place < 0) { *place = here; }
+        return 0;
+    }
+    if (*place < 0) { *place = here; }
+    return *place == here ? 0 : opdi_device_differs(call, opdi_place_device(*place), tensor);
+}
+/* Returns the place of a call's tensors, or of its Device argument; 0 if nothing says one, -1 with an error. */
+static int opdi_call_place(const opd_call *call, bool mixes, int backend) {
+    int place = -1;
+    for (int i = 0; i < call->op->nargs; i++) {
+        const opd_value *value = &call->args[i];
+        if (value->tag == OPD_TAG_TENSOR && opdi_place_check(call, value->u.t, mixes, backend, &place)) { return -1; }
+        for (int k = 0; value->tag == OPD_TAG_TENSORS && k < value->n; k++) {
+            if (value->u.tensors[k] && opdi_place_check(call, value->u.tensors[k], mixes, backend, &place)) {
+                return -1;
+            }
+        }
+    }
+    for (int i = 0; place < 0 && i < call->op->nargs; i++) {
+        const opd_value *value = &call->args[i];
+        if (value->tag == OPD_TAG_DEVICE && value->u.device.type == backend) { place = opdi_place(value->u.device); }
+    }
+    return OPDI_MAX(place, 0);
+}
+/* Returns the kernel that the table now has behind a guarding slot of ours, and sets the user pointer that belongs to
+   it; NULL with an error. */
+static opd_kernel opdi_behind(opd_call *call, int i) {
+    const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
+    if (!table && !(table = opdi_table_make(call->op))) { return NULL; }
+    call->user = table->slots[call->slot].user;
+    return table->behind[i] ? table->behind[i] : table->slots[call->slot].fn;
+}
+/* What runs the kernels of the lazy device: what they note may have to be taken back. */
+static int (*opdi_lazy_round)(opd_call *call, opd_kernel kernel);
+OPDI_SHARED void opdi_lazy_round_set(int (*round)(opd_call *call, opd_kernel kernel)) { opdi_lazy_round = round; }
+/* Runs the kernel behind a device's slot with that device current, and restores the one before.  mixes: tensors of
+   several devices are fine. */
+static int opdi_device_round(opd_call *call, bool mixes) {
+    const int type = (int)(call->slot - OPD_KEY_CPU), place = opdi_call_place(call, mixes, type);
+    opdi_backend *backend = opdi_backend_of(type);
+    const opd_kernel fn = opdi_behind(call, type);
+    opd_device device = opdi_place_device(place);
+    if (!backend || !fn || place < 0) { return !backend ? opdi_backend_missing(type) : -1; }
+    if (type == OPD_LAZY && opdi_lazy_round) { return opdi_lazy_round(call, fn); }
+    if (!backend->desc.device_get) { return fn(call); }
+    int was = backend->desc.device_get(backend->desc.user);
+    if (place && device.index >= 0 && device.index != was) {
+        if (!opdi_device_find(device, &device.index) ||
+            opdi_backend_rc(backend->desc.device_set(backend->desc.user, device.index), type, "device_set")) {
+            return -1;
+        }
+    }
+    int rc = fn(call);
+    if (backend->desc.device_get(backend->desc.user) != was && backend->desc.device_set(backend->desc.user, was)) {
+        rc = opdi_backend_rc(-1, type, "device_set");
+    }
+    return rc;
+}
+static int opdi_device_kernel(opd_call *call) { return opdi_device_round(call, false); }
+static int opdi_device_mixed_kernel(opd_call *call) { return opdi_device_round(call, true); }
+
+/* Returns the index of the argument that is a device, or -1. */
+static int opdi_device_arg(const opd_op *op, const opd_value *args) {
+    int i = op->nargs - 1;
+    while (i >= 0 && args[i].tag != OPD_TAG_DEVICE) { i--; }
+    return i;
+}
+/* Returns the device whose kernel a call without tensors means: the one that is named, or the CPU; -1 for the kernel of
+   every backend, which serves devices that are not registered and have no kernel of their own. */
+static int opdi_by_device(const opd_op *op, const opdi_table *table, const opd_value *args) {
+    const int i = opdi_device_arg(op, args);
+    const int type = i < 0 || (unsigned)args[i].u.device.type >= OPD_BACKEND_COUNT ? OPD_CPU : args[i].u.device.type;
+    const opd_kernel any = table->behind[15], own = table->slots[OPD_KEY_CPU + type].fn;
+    return any == opdi_missing_kernel || opdi_backend_of(type) || (own != any && own != opdi_missing_kernel)
+        ? type : -1;
+}
+/* The kernel of operators without tensors that are called with a device: goes on as if a tensor of that device were
+   among the arguments (BackendSelect). */
+static int opdi_by_device_kernel(opd_call *call) {
+    const opd_kernel fn = opdi_behind(call, 15);
+    const opdi_table *table = fn ? OPDI_ACQUIRE(&call->op->table) : NULL;
+    const int type = table ? opdi_by_device(call->op, table, call->args) : -1;
+    if (type < 0) { return fn ? fn(call) : -1; }
+    return opd_redispatch(call, opd_keyset_make(OPD_BIT_OF(OPD_F_DENSE), (uint64_t)1 << type));
+}
+/* True if an operator has a kernel registered for one device. */
+static bool opdi_has_device_kernel(const opd_op *op) {
+    for (const opdi_kernel *kernel = op->kernels; kernel; kernel = kernel->next) {
+        if (kernel->key >= OPD_KEY_CPU && kernel->key < OPD_KEY_CPU + 16) { return true; }
+    }
+    return false;
+}
+
+/* Puts the guarding kernels above in front of a slot's kernel, where a backend is registered. */
+static void opdi_guard_slot(const opd_op *op, opdi_table *table, int slot, opdi_chosen how) {
+    opdi_slot *to = &table->slots[slot];
+    const int device = slot - OPD_KEY_CPU;
+    int i;
+    if (slot == OPD_KEY_UNDEFINED && !op->tensor_args && !op->list_args) {
+        for (i = 0; i < OPD_BACKEND_COUNT && !opdi_backend_of(i); i++) { }
+        if (i == OPD_BACKEND_COUNT && !opdi_has_device_kernel(op)) { return; }
+        for (i = 0; i < op->nargs; i++) {
+            if (opdi_strip_optional(op->schema->args[i].type)->kind != OPDI_TYPE_DEVICE) { continue; }
+            table->behind[15] = to->fn;
+            to->fn = opdi_by_device_kernel;
+            return;
+        }
+    }
+    if (!opdi_backend_of(device) || how == OPDI_CHOSEN_MATH || how == OPDI_CHOSEN_AMBIGUOUS ||
+        how == OPDI_CHOSEN_MISSING || to->fn == opd_fallthrough) { return; }
+    table->behind[device] = to->fn;
+    to->fn = opdi_mixes_devices(op) ? opdi_device_mixed_kernel : opdi_device_kernel;
+}
+
+//== results by the Meta kernel ========================================================================================
+
+#define OPDI_STAND_INS 8
+/* Tensors without memory in place of a call's own; they live as long as this struct, and nothing may keep them. */
+typedef struct opdi_stand_in_tensor {
+    opd_tensor tensor;
+    opdi_view_record record;                      /* where one looks for the tensor that this one is a view of: none */
+} opdi_stand_in_tensor;
+typedef struct opdi_stand_ins {
+    opdi_stand_in_tensor *fakes, few[OPDI_STAND_INS];
+    opd_tensor **real, *few_real[OPDI_STAND_INS];
+    int count;
+} opdi_stand_ins;
+/* Returns what a stand-in stands for; NULL: it is none. */
+static opd_tensor *opdi_stands_for(const opdi_stand_ins *stand_ins, const opd_tensor *factor) {
+    for (int i = 0; i < stand_ins->count; i++) {
+        if (factor == &stand_ins->fakes[i].tensor) { return stand_ins->real[i]; }
+    }
+    return NULL;
+}
+
+static opd_tensor *opdi_stand_in(opdi_stand_ins *stand_ins, opd_tensor *tensor) {
+    opdi_stand_in_tensor *const fake = &stand_ins->fakes[stand_ins->count];
+    opd_tensor *const factor = &fake->tensor;
+    if (!tensor || tensor->backend == OPD_META || (tensor->flags & (OPDI_WRAPPED | OPDI_BATCHED))) { return tensor; }
+    stand_ins->real[stand_ins->count++] = tensor;
+    memset(&fake->record, 0, sizeof fake->record);
+    *factor = *tensor;
+    factor->refs = 1;
+    factor->room = 0;
+    factor->functionality |= OPDI_TENSOR_KEYS;
+    factor->data = NULL;
+    factor->grad_fn = NULL;
+    factor->meta = NULL;
+    factor->flags &= (uint8_t)~(OPDI_REQUIRES_GRAD | OPDI_IS_VIEW);
+    factor->backend = OPD_META;
+    factor->backend_bit = (uint16_t)(1u << OPD_META);
+    return factor;
+}
+/* Writes the arguments of a call with stand-ins in place of its tensors; 0, or -1 without memory. */
+static int opdi_stand_ins_for(const opd_call *call, opdi_stand_ins *stand_ins, opd_value *args) {
+    int64_t count = 0;
+    for (int i = 0; i < call->op->nargs; i++) {
+        count += call->args[i].tag == OPD_TAG_TENSOR ? 1 : call->args[i].tag == OPD_TAG_TENSORS ? call->args[i].n : 0;
+    }
+    stand_ins->count = 0;
+    stand_ins->fakes = count <= OPDI_STAND_INS ? stand_ins->few
+        : (opdi_stand_in_tensor *)opdi_scope_alloc((size_t)count * sizeof *stand_ins->fakes);
+    stand_ins->real = count <= OPDI_STAND_INS ? stand_ins->few_real
+        : (opd_tensor **)opdi_scope_alloc((size_t)count * sizeof *stand_ins->real);
+    if (!stand_ins->fakes || !stand_ins->real) { return -1; }
+    for (int i = 0; i < call->op->nargs; i++) {
+        opd_value *value = &args[i];
+        *value = call->args[i];
+        if (value->tag == OPD_TAG_DEVICE) { *value = opd_value_device(opd_device_of(OPD_META, -1)); }
+        if (value->tag == OPD_TAG_TENSOR) { value->u.t = opdi_stand_in(stand_ins, value->u.t); }
+        if (value->tag == OPD_TAG_TENSORS && value->n) {
+            opd_tensor **list = (opd_tensor **)opdi_scope_alloc((size_t)value->n * sizeof *list);
+            for (int k = 0; list && k < value->n; k++) { list[k] = opdi_stand_in(stand_ins, value->u.tensors[k]); }
+            if (!list) { return -1; }
+            value->u.tensors = list;
+        }
+    }
+    return 0;
+}
+/* Returns the tensor that factor stands for, or a new one like factor on the device; a reference, or NULL
+   with an error. */
+static opd_tensor *opdi_stood_for(const opdi_stand_ins *stand_ins, const opd_tensor *factor, int place) {
+    opd_tensor *const tensor = opdi_stands_for(stand_ins, factor);
+    if (tensor) {
+        opdi_retain(tensor);
+        return tensor;
+    }
+    return opdi_tensor_make(factor->dims, factor->flags & OPDI_CONTIGUOUS ? NULL : factor->dims + factor->ndim,
+                            factor->ndim, (opd_scalar_type)factor->dtype, place);
+}
+/* Makes result i of the call like value, which the Meta kernel gave; update: result 0 may be argument 0.  0, or -1. */
+static int opdi_result_like_fake(opd_call *call, const opdi_stand_ins *stand_ins, int i, opd_value value, bool update) {
+    const int place = opdi_place(opdi_call_device(call));
+    const opd_tensor *factor = value.tag == OPD_TAG_TENSOR ? value.u.t : NULL;
+    if (update && factor && opdi_has_sizes(call->args[0].u.t, factor->dims, factor->ndim) && opdi_updates_self(call)) {
+        return 0;
+    }
+    opd_tensor *const tensor = factor ? opdi_stands_for(stand_ins, factor) : NULL;
+    if (factor && !tensor) {
+        return opd_result_strided(call, i, factor->dims,
+                                  factor->flags & OPDI_CONTIGUOUS ? NULL : factor->dims + factor->ndim, factor->ndim,
+                                  (opd_scalar_type)factor->dtype, opdi_call_device(call)) ? 0 : -1;
+    }
+    call->filled |= 1u << i;
+    call->rets[i] = value;
+    if (factor) {
+        const int alias = call->op->ret_alias[i];
+        call->rets[i].u.t = tensor;
+        if (alias < 0 || call->args[alias].u.t != tensor) {
+            opdi_retain(tensor);
+            call->owned |= 1u << i;
+        }
+    } else if (value.tag == OPD_TAG_TENSORS) {
+        opd_tensor **list = (opd_tensor **)opdi_ret_block((size_t)value.n * sizeof *list);
+        call->rets[i] = opd_value_none();
+        if (!list) { return -1; }
+        memset(list, 0, (size_t)value.n * sizeof *list);
+        call->rets[i] = opd_value_tensors(list, value.n);
+        call->owned |= 1u << i;
+        for (int32_t k = 0; k < value.n; k++) {
+            if (value.u.tensors[k] && !(list[k] = opdi_stood_for(stand_ins, value.u.tensors[k], place))) { return -1; }
+        }
+    }
+    return 0;
+}
+
+/* Runs the Meta kernel with stand-ins for the arguments and makes results like those it gives; 0 or -1. */
+static int opdi_results_from_fake(opd_call *call, bool update) {
+    const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
+    const opd_call was = *call;
+    opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
+    opdi_stand_ins stand_ins;
+    if (!table && !(table = opdi_table_make(call->op))) { return -1; }
+    if (opdi_stand_ins_for(call, &stand_ins, args)) { return -1; }
+    call->keys = opd_keyset_make(OPD_BIT_OF(OPD_F_DENSE), (uint64_t)1 << OPD_META);
+    call->slot = OPD_KEY_META;
+    call->user = table->slots[OPD_KEY_META].user;
+    call->args = args;
+    call->rets = rets;
+    call->stands_in = true;                       /* it may look at targets, whose dtypes some operators check */
+    call->filled = call->owned = 0;
+    call->cursor = 0;
+    int64_t mark = call->th->top;
+    int rc = (call->flags & OPDI_STORED ? opdi_stored_slot(call, &table->slots[OPD_KEY_META])
+              : &table->slots[OPD_KEY_META])->fn(call);
+    opdi_scope_unwind(call->th, mark);            /* views of the stand-ins must not outlive them */
+    opd_call fake = *call;
+    *call = was;
+    if (rc == 0 && call->th->error != OPD_OK) { rc = -1; }
+    for (int i = 0; rc == 0 && i < call->op->nrets; i++) {
+        if (!(fake.filled >> i & 1)) { continue; }
+        rc = opdi_result_like_fake(call, &stand_ins, i, rets[i], update && i == 0);
+        if (rets[i].tag != OPD_TAG_TENSOR && rets[i].tag != OPD_TAG_TENSORS) {     /* a text or list has moved */
+            call->owned |= fake.owned & 1u << i;
+            fake.owned &= ~(1u << i);
+        }
+    }
+    for (int i = 0; i < call->op->nrets; i++) { if (!(fake.filled >> i & 1)) { rets[i] = opd_value_none(); } }
+    fake.rets = rets;
+    opdi_rets_drop(&fake);
+    return rc;
+}
+int opd_results_from_fake(opd_call *call) { return opdi_results_from_fake(call, false); }
+opd_tensor *opd_result_update(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0);
+    if (opdi_results_from_fake(call, true)) { return NULL; }
+    opd_tensor *out = call->rets[0].tag == OPD_TAG_TENSOR ? call->rets[0].u.t : NULL;
+    return out == self || (out && opdi_copy(out, self) == 0) ? out : NULL;
+}
+
+//== the CPU instead ===================================================================================================
+
+/* Returns tensor, or its copy on the host, which belongs to the scope; NULL with an error. */
+OPDI_SHARED opd_tensor *opdi_on_host(opd_tensor *tensor) {
+    return tensor && opdi_on_device(tensor) ? opdi_own(opdi_host_copy(tensor)) : tensor;
+}
+
+/* Writes a value as the host may use it: tensors copied to the host, a new list, the CPU as the device.  0, or -1. */
+static int opdi_value_on_host(const opd_value *value, opd_value *out) {
+    *out = *value;
+    if (value->tag == OPD_TAG_DEVICE) { *out = opd_value_device(opd_device_of(OPD_CPU, -1)); }
+    if (value->tag == OPD_TAG_TENSOR) {
+        out->u.t = opdi_on_host(value->u.t);
+        return out->u.t ? 0 : -1;
+    }
+    if (value->tag != OPD_TAG_TENSORS || value->n == 0) { return 0; }
+    opd_tensor **list = (opd_tensor **)opdi_scope_alloc((size_t)value->n * sizeof *list);
+    for (int k = 0; list && k < value->n; k++) {
+        list[k] = opdi_on_host(value->u.tensors[k]);
+        if (!list[k] && value->u.tensors[k]) { return -1; }
+    }
+    out->u.tensors = list;
+    return list ? 0 : -1;
+}
+/* The writes that the storage of an argument has seen; 0 for a list. */
+static uint32_t opdi_writes_of(const opd_value *value) {
+    return value->tag == OPD_TAG_TENSOR ? OPDI_LOAD(&value->u.t->storage->version) : 0;
+}
+/* Copies to tensor what an operator has written into its copy on the host; 0, or -1 with an error. */
+static int opdi_written_back(opd_tensor *tensor, const opd_tensor *host) {
+    if (tensor == host || !tensor) { return 0; }
+    if (!opdi_has_sizes(tensor, host->dims, host->ndim) && opdi_resize(tensor, host->dims, host->ndim)) { return -1; }
+    return opdi_copy(tensor, host);
+}
+/* Returns a host's result as a tensor at `place`; NULL with an error. */
+static opd_tensor *opdi_on_place(opd_tensor *tensor, int place) {
+    if (!tensor || place == OPD_CPU) { return tensor; }
+    opd_tensor *delta = opdi_own(opdi_tensor_make(tensor->dims,
+                                                  opdi_overlaps_itself(tensor) ? NULL : tensor->dims + tensor->ndim,
+                                                  tensor->ndim, (opd_scalar_type)tensor->dtype, place));
+    return delta && opdi_copy(delta, tensor) == 0 ? delta : NULL;
+}
+static int opdi_return_from_host(opd_call *call, int i, const opd_value *value, int place) {
+    const int alias = call->op->ret_alias[i];
+    if (alias >= 0 && call->args[alias].tag == OPD_TAG_TENSOR) {
+        return opd_return_tensor(call, call->args[alias].u.t);
+    }
+    if (value->tag == OPD_TAG_TENSOR) {
+        opd_tensor *tensor = opdi_on_place(value->u.t, place);
+        return tensor ? opd_return_tensor(call, tensor) : -1;
+    }
+    if (value->tag != OPD_TAG_TENSORS || value->n == 0) { return opd_return_value(call, *value); }
+    opd_tensor **list = (opd_tensor **)opdi_scope_alloc((size_t)value->n * sizeof *list);
+    for (int k = 0; list && k < value->n; k++) {
+        list[k] = opdi_on_place(value->u.tensors[k], place);
+        if (!list[k] && value->u.tensors[k]) { return -1; }
+    }
+    return list ? opd_return_tensors(call, list, value->n) : -1;
+}
+/* True if a result is a view of an argument: it is annotated as an alias, without a write. */
+static bool opdi_returns_view(const opd_op *op) {
+    for (int i = 0; i < op->nrets; i++) {
+        const opdi_type *type = op->schema->returns[i].type;
+        const opdi_alias *alias = type->alias ? type->alias : type->kind == OPDI_TYPE_LIST ? type->elems[0]->alias
+            : NULL;
+        if (alias && !alias->write) { return true; }
+    }
+    return false;
+}
+
+bool opd_cpu_fallback_set(opd_backend backend, bool on) {
+    const uint32_t bit = backend > OPD_CPU && backend < OPD_META ? (uint32_t)1 << backend : 0;
+    opdi_lock(&opdi_backend_lock);
+    uint32_t was = OPDI_LOAD(&opdi_on_the_cpu);
+    OPDI_STORE(&opdi_on_the_cpu, on ? was | bit : was & ~bit);
+    opdi_unlock(&opdi_backend_lock);
+    return (was & bit) != 0;
+}
+static int64_t opdi_cpu_fallbacks;
+int64_t opd_cpu_fallback_count(void) { return OPDI_LOAD(&opdi_cpu_fallbacks); }
+
+/* Runs the operator on copies of its arguments on the CPU, and copies back what it wrote and returns: also what its
+   schema does not say is written, as running statistics of native_batch_norm.  0, or -1 with an error. */
+int opd_cpu_fallback(opd_call *call) {
+    opd_op *const op = call->op;
+    const int type = call->slot >= OPD_KEY_CPU && call->slot < OPD_KEY_CPU + OPD_BACKEND_COUNT
+        ? (int)(call->slot - OPD_KEY_CPU) : OPD_CPU;
+    const int place = opdi_call_place(call, true, type);
+    opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
+    uint32_t writes[OPD_MAX_ARGS];
+    if (opdi_returns_view(op)) {
+        return opd_fail(OPD_ERROR_NO_KERNEL, "%s returns a view of its argument, which cannot be made on the CPU for "
+                        "%s: it needs a kernel", op->name, opdi_device_name(type));
+    }
+    (void)OPDI_ADD(&opdi_cpu_fallbacks, (int64_t)1);
+    for (int i = 0; i < op->nargs; i++) {
+        if (opdi_value_on_host(&call->args[i], &args[i])) { return -1; }
+        writes[i] = opdi_writes_of(&args[i]);
+    }
+    call->th->state.allow &= ~OPD_BIT_OF(OPD_F_AUTOCAST);          /* it is the device's call, not one of the CPU */
+    if (opd_call_all(op, rets, args, op->nargs)) { return -1; }
+    for (int i = 0; i < op->nargs; i++) {
+        const opd_value *value = &call->args[i];
+        if (!(op->written_args >> i & 1)) {
+            if (opdi_writes_of(&args[i]) == writes[i] || value->u.t == args[i].u.t) { continue; }
+            if (!opd_copy_(value->u.t, args[i].u.t)) { return -1; }        /* counts as a write */
+            continue;
+        }
+        if (value->tag == OPD_TAG_TENSOR && opdi_written_back(value->u.t, args[i].u.t)) { return -1; }
+        for (int k = 0; value->tag == OPD_TAG_TENSORS && k < value->n; k++) {
+            if (opdi_written_back(value->u.tensors[k], args[i].u.tensors[k])) { return -1; }
+        }
+    }
+    for (int i = 0; i < op->nrets; i++) { if (opdi_return_from_host(call, i, &rets[i], place)) { return -1; } }
+    return opd_ok() ? 0 : -1;
+}
+/* Computes the tensors of argument i that are conjugated or negated when they are read; 0, or -1 with an error. */
+static int opdi_resolve_value(const opd_op *op, int i, opd_value *value) {
+    opd_tensor **list = NULL;
+    if (value->tag == OPD_TAG_TENSOR) {
+        return value->u.t->flags & OPDI_LAZY && !(value->u.t = opdi_resolved(value->u.t)) ? -1 : 0;
+    }
+    for (int32_t k = 0; value->tag == OPD_TAG_TENSORS && k < value->n; k++) {
+        const opd_tensor *tensor = value->u.tensors[k];
+        if (!tensor || !(tensor->flags & OPDI_LAZY)) { continue; }
+        if (op->written_args >> i & 1) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s writes tensors of the list '%s', of which element %d is conjugated "
+                            "or negated when it is read: give opd_resolve_conj or opd_resolve_neg of it", op->name,
+                            op->schema->args[i].name, (int)k);
+        }
+        if (!list) {
+            if (!(list = (opd_tensor **)opdi_scope_alloc((size_t)value->n * sizeof *list))) { return -1; }
+            memcpy(list, value->u.tensors, (size_t)value->n * sizeof *list);
+        }
+        if (!(list[k] = opdi_resolved(tensor))) { return -1; }
+    }
+    if (list) { value->u.tensors = list; }
+    return 0;
+}
+/* Gives written arguments of call their values, which stand in args, and puts them where args' stand in the results;
+   0, or -1 with an error. */
+static int opdi_resolved_back(opd_call *call, const opd_value *args) {
+    const opd_op *op = call->op;
+    for (uint64_t mask = op->tensor_args & op->written_args; mask; mask &= mask - 1) {
+        const int i = opdi_low_bit(mask);
+        if (args[i].tag == OPD_TAG_TENSOR && opdi_written_back(call->args[i].u.t, args[i].u.t)) { return -1; }
+    }
+    for (int i = 0; i < op->nrets; i++) {
+        const int alias = op->ret_alias[i];
+        if (alias < 0 || call->rets[i].tag != OPD_TAG_TENSOR || args[alias].tag != OPD_TAG_TENSOR ||
+            call->rets[i].u.t != args[alias].u.t || (call->owned >> i & 1)) { continue; }
+        call->rets[i].u.t = call->args[alias].u.t;
+    }
+    return 0;
+}
+/* The kernel at Conjugate and Negative of every operator: computes the arguments that are conjugated or negated when
+   they are read, runs the operator below the key, and gives written arguments their values back.  Views, and what
+   changes only how self is looked at, take self as it is (aten/src/ATen/native/MathBitsFallback.h). */
+OPDI_SHARED int opdi_lazy_fallback(opd_call *call) {
+    const opd_op *const op = call->op;
+    const opd_keyset below = opd_keyset_and(call->keys, opd_keyset_below(opdi_key_functionality(call->slot)));
+    const bool looks = (opd_op_tags(op) & OPD_OPTAG_INPLACE_VIEW) != 0;
+    opd_value args[OPD_MAX_ARGS];
+    opd_call other = *call;
+    if (opdi_returns_view(op)) { return opd_redispatch(call, below); }
+    memcpy(args, call->args, (size_t)op->nargs * sizeof args[0]);
+    for (uint64_t mask = op->tensor_args | op->list_args; mask; mask &= mask - 1) {
+        const int i = opdi_low_bit(mask);
+        if (!(looks && (op->written_args >> i & 1)) && opdi_resolve_value(op, i, &args[i])) { return -1; }
+    }
+    other.args = args;
+    if (opd_redispatch(&other, below)) { return -1; }
+    call->filled = other.filled;
+    call->owned = other.owned;
+    call->cursor = other.cursor;
+    return opdi_resolved_back(call, args);
+}
+#endif
+
+OPDI_COLD_END
+

@@ -1,0 +1,614 @@
+#if defined(OPDI_MAIN_PASS)
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>backends     devices from outside
+//
+//  What a program registers for a kind of device, and all that is done through it: memory, copies, the current device
+//  round a kernel, operators run on the CPU instead.  Uses tensors and the dispatcher; no kernel of ours touches memory
+//  of a device.
+//----------------------------------------------------------------------------------------------------------------------
+
+OPDI_COLD_BEGIN
+
+typedef struct opdi_backend {
+    opd_backend_desc desc;
+    int32_t registered;                           /* published last */
+    int64_t blocks;                               /* of memory in use, on all its devices */
+    opd_plugin *plugin;                           /* where its functions are; pinned */
+    opd_memory memory[OPDI_MAX_DEVICE_INDEX + 1];
+} opdi_backend;
+
+OPDI_SHARED opdi_backend *opdi_backend_of(int type);
+OPDI_SHARED int opdi_backend_rc(int rc, int type, const char *what);
+OPDI_SHARED int opdi_copy__kernel(opd_call *call);
+OPDI_SHARED int opdi_fill_Scalar_kernel(opd_call *call);
+OPDI_SHARED bool opdi_device_fill(opd_tensor *tensor, opd_value value, int *rc);
+OPDI_SHARED int opdi_copy_by_formula(opd_tensor *dst, const opd_tensor *src);
+OPDI_SHARED bool opdi_like(const opd_tensor *first, const opd_tensor *second);
+OPDI_SHARED opd_tensor *opdi_on_host(opd_tensor *tensor);
+#if defined(OPDI_CORE)
+
+static opdi_backend opdi_backends[OPD_BACKEND_COUNT];
+static opdi_mutex opdi_backend_lock = OPDI_MUTEX_INIT;     /* all of the above but what is published */
+
+OPDI_SHARED opdi_backend *opdi_backend_of(int type) {
+    return type > OPD_CPU && type < OPD_META && OPDI_ACQUIRE(&opdi_backends[type].registered) ? &opdi_backends[type]
+        : NULL;
+}
+static bool opdi_backend_pointwise(int type) {
+    const opdi_backend *backend = opdi_backend_of(type);
+    return backend && backend->desc.pointwise;
+}
+static const char *opdi_missing_why[OPD_BACKEND_COUNT];
+void opd_backend_missing_set(opd_backend backend, const char *why) {
+    if ((unsigned)backend < OPD_BACKEND_COUNT) { OPDI_PUBLISH(&opdi_missing_why[backend], why); }
+}
+static int opdi_backend_missing(int type) {
+    const char *why = (unsigned)type < OPD_BACKEND_COUNT ? OPDI_ACQUIRE(&opdi_missing_why[type]) : NULL;
+    return opd_fail(OPD_ERROR_NO_KERNEL, "no allocator for device %s: %s", opdi_device_name(type),
+                    why ? why : type == OPD_CUDA ? "nothing in this program provides one: the companion "
+                    "opdispatch_cuda.cu is neither linked in nor loaded (opd_library_load)"
+                    : "nothing in this program provides one: opd_backend_register gives a device its memory and "
+                    "copies, and nobody has called it for this one");
+}
+/* Returns 0 when a function `what` of the backend has returned rc 0; else -1 with an error. */
+OPDI_SHARED int opdi_backend_rc(int rc, int type, const char *what) {
+    if (rc && opd_ok()) { (void)opd_fail(OPD_ERROR_KERNEL, "%s: %s failed", opdi_device_name(type), what); }
+    return rc ? -1 : 0;
+}
+static int opdi_backend_count(const opdi_backend *backend) {
+    const int count = backend->desc.device_count ? backend->desc.device_count(backend->desc.user) : 1;
+    return OPDI_MIN(OPDI_MAX(count, 0), OPDI_MAX_DEVICE_INDEX + 1);
+}
+static int opdi_backend_current(const opdi_backend *backend) {
+    return backend->desc.device_get ? backend->desc.device_get(backend->desc.user) : 0;
+}
+/* Returns the backend of a device and sets *index to its index, the current one's if it has none; NULL with an error
+   when there is no such device. */
+static opdi_backend *opdi_device_find(opd_device device, int *index) {
+    opdi_backend *backend = opdi_backend_of(device.type);
+    if (!backend) {
+        opdi_started();
+        backend = opdi_backend_of(device.type);
+    }
+    if (!backend) {
+        (void)opdi_backend_missing(device.type);
+        return NULL;
+    }
+    *index = device.index >= 0 ? device.index : opdi_backend_current(backend);
+    int count = opdi_backend_count(backend);
+    if (*index < count && *index >= 0) { return backend; }
+    (void)opd_fail(OPD_ERROR_ARGUMENT, "invalid device ordinal: there is no %s:%d, only %d device(s)",
+                   opdi_device_name(device.type), *index, count);
+    return NULL;
+}
+
+//== registering =======================================================================================================
+
+/* Returns why this name cannot be given to a backend, or NULL. */
+static const char *opdi_name_refused(opd_backend backend, const char *name) {
+    const opdi_given_name *given_name = opdi_given_name_of((int)backend);
+    size_t count = 0;
+    while ((name[count] >= 'a' && name[count] <= 'z') || (name[count] >= 'A' && name[count] <= 'Z') ||
+           name[count] == '_') {
+        count++;
+    }
+    if (name[count] || count == 0 || count > 31) { return "a name is 1 to 31 letters and underscores"; }
+    if (backend < OPD_PRIVATEUSE1 || backend > OPD_PRIVATEUSE3) {
+        return strcmp(name, opdi_device_names[backend]) ? "only PrivateUse1 to 3 can be given a name" : NULL;
+    }
+    if (given_name) { return strcmp(given_name->name, name) ? "it has been given another name already" : NULL; }
+    for (int i = 0; i < OPD_BACKEND_COUNT; i++) {
+        if (i != (int)backend && (!strcmp(name, opdi_device_names[i]) || !strcmp(name, opdi_device_name(i)))) {
+            return "another device has that name";
+        }
+    }
+    return opdi_key_find(name) != OPD_KEY_INVALID ? "a dispatch key has that name" : NULL;
+}
+
+static void opdi_name_give(opd_backend backend, const char *name) {
+    opdi_given_name *given_name = &opdi_given_names[(int)backend - OPD_PRIVATEUSE1];
+    if (opdi_given_name_of((int)backend)) { return; }
+    strcpy(given_name->text[7], name);
+    for (int row = 0; row < OPDI_ROWS; row++) {   /* "npu", "AutogradNpu" */
+        const size_t length = strlen(opdi_row_names[row][backend]) - strlen("PrivateUse1");
+        memcpy(given_name->text[row], opdi_row_names[row][backend], length);
+        strcpy(given_name->text[row] + length, name);
+        if (length && name[0] >= 'a' && name[0] <= 'z') { given_name->text[row][length] = (char)(name[0] - 'a' + 'A'); }
+        given_name->keys[row] = given_name->text[row];
+    }
+    OPDI_PUBLISH(&given_name->name, (const char *)given_name->text[7]);
+}
+
+/* Makes a backend registered or not, and takes all tables out of use.  Under opdi_backend_lock; the caller gives back
+   what is out of use when it has let go of that. */
+static void opdi_backend_publish(opd_backend backend, int on) {
+    opdi_lock(&opdi_registry.lock);
+    OPDI_PUBLISH(&opdi_backends[backend].registered, on);
+    opdi_tables_retire_all();
+    opdi_unlock(&opdi_registry.lock);
+}
+
+int opd_backend_register_first(opd_backend backend, const opd_backend_desc *desc) {
+    return opd_backend_register_sized(backend, desc, offsetof(opd_backend_desc, pointwise));
+}
+/* Checks and copies a desc of `size` bytes, which may be that of an older header.  0, or -1 with an error. */
+int opd_backend_register_sized(opd_backend backend, const opd_backend_desc *given, size_t size) {
+    const char *wrong = NULL;
+    opd_backend_desc whole, *desc = given ? &whole : NULL;
+    if (!opd_ok()) { return -1; }
+    memset(&whole, 0, sizeof whole);
+    if (given) { memcpy(&whole, given, OPDI_MIN(size, sizeof whole)); }
+    if ((int)backend <= OPD_CPU || (int)backend >= OPD_META) {
+        return opd_fail(OPD_ERROR_REGISTER, "opd_backend_register: backend %d cannot come from outside", (int)backend);
+    }
+    opdi_backend *other = &opdi_backends[backend];
+    opdi_lock(&opdi_backend_lock);
+    if (!desc || !desc->alloc || !desc->free || !desc->copy) { wrong = "alloc, free or copy is missing"; }
+    else if (!desc->device_count + !desc->device_get + !desc->device_set != 0 &&
+             (desc->device_count || desc->device_get || desc->device_set)) {
+        wrong = "device_count, device_get and device_set belong together";
+    }
+    else if (!desc->stream_get != !desc->stream_set) { wrong = "stream_get and stream_set belong together"; }
+    else if (other->registered) { wrong = "it is registered already"; }
+    else if (desc->name) { wrong = opdi_name_refused(backend, desc->name); }
+    if (!wrong) {
+        if (desc->name && backend >= OPD_PRIVATEUSE1) { opdi_name_give(backend, desc->name); }
+        other->blocks = 0;                        /* `registered` is 0 and may be read just now */
+        memset(other->memory, 0, sizeof other->memory);
+        other->desc = *desc;
+        other->plugin = opdi_plugin_hold((uintptr_t)desc->alloc);
+        opdi_backend_publish(backend, 1);
+    }
+    opdi_unlock(&opdi_backend_lock);
+    opdi_gone_give_back();
+    return wrong ? opd_fail(OPD_ERROR_REGISTER, "opd_backend_register: cannot register %s as '%s': %s",
+                            opdi_device_name((int)backend), desc && desc->name ? desc->name : "", wrong) : 0;
+}
+
+/* Unregisters a backend, only if this plug-in registered it (NULL: whoever did); 0, or -1 with an error. */
+static int opdi_backend_unregister(opd_backend backend, const opd_plugin *only) {
+    opd_backend_desc desc;
+    opd_plugin *plugin = NULL;
+    int64_t blocks = 0;
+    opdi_lock(&opdi_backend_lock);
+    opdi_backend *other = opdi_backend_of((int)backend);
+    if (other && only && other->plugin != only) { other = NULL; }
+    if (other) {
+        blocks = other->blocks;
+        plugin = other->plugin;
+        desc = other->desc;
+        if (blocks == 0) { opdi_backend_publish(backend, 0); }
+    }
+    opdi_unlock(&opdi_backend_lock);
+    if (!other) {
+        return opd_fail(OPD_ERROR_REGISTER, "opd_backend_unregister: %s is not registered",
+                        opdi_device_name((int)backend));
+    }
+    if (blocks) {
+        return opd_fail(OPD_ERROR_REGISTER, "opd_backend_unregister: %lld block(s) of memory of %s are still in use",
+                        (long long)blocks, opdi_device_name((int)backend));
+    }
+    opdi_gone_give_back();
+    if (desc.destroy) { desc.destroy(desc.user); }
+    if (plugin) { opdi_plugin_let_go(plugin); }
+    return 0;
+}
+int opd_backend_unregister(opd_backend backend) { return opdi_backend_unregister(backend, NULL); }
+
+/* Unregisters the backends of a plug-in that has been unloaded; those with memory in use go when the last of
+   it is freed. */
+static void opdi_backends_unload(const opd_plugin *plugin) {
+    for (int i = OPD_CPU + 1; i < OPD_META; i++) {
+        const int mark = opd_error_mark();
+        if (opdi_backend_of(i)) { (void)opdi_backend_unregister((opd_backend)i, plugin); }
+        (void)opd_error_rewind(mark);
+    }
+}
+
+//== devices and streams ===============================================================================================
+
+int opd_device_count(opd_backend backend) {
+    opdi_started();
+    const opdi_backend *known = opdi_backend_of((int)backend);
+    return known ? opdi_backend_count(known) : backend == OPD_CPU;
+}
+opd_device opd_device_current(opd_backend backend) {
+    const opdi_backend *known = opdi_backend_of((int)backend);
+    return opd_device_of(backend, known ? opdi_backend_current(known) : -1);
+}
+opd_device opd_device_set(opd_device device) {
+    const opd_device was = opd_device_current((opd_backend)device.type);
+    const bool host = device.type == OPD_CPU || device.type == OPD_META;
+    opdi_backend *backend = !host && device.index >= 0 ? opdi_device_find(device, &device.index) : NULL;
+    if (backend && backend->desc.device_set && device.index != was.index) {
+        (void)opdi_backend_rc(backend->desc.device_set(backend->desc.user, device.index), device.type, "device_set");
+    }
+    return was;
+}
+int opd_device_synchronize(opd_device device) {
+    opdi_backend *backend;
+    if (device.type == OPD_CPU) { return 0; }
+    if ((backend = opdi_device_find(device, &device.index)) == NULL) { return -1; }
+    return backend->desc.synchronize
+        ? opdi_backend_rc(backend->desc.synchronize(backend->desc.user, device.index), device.type, "synchronize") : 0;
+}
+opd_memory opd_device_memory(opd_device device) {
+    opdi_backend *backend = opdi_device_find(device, &device.index);
+    opd_memory memory;
+    memset(&memory, 0, sizeof memory);
+    if (!backend) { return memory; }
+    opdi_lock(&opdi_backend_lock);
+    memory = backend->memory[device.index];
+    opdi_unlock(&opdi_backend_lock);
+    if (backend->desc.cached) { memory.cached = backend->desc.cached(backend->desc.user, device.index); }
+    return memory;
+}
+
+static opd_stream opdi_stream_of(opd_device device, int64_t id) {
+    opd_stream stream;
+    stream.device = device;
+    stream.id = id;
+    return stream;
+}
+opd_stream opd_stream_current(opd_device device) {
+    opdi_backend *backend = device.type == OPD_CPU ? NULL : opdi_device_find(device, &device.index);
+    return opdi_stream_of(device, backend && backend->desc.stream_get ? backend->desc.stream_get(backend->desc.user,
+        device.index) : 0);
+}
+opd_stream opd_stream_new(opd_device device) {
+    opdi_backend *backend = opdi_device_find(device, &device.index);
+    int64_t id = 0;
+    if (backend && !backend->desc.stream_new) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "%s has no streams", opdi_device_name(device.type));
+    } else if (backend && opdi_backend_rc(backend->desc.stream_new(backend->desc.user, device.index, &id), device.type,
+                                          "stream_new")) {
+        id = 0;
+    }
+    return opdi_stream_of(device, id);
+}
+void opd_stream_free(opd_stream stream) {
+    const opdi_backend *backend = stream.id ? opdi_backend_of(stream.device.type) : NULL;
+    if (backend && backend->desc.stream_free) {
+        backend->desc.stream_free(backend->desc.user, stream.device.index, stream.id);
+    }
+}
+opd_stream opd_stream_set(opd_stream stream) {
+    const opd_stream was = opd_stream_current(stream.device);
+    const opdi_backend *backend = opdi_backend_of(was.device.type);
+    if (backend && backend->desc.stream_set && was.id != stream.id) {
+        (void)opdi_backend_rc(backend->desc.stream_set(backend->desc.user, was.device.index, stream.id),
+                              was.device.type, "stream_set");
+    }
+    return was;
+}
+int opd_stream_wait(opd_stream stream, opd_stream other) {
+    opdi_backend *backend = stream.device.type == OPD_CPU ? NULL : opdi_device_find(stream.device,
+        &stream.device.index);
+    /* no queue: others wait on the host */
+    if (!backend || other.device.type != stream.device.type || !backend->desc.stream_wait) {
+        return !backend && stream.device.type != OPD_CPU ? -1 : opd_stream_synchronize(other);
+    }
+    return opdi_backend_rc(backend->desc.stream_wait(backend->desc.user, stream.device.index, stream.id,
+                                                     other.device.index, other.id), stream.device.type, "stream_wait");
+}
+int opd_stream_synchronize(opd_stream stream) {
+    opdi_backend *backend = stream.device.type == OPD_CPU ? NULL : opdi_device_find(stream.device,
+        &stream.device.index);
+    if (!backend) { return stream.device.type == OPD_CPU ? 0 : -1; }
+    if (!backend->desc.stream_synchronize) { return opd_device_synchronize(stream.device); }
+    return opdi_backend_rc(backend->desc.stream_synchronize(backend->desc.user, stream.device.index, stream.id),
+                           stream.device.type, "stream_synchronize");
+}
+
+int opd_tensor_record_stream(opd_tensor *tensor, opd_stream stream) {
+    const opdi_storage *storage = tensor ? tensor->storage : NULL;
+    opdi_backend *backend = storage && storage->data ? opdi_backend_of(storage->device) : NULL;
+    if (!opd_ok() || (tensor && opdi_is_none(tensor, "opd_tensor_record_stream"))) { return -1; }
+    if (!tensor || !opdi_on_device(tensor) || tensor->backend != stream.device.type) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "record_stream: a tensor on %s is not used by streams of %s",
+                        tensor ? opdi_device_name(tensor->backend) : "no device", opdi_device_name(stream.device.type));
+    }
+    return backend &&
+        backend->desc.record_stream
+        ? opdi_backend_rc(backend->desc.record_stream(backend->desc.user, stream.device.index, storage->data,
+                                                      stream.id), storage->device, "record_stream") : 0;
+}
+
+int opd_device_empty_cache(opd_device device) {
+    opdi_backend *backend = opdi_device_find(device, &device.index);
+    if (!backend) { return -1; }
+    return backend->desc.empty_cache
+        ? opdi_backend_rc(backend->desc.empty_cache(backend->desc.user, device.index), device.type, "empty_cache") : 0;
+}
+bool opd_device_debug_set(opd_backend backend, bool on) {
+    const opdi_backend *other = opdi_backend_of((int)backend);
+    return other && other->desc.debug_set ? other->desc.debug_set(other->desc.user, on) : false;
+}
+
+//== events and captures ===============================================================================================
+
+/* Returns the device's backend if its desc has a function at offset `at`; NULL with an error.  `what` names that. */
+static opdi_backend *opdi_device_with(opd_device *device, size_t at, const char *what) {
+    opdi_backend *backend = opdi_device_find(*device, &device->index);
+    void (*fn)(void);
+    if (!backend) { return NULL; }
+    memcpy(&fn, (const char *)&backend->desc + at, sizeof fn);
+    if (fn) { return backend; }
+    (void)opd_fail(OPD_ERROR_ARGUMENT, "%s has no %s", opdi_device_name(device->type), what);
+    return NULL;
+}
+#define OPDI_DEVICE_WITH(device, hook, what) opdi_device_with(device, offsetof(opd_backend_desc, hook), what)
+
+opd_device_event opd_device_event_new(opd_device device, bool timing) {
+    opdi_backend *backend = OPDI_DEVICE_WITH(&device, event_new, "events");
+    opd_device_event event;
+    event.id = 0;
+    if (backend && opdi_backend_rc(backend->desc.event_new(backend->desc.user, device.index, timing, &event.id),
+                                   device.type, "event_new")) {
+        event.id = 0;
+    }
+    event.device = device;
+    return event;
+}
+void opd_device_event_free(opd_device_event event) {
+    const opdi_backend *backend = event.id ? opdi_backend_of(event.device.type) : NULL;
+    if (backend && backend->desc.event_free) {
+        backend->desc.event_free(backend->desc.user, event.device.index, event.id);
+    }
+}
+/* Checks that stream stream belongs to `device`; 0, or -1 with an error.  `what` is used with it. */
+static int opdi_stream_check(const char *what, opd_device device, opd_stream stream) {
+    char one[48], two[48];
+    if (stream.device.type == device.type && stream.device.index == device.index) { return 0; }
+    return opd_fail(OPD_ERROR_ARGUMENT, "%s of %s cannot be used with a stream of %s", what,
+                    opd_device_print(device, one, sizeof one), opd_device_print(stream.device, two, sizeof two));
+}
+int opd_device_event_record(opd_device_event event, opd_stream stream) {
+    opdi_backend *backend = OPDI_DEVICE_WITH(&event.device, event_record, "events");
+    if (backend && opdi_stream_check("an event", event.device, stream)) { return -1; }
+    return backend
+        ? opdi_backend_rc(backend->desc.event_record(backend->desc.user, event.device.index, event.id, stream.id),
+                          event.device.type, "event_record") : -1;
+}
+int opd_stream_wait_event(opd_stream stream, opd_device_event event) {
+    opdi_backend *backend = OPDI_DEVICE_WITH(&stream.device, event_wait, "events");
+    return backend
+        ? opdi_backend_rc(backend->desc.event_wait(backend->desc.user, stream.device.index, event.id, stream.id),
+                          stream.device.type, "event_wait") : -1;
+}
+int opd_device_event_synchronize(opd_device_event event) {
+    opdi_backend *backend = OPDI_DEVICE_WITH(&event.device, event_synchronize, "events");
+    return backend ? opdi_backend_rc(backend->desc.event_synchronize(backend->desc.user, event.device.index, event.id),
+                                     event.device.type, "event_synchronize") : -1;
+}
+int opd_device_event_done(opd_device_event event) {
+    opdi_backend *backend = OPDI_DEVICE_WITH(&event.device, event_done, "events");
+    const int done = backend ? backend->desc.event_done(backend->desc.user, event.device.index, event.id) : -1;
+    return done < 0 && backend ? opdi_backend_rc(done, event.device.type, "event_done") : done;
+}
+double opd_device_event_elapsed(opd_device_event from, opd_device_event to) {
+    opdi_backend *backend = OPDI_DEVICE_WITH(&from.device, event_elapsed, "events");
+    double ms = -1;
+    return backend &&
+        opdi_backend_rc(backend->desc.event_elapsed(backend->desc.user, from.device.index, from.id, to.id, &ms),
+                        from.device.type, "event_elapsed") == 0 ? ms : -1;
+}
+
+static int opdi_matmul_precision;
+opd_matmul_precision opd_float32_matmul_precision_set(opd_matmul_precision precision) {
+    const opd_matmul_precision was = opd_float32_matmul_precision();
+    OPDI_STORE(&opdi_matmul_precision, precision == OPD_MATMUL_HIGH ? (int)precision : 0);
+    return was;
+}
+opd_matmul_precision opd_float32_matmul_precision(void) {
+    return (opd_matmul_precision)OPDI_LOAD(&opdi_matmul_precision);
+}
+
+struct opd_capture { opd_device device; int64_t id; };
+int opd_capture_begin(opd_stream stream) {
+    opdi_backend *backend = opd_ok() ? OPDI_DEVICE_WITH(&stream.device, capture_begin, "captures") : NULL;
+    return backend ? opdi_backend_rc(backend->desc.capture_begin(backend->desc.user, stream.device.index, stream.id),
+                                     stream.device.type, "capture_begin") : -1;
+}
+opd_capture *opd_capture_end(opd_stream stream) {
+    opdi_backend *backend = OPDI_DEVICE_WITH(&stream.device, capture_end, "captures");
+    opd_capture *capture = backend ? (opd_capture *)opdi_alloc(sizeof *capture) : NULL;
+    int64_t id = 0;
+    if (!backend) { return NULL; }                /* it ends also where something has failed */
+    if (opdi_backend_rc(backend->desc.capture_end(backend->desc.user, stream.device.index, stream.id, &id),
+                        stream.device.type, "capture_end") || !capture || !opd_ok()) {
+        if (id && backend->desc.capture_free) {
+            backend->desc.capture_free(backend->desc.user, stream.device.index, id);
+        }
+        if (capture) { opdi_free(capture, sizeof *capture); }
+        return NULL;
+    }
+    capture->device = stream.device;
+    capture->id = id;
+    return capture;
+}
+int opd_capture_replay(opd_capture *capture, opd_stream stream) {
+    opdi_backend *backend = capture && opd_ok() ? OPDI_DEVICE_WITH(&capture->device, capture_replay, "captures") : NULL;
+    if (backend && opdi_stream_check("a capture", capture->device, stream)) { return -1; }
+    return backend
+        ? opdi_backend_rc(backend->desc.capture_replay(backend->desc.user, capture->device.index, capture->id,
+                                                       stream.id), capture->device.type, "capture_replay") : -1;
+}
+void opd_capture_free(opd_capture *capture) {
+    const opdi_backend *backend = capture ? opdi_backend_of(capture->device.type) : NULL;
+    if (backend && backend->desc.capture_free) {
+        backend->desc.capture_free(backend->desc.user, capture->device.index, capture->id);
+    }
+    if (capture) { opdi_free(capture, sizeof *capture); }
+}
+
+//== memory ============================================================================================================
+
+/* Counts a block of device memory that was made (bytes > 0) or freed. */
+static void opdi_device_count_bytes(opdi_backend *backend, int index, int64_t bytes) {
+    opd_memory *memory = &backend->memory[index];
+    opdi_lock(&opdi_backend_lock);
+    backend->blocks += bytes < 0 ? -1 : 1;
+    memory->live += bytes;
+    memory->allocations += bytes > 0;
+    memory->peak = OPDI_MAX(memory->peak, memory->live);
+    opdi_unlock(&opdi_backend_lock);
+}
+/* Allocates device memory for storage storage, which describes it then; 0, or -1 with an error. */
+static int opdi_device_alloc(opdi_storage *storage, opdi_backend *backend, int type, int index, size_t bytes) {
+    storage->device = (uint8_t)type;
+    storage->index = (int8_t)index;
+    storage->bytes = (int64_t)bytes;
+    if (bytes == 0) { return 0; }
+    if (!(OPDI_LOAD(&opdi_fail_on) && opdi_fail_now())) {
+        storage->data = (char *)backend->desc.alloc(backend->desc.user, index, bytes);
+    }
+    if (!storage->data) {
+        return opd_fail(OPD_ERROR_MEMORY, "%s:%d out of memory. Tried to allocate %llu bytes", opdi_device_name(type),
+                        index, (unsigned long long)bytes);
+    }
+    opdi_device_count_bytes(backend, index, (int64_t)bytes);
+    return 0;
+}
+static void opdi_device_free(opdi_storage *storage) {
+    opdi_backend *backend = opdi_backend_of(storage->device);
+    opd_plugin *plugin = backend ? backend->plugin : NULL;
+    if (storage->device == OPD_META) { opdi_self()->fake_live -= storage->bytes; }
+    if (!backend || !storage->data) { return; }
+    if (plugin) { opdi_plugin_pin(plugin); }      /* with the last block another thread may unregister it */
+    backend->desc.free(backend->desc.user, storage->index, storage->data, (size_t)storage->bytes);
+    opdi_device_count_bytes(backend, storage->index, -storage->bytes);
+    if (!plugin) { return; }
+    if (!opdi_plugin_loaded(plugin)) { opdi_backends_unload(plugin); }
+    opdi_plugin_let_go(plugin);
+}
+
+static opdi_storage *opdi_device_storage(int64_t bytes, int place) {
+    int index;
+    opdi_backend *backend = opdi_device_find(opdi_place_device(place), &index);
+    opdi_storage *storage = backend ? (opdi_storage *)opdi_alloc(sizeof *storage) : NULL;
+    if (!storage) { return NULL; }
+    memset(storage, 0, sizeof *storage);
+    storage->refs = 1;
+    storage->block = storage;
+    storage->block_bytes = (int64_t)sizeof *storage;
+    storage->born = opdi_self()->innermost.serial;
+    if (opdi_device_alloc(storage, backend, place & 255, index, (size_t)bytes)) {
+        opdi_free(storage, sizeof *storage);
+        return NULL;
+    }
+    return storage;
+}
+
+/* Makes a tensor on a device, as opdi_tensor_make does; the block has header, sizes and storage header only.  NULL
+   with an error. */
+static opd_tensor *opdi_device_tensor(const int64_t *sizes, const int64_t *strides, int ndim, opd_scalar_type dtype,
+                                      opd_device device) {
+    const size_t element = opd_dtype_size(dtype);
+    int index;
+    opdi_backend *backend = opdi_device_find(device, &index);
+    int64_t numel = backend ? opdi_count(sizes, ndim, element) : -1, extent = numel;
+    opd_tensor *tensor;
+    opdi_storage *storage;
+    if (numel < 0) { return NULL; }
+    if (strides && numel) { extent = opdi_extent(sizes, strides, ndim); }
+    if (extent < 0 || (uint64_t)extent > OPDI_MOST_BYTES / element) {
+        (void)opd_fail(OPD_ERROR_SHAPE, "sizes and strides do not fit into memory");
+        return NULL;
+    }
+    size_t block = sizeof *tensor + 2 * (size_t)ndim * sizeof(int64_t) + sizeof *storage;
+    tensor = (opd_tensor *)opdi_alloc(block);
+    if (!tensor) { return NULL; }
+    opdi_tensor_init(tensor, dtype, device.type, ndim);
+    opdi_set_dims(tensor, sizes, strides, ndim, numel);
+    storage = (opdi_storage *)(void *)(tensor->dims + 2 * ndim);
+    memset(storage, 0, sizeof *storage);
+    storage->refs = 1;
+    storage->block = tensor;
+    storage->block_bytes = (int64_t)block;
+    storage->born = opdi_self()->innermost.serial;
+    if (opdi_device_alloc(storage, backend, device.type, index, (size_t)extent * element)) {
+        opdi_free(tensor, block);
+        return NULL;
+    }
+    tensor->storage = storage;
+    tensor->data = storage->data;
+    return tensor;
+}
+
+opd_tensor *opd_tensor_wrap_on(void *data, opd_ints sizes, const int64_t *strides, opd_scalar_type dtype,
+                               opd_device device, void (*deleter)(void *data, void *user), void *user) {
+    const bool host = device.type == OPD_CPU;
+    opdi_backend *backend = opd_ok() && !host ? opdi_device_find(device, &device.index) : NULL;
+    opd_tensor *tensor = backend || (host && opd_ok()) ? opdi_tensor_wrap(data, sizes, strides, dtype, deleter, user)
+        : NULL;
+    if (!tensor && deleter) { deleter(data, user); }
+    if (tensor && backend) {
+        tensor->backend = (uint8_t)device.type;
+        tensor->backend_bit = (uint16_t)(1u << device.type);
+        tensor->storage->device = tensor->backend;
+        tensor->storage->index = (int8_t)device.index;
+    }
+    return tensor ? opdi_own(tensor) : NULL;
+}
+
+static void opdi_pinned_free(void *data, void *backend) {
+    const opdi_backend *other = opdi_backend_of((int)(intptr_t)backend);
+    if (other && other->desc.host_free) { other->desc.host_free(other->desc.user, data); }
+}
+opd_tensor *opd_tensor_new_pinned(opd_ints sizes, opd_scalar_type dtype, opd_backend backend) {
+    opd_device device = opd_device_of(backend, -1);
+    opdi_backend *other = opd_ok() && opdi_form_given(sizes, dtype)
+        ? OPDI_DEVICE_WITH(&device, host_alloc, "pinned memory") : NULL;
+    const int64_t count = other ? opdi_count(sizes.data, (int)sizes.n, opd_dtype_size(dtype)) : -1;
+    if (count < 0) { return NULL; }
+    if (count == 0) { return opd_tensor_new(sizes, dtype); }
+    void *data = other->desc.host_alloc(other->desc.user, (size_t)count * opd_dtype_size(dtype));
+    if (!data) {
+        (void)opd_fail(OPD_ERROR_MEMORY, "%s: no pinned memory of %lld bytes", opdi_device_name(device.type),
+                       (long long)(count * (int64_t)opd_dtype_size(dtype)));
+        return NULL;
+    }
+    return opd_tensor_wrap(data, sizes, NULL, dtype, opdi_pinned_free, (void *)(intptr_t)backend);
+}
+
+/* Returns the name of the running kernel's argument that is tensor, or NULL. */
+static const char *opdi_argument_named(const opd_call *call, const opd_tensor *tensor) {
+    for (int i = 0; call && i < call->op->nargs; i++) {
+        const opd_value *value = &call->args[i];
+        for (int k = 0; value->tag == OPD_TAG_TENSORS && k < value->n; k++) {
+            if (value->u.tensors[k] == tensor) { return call->op->schema->args[i].name; }
+        }
+        if (value->tag == OPD_TAG_TENSOR && value->u.t == tensor) { return call->op->schema->args[i].name; }
+    }
+    return NULL;
+}
+/* Fails because tensor is not on device a, with the texts of TensorIterator and
+   c10::impl::check_and_update_common_device.
+ */
+static int opdi_device_differs(const opd_call *call, opd_device device, const opd_tensor *tensor) {
+    char one[48], two[48];
+    const char *argument = opdi_argument_named(call, tensor);
+    (void)opd_device_print(device, one, sizeof one);
+    (void)opd_device_print(opd_tensor_device(tensor), two, sizeof two);
+    return argument ? opd_fail(OPD_ERROR_ARGUMENT, "Expected all tensors to be on the same device, but found at least "
+                               "two devices, %s and %s! (when checking argument for argument %s in method %s)", one,
+                               two, argument, opdi_call_name(call))
+        : opd_fail(OPD_ERROR_ARGUMENT, "Expected a tensor on %s, but it is on %s", one, two);
+}
+void *opd_device_data(const opd_tensor *tensor, opd_backend backend) {
+    const opd_call *call = opdi_self()->current;
+    if (tensor && opdi_is_none(tensor, "opd_device_data")) { return NULL; }
+    if (tensor && (tensor->flags & (OPDI_LAZY | OPDI_BATCHED)) == OPDI_LAZY) {
+        return opdi_data_error(tensor, (opd_scalar_type)tensor->dtype);
+    }
+    if (tensor && tensor->backend == (int)backend) {
+        return opdi_is_example(tensor) || ((tensor->flags & OPDI_TRACED) && opdi_traced_read(tensor)) ? NULL
+            : tensor->data;
+    }
+    if (!tensor) { (void)opd_fail(OPD_ERROR_ARGUMENT, "the data of a NULL tensor was asked for"); }
+    else { (void)opdi_device_differs(call, opd_device_current(backend), tensor); }
+    return NULL;
+}
+

@@ -1,0 +1,470 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>loops        tensor iteration: promotion, broadcasting, block loops, copies
+//
+//  What all pointwise kernels stand on.  A loop is written for float, double and int64_t over contiguous memory;
+//  everything else (other dtypes, strides, broadcasting, threads) is brought to it here, a block of elements at a time.
+//  Uses tensors and the thread pool; knows no operator.  Follows at::TensorIterator in what it computes.
+//----------------------------------------------------------------------------------------------------------------------
+
+OPDI_LOOPS_BEGIN
+
+#if defined(__GNUC__) && !defined(__clang__) && !defined(__TINYC__)
+#define OPDI_IVDEP _Pragma("GCC ivdep")
+#define OPDI_UNROLL _Pragma("GCC unroll 8")       /* the vectors of a loop of constant length: sums stay in registers */
+#else
+#define OPDI_IVDEP
+#define OPDI_UNROLL
+#endif
+/* Runs statement for j in [0, count), sixteen at a time as far as that goes; i says where it stopped.  The inner loop
+   counts from 0 to a constant: in no other form does gcc -O2 make vectors of it. */
+#define OPDI_SIXTEENS(statement) \
+    for (i = 0; i + 16 <= count; i += 16) { \
+        OPDI_IVDEP \
+        OPDI_UNROLL \
+        for (int lane = 0; lane < 16; lane++) { \
+            const int64_t j = i + lane; \
+            statement; \
+        } \
+    }
+/* The same for all of them. */
+#define OPDI_COLUMN_EACH(statement) { \
+        OPDI_SIXTEENS(statement) \
+        for (int64_t j = i; j < count; j++) { statement; } \
+    }
+/* A loop, and the function of one element that it calls, are compiled into the function of each kernel; without
+   optimisation kernels share the loop. */
+#if defined(__OPTIMIZE__)
+#define OPDI_LOOP_TEXT OPDI_ALWAYS
+#else
+#define OPDI_LOOP_TEXT static inline
+#endif
+
+#define OPDI_ITER_OPS 9                           /* operands of an iteration */
+#define OPDI_BLOCK 512                            /* elements converted at a time */
+/* Blocks that vectors go through begin with a line of the cache: a vector that lies in two takes twice as long. */
+#if defined(__GNUC__) && !defined(__TINYC__)
+#define OPDI_ON_LINE __attribute__((aligned(64)))
+#else
+#define OPDI_ON_LINE
+#endif
+#define OPDI_ROW 128                              /* elements of a row that is not worth gathering */
+#define OPDI_GRAIN 32768                          /* elements that are worth a thread */
+
+/* The types loops are written for: OPDI_C128 is that of all complex numbers (see >>op:complex). */
+enum { OPDI_F32 = 0, OPDI_F64 = 1, OPDI_I64 = 2, OPDI_C128 = 3 };
+typedef struct opdi_complex { double re, im; } opdi_complex;
+
+/* Numbers a loop takes besides its operands, in each compute type. */
+typedef struct opdi_params {
+    double f64[4];
+    float f32[4];
+    int64_t i64[4];
+    int32_t *zero;                                /* integer division: 1 by zero, 2 of i64[0] by -1 */
+    bool beyond;                                  /* an argument among them is finite and overflows float32 */
+    double imaginary[4];                          /* the other parts of f64, where numbers are complex */
+    bool pairs;                                   /* an argument among them has an imaginary part */
+} opdi_params;
+
+/* p[0] is the output, p[1].. the inputs: n contiguous elements of the compute type each. */
+typedef void (*opdi_loop)(void *const *data, int64_t count, const opdi_params *params);
+
+static inline int opdi_compute_type(opd_scalar_type dtype) {
+    if (dtype == OPD_FLOAT32) { return OPDI_F32; }
+    if (dtype == OPD_FLOAT64) { return OPDI_F64; }
+    return opd_dtype_is_floating(dtype) ? OPDI_F32 : OPDI_I64;
+}
+static const int8_t opdi_compute_dtype[4] = {OPD_FLOAT32, OPD_FLOAT64, OPD_INT64, OPD_COMPLEX128};
+
+//== conversions =======================================================================================================
+
+/* Float to integer as PyTorch's CPU kernels do it on x86, where C leaves it undefined: what does not fit (and NaN)
+   becomes the smallest integer of the register, narrow ones take its low bits (c10::convert). */
+static inline int64_t opdi_to_i64(double x) {
+    return x >= -9223372036854775808.0 && x < 9223372036854775808.0 ? (int64_t)x : INT64_MIN;
+}
+static inline uint64_t opdi_to_u64(double x) {
+    return x < 9223372036854775808.0 ? (uint64_t)opdi_to_i64(x)
+        : (uint64_t)opdi_to_i64(x - 9223372036854775808.0) ^ (uint64_t)1 << 63;
+}
+static inline int32_t opdi_to_i32(double x) {
+    return x > -2147483649.0 && x < 2147483648.0 ? (int32_t)x : INT32_MIN;
+}
+/* The same of floats, without a branch around the conversion. */
+static inline int32_t opdi_f32_to_i32(float x) {
+    return (int32_t)(((x >= -2147483648.0f) & (x < 2147483648.0f)) ? x : -2147483648.0f);
+}
+static inline int64_t opdi_f32_to_i64(float x) {
+    return (int64_t)(((x >= -9223372036854775808.0f) & (x < 9223372036854775808.0f)) ? x : -9223372036854775808.0f);
+}
+/* Unsigned and signed narrowing of a 64-bit integer, wrapping. */
+#define OPDI_WRAP_u8(x) ((uint8_t)((uint64_t)(x) & 255u))
+#define OPDI_WRAP_i8(x) ((int8_t)(uint8_t)((uint64_t)(x) & 255u))
+#define OPDI_WRAP_i16(x) ((int16_t)(uint16_t)((uint64_t)(x) & 65535u))
+#define OPDI_WRAP_u16(x) ((uint16_t)((uint64_t)(x) & 65535u))
+#define OPDI_WRAP_u32(x) ((uint32_t)((uint64_t)(x) & 4294967295u))
+#define OPDI_WRAP_i32(x) ((int32_t)(uint32_t)((uint64_t)(x) & 4294967295u))
+
+/* A conversion of n contiguous elements. */
+typedef void (*opdi_convert)(void *dst, const void *src, int64_t count);
+/* count elements of from_size bytes become elements of to_size bytes, as `one` does with one of them. */
+OPDI_LOOP_TEXT void opdi_convert_each(void *dst, int64_t to_size, const void *src, int64_t from_size, int64_t count,
+                                      void (*one)(void *to, const void *from)) {
+    char *to = (char *)dst;
+    const char *from = (const char *)src;
+    int64_t i = 0;
+    for (; i + 32 <= count; i += 32) {
+        OPDI_IVDEP
+        OPDI_UNROLL
+        for (int j = 0; j < 32; j++) {
+            one(to + (i + j) * to_size, from + (i + j) * from_size);
+        }
+    }
+    for (; i < count; i++) {
+        one(to + i * to_size, from + i * from_size);
+    }
+}
+/* Define the conversion of one element, x as expr, and functions with the loop over it. */
+#define OPDI_CONVERT_ONE(name, D, S, expr) \
+    OPDI_LOOP_TEXT void name##_one(void *to, const void *from) { const S x = *(const S *)from; *(D *)to = (expr); }
+#define OPDI_CONVERT_LOOP(name, one, D, S) \
+    static void name(void *dst, const void *src, int64_t count) { \
+        opdi_convert_each(dst, (int64_t)sizeof(D), src, (int64_t)sizeof(S), count, one); }
+#define OPDI_CONVERT(name, D, S, expr) \
+    OPDI_CONVERT_ONE(name, D, S, expr) \
+    OPDI_CONVERT_LOOP(name, name##_one, D, S)
+/* Where wider registers are worth it. */
+#if defined(OPDI_X86)
+#define OPDI_CONVERT_WIDE(name, D, S, expr) \
+    OPDI_CONVERT_ONE(name, D, S, expr) \
+    OPDI_AVX2 OPDI_CONVERT_LOOP(name##_avx2, name##_one, D, S) \
+    OPDI_AVX512 OPDI_CONVERT_LOOP(name##_avx512, name##_one, D, S) \
+    OPDI_COLD static void name(void *dst, const void *src, int64_t count) { \
+        const int level = opdi_cpu_level(); \
+        if (level > 1) { name##_avx512(dst, src, count); } \
+        else if (level > 0) { name##_avx2(dst, src, count); } \
+        else { opdi_convert_each(dst, (int64_t)sizeof(D), src, (int64_t)sizeof(S), count, name##_one); } }
+#else
+#define OPDI_CONVERT_WIDE OPDI_CONVERT
+#endif
+/* opdi_cvt_<to>_<from> */
+OPDI_CONVERT_WIDE(opdi_cvt_f32_u8, float, uint8_t, (float)x)
+OPDI_CONVERT_WIDE(opdi_cvt_f32_i32, float, int32_t, (float)x)
+OPDI_CONVERT_WIDE(opdi_cvt_f32_i64, float, int64_t, (float)x)
+OPDI_CONVERT_WIDE(opdi_cvt_f32_f64, float, double, (float)x)
+OPDI_CONVERT(opdi_cvt_f32_b, float, uint8_t, (float)(x != 0))
+OPDI_CONVERT_WIDE(opdi_cvt_f64_i32, double, int32_t, (double)x)
+OPDI_CONVERT_WIDE(opdi_cvt_f64_i64, double, int64_t, (double)x)
+OPDI_CONVERT_WIDE(opdi_cvt_f64_f32, double, float, (double)x)
+OPDI_CONVERT(opdi_cvt_f64_b, double, uint8_t, (double)(x != 0))
+OPDI_CONVERT_WIDE(opdi_cvt_i64_u8, int64_t, uint8_t, (int64_t)x)
+OPDI_CONVERT_WIDE(opdi_cvt_i64_i32, int64_t, int32_t, (int64_t)x)
+OPDI_CONVERT_WIDE(opdi_cvt_i64_b, int64_t, uint8_t, (int64_t)(x != 0))
+OPDI_CONVERT(opdi_cvt_u8_f32, uint8_t, float, OPDI_WRAP_u8(opdi_to_i64((double)x)))
+OPDI_CONVERT_WIDE(opdi_cvt_i32_f32, int32_t, float, opdi_f32_to_i32(x))
+OPDI_CONVERT_WIDE(opdi_cvt_i64_f32, int64_t, float, opdi_f32_to_i64(x))
+OPDI_CONVERT(opdi_cvt_b_f32, uint8_t, float, (uint8_t)(x != 0))
+OPDI_CONVERT(opdi_cvt_i32_f64, int32_t, double, opdi_to_i32(x))
+OPDI_CONVERT(opdi_cvt_i64_f64, int64_t, double, opdi_to_i64(x))
+OPDI_CONVERT(opdi_cvt_b_f64, uint8_t, double, (uint8_t)(x != 0))
+OPDI_CONVERT(opdi_cvt_u8_i64, uint8_t, int64_t, OPDI_WRAP_u8(x))
+OPDI_CONVERT(opdi_cvt_i32_i64, int32_t, int64_t, OPDI_WRAP_i32(x))
+OPDI_CONVERT(opdi_cvt_b_i64, uint8_t, int64_t, (uint8_t)(x != 0))
+OPDI_CONVERT(opdi_cvt_f32_f16_most, float, uint16_t, opdi_f16_to_f32(x))
+OPDI_CONVERT(opdi_cvt_f16_f32_most, uint16_t, float, opdi_f32_to_f16(x))
+#if defined(OPDI_X86)
+/* By the instruction, 8 or 16 at a time; returns how many, as opdi_widen_f16_avx2 does for the other way. */
+OPDI_AVX512 static int64_t opdi_narrow_f16_avx512(const float *at, int64_t count, uint16_t *out) {
+    int64_t j = 0;
+    for (; j + 16 <= count; j += 16) {
+        opdi_v16h half;
+        __asm__("vcvtps2ph {$0, %1, %0|%0, %1, 0}" : "=v"(half) : "v"(*(const opdi_v16f *)(const void *)(at + j)));
+        *(opdi_v16h *)(void *)(out + j) = half;
+    }
+    return j;
+}
+OPDI_AVX2 static int64_t opdi_narrow_f16_avx2(const float *at, int64_t count, uint16_t *out) {
+    int64_t j = 0;
+    for (; j + 8 <= count; j += 8) {
+        opdi_v8h half;
+        __asm__("vcvtps2ph {$0, %1, %0|%0, %1, 0}" : "=v"(half) : "v"(*(const opdi_v8f *)(const void *)(at + j)));
+        *(opdi_v8h *)(void *)(out + j) = half;
+    }
+    return j;
+}
+#endif
+static void opdi_cvt_f32_f16(void *dst, const void *src, int64_t count) {
+    int64_t done = 0;
+#if defined(OPDI_X86)
+    if (opdi_cpu_level() > 1) { done = opdi_widen_f16_avx512((const uint16_t *)src, count, (float *)dst); }
+    else if (opdi_cpu_level() > 0) { done = opdi_widen_f16_avx2((const uint16_t *)src, count, (float *)dst); }
+#endif
+    opdi_cvt_f32_f16_most((float *)dst + done, (const uint16_t *)src + done, count - done);
+}
+static void opdi_cvt_f16_f32(void *dst, const void *src, int64_t count) {
+    int64_t done = 0;
+#if defined(OPDI_X86)
+    if (opdi_cpu_level() > 1) { done = opdi_narrow_f16_avx512((const float *)src, count, (uint16_t *)dst); }
+    else if (opdi_cpu_level() > 0) { done = opdi_narrow_f16_avx2((const float *)src, count, (uint16_t *)dst); }
+#endif
+    opdi_cvt_f16_f32_most((uint16_t *)dst + done, (const float *)src + done, count - done);
+}
+OPDI_CONVERT_WIDE(opdi_cvt_f32_bf16, float, uint16_t, opdi_bf16_to_f32(x))
+OPDI_CONVERT_WIDE(opdi_cvt_bf16_f32, uint16_t, float, opdi_f32_to_bf16(x))
+OPDI_COLD_BEGIN
+OPDI_CONVERT(opdi_cvt_f32_i8, float, int8_t, (float)x)
+OPDI_CONVERT(opdi_cvt_f32_i16, float, int16_t, (float)x)
+OPDI_CONVERT(opdi_cvt_f64_u8, double, uint8_t, (double)x)
+OPDI_CONVERT(opdi_cvt_f64_i8, double, int8_t, (double)x)
+OPDI_CONVERT(opdi_cvt_f64_i16, double, int16_t, (double)x)
+OPDI_CONVERT(opdi_cvt_i64_i8, int64_t, int8_t, (int64_t)x)
+OPDI_CONVERT(opdi_cvt_i64_i16, int64_t, int16_t, (int64_t)x)
+OPDI_CONVERT(opdi_cvt_i8_f32, int8_t, float, OPDI_WRAP_i8(opdi_to_i32((double)x)))
+OPDI_CONVERT(opdi_cvt_i16_f32, int16_t, float, OPDI_WRAP_i16(opdi_to_i32((double)x)))
+OPDI_CONVERT(opdi_cvt_u8_f64, uint8_t, double, OPDI_WRAP_u8(opdi_to_i64(x)))
+OPDI_CONVERT(opdi_cvt_i8_f64, int8_t, double, OPDI_WRAP_i8(opdi_to_i32(x)))
+OPDI_CONVERT(opdi_cvt_i16_f64, int16_t, double, OPDI_WRAP_i16(opdi_to_i32(x)))
+OPDI_CONVERT(opdi_cvt_i8_i64, int8_t, int64_t, OPDI_WRAP_i8(x))
+OPDI_CONVERT(opdi_cvt_i16_i64, int16_t, int64_t, OPDI_WRAP_i16(x))
+/* Two steps through float, as c10::Half and c10::BFloat16 convert. */
+static void opdi_convert_via(void *dst, int64_t to_size, const void *src, int64_t from_size, int64_t count,
+                             opdi_convert first, opdi_convert second) {
+    float block[64];
+    for (int64_t i = 0, n; i < count; i += n) {
+        n = OPDI_MIN(count - i, (int64_t)64);
+        first(block, (const char *)src + i * from_size, n);
+        second((char *)dst + i * to_size, block, n);
+    }
+}
+#define OPDI_CONVERT_VIA(name, first, second, from_size, to_size) \
+    static void name(void *dst, const void *src, int64_t count) { \
+        opdi_convert_via(dst, to_size, src, from_size, count, first, second); }
+OPDI_CONVERT_VIA(opdi_cvt_f64_f16, opdi_cvt_f32_f16, opdi_cvt_f64_f32, 2, 8)
+OPDI_CONVERT_VIA(opdi_cvt_f64_bf16, opdi_cvt_f32_bf16, opdi_cvt_f64_f32, 2, 8)
+OPDI_CONVERT_VIA(opdi_cvt_f16_f64, opdi_cvt_f32_f64, opdi_cvt_f16_f32, 8, 2)
+OPDI_CONVERT_VIA(opdi_cvt_bf16_f64, opdi_cvt_f32_f64, opdi_cvt_bf16_f32, 8, 2)
+OPDI_CONVERT_VIA(opdi_cvt_f16_i64, opdi_cvt_f32_i64, opdi_cvt_f16_f32, 8, 2)
+OPDI_CONVERT_VIA(opdi_cvt_bf16_i64, opdi_cvt_f32_i64, opdi_cvt_bf16_f32, 8, 2)
+OPDI_CONVERT_VIA(opdi_cvt_i64_f16, opdi_cvt_f32_f16, opdi_cvt_i64_f32, 2, 8)
+OPDI_CONVERT_VIA(opdi_cvt_i64_bf16, opdi_cvt_f32_bf16, opdi_cvt_i64_f32, 2, 8)
+/* The stored dtypes.  Those of eight bits go through float, uint64 is its bits where int64_t is computed. */
+OPDI_CONVERT(opdi_cvt_f32_u16, float, uint16_t, (float)x)
+OPDI_CONVERT(opdi_cvt_f64_u16, double, uint16_t, (double)x)
+OPDI_CONVERT(opdi_cvt_i64_u16, int64_t, uint16_t, (int64_t)x)
+OPDI_CONVERT(opdi_cvt_u16_f32, uint16_t, float, OPDI_WRAP_u16(opdi_to_i32((double)x)))
+OPDI_CONVERT(opdi_cvt_u16_f64, uint16_t, double, OPDI_WRAP_u16(opdi_to_i32(x)))
+OPDI_CONVERT(opdi_cvt_u16_i64, uint16_t, int64_t, OPDI_WRAP_u16(x))
+OPDI_CONVERT(opdi_cvt_f32_u32, float, uint32_t, (float)x)
+OPDI_CONVERT(opdi_cvt_f64_u32, double, uint32_t, (double)x)
+OPDI_CONVERT(opdi_cvt_i64_u32, int64_t, uint32_t, (int64_t)x)
+OPDI_CONVERT(opdi_cvt_u32_f32, uint32_t, float, OPDI_WRAP_u32(opdi_to_i64((double)x)))
+OPDI_CONVERT(opdi_cvt_u32_f64, uint32_t, double, OPDI_WRAP_u32(opdi_to_i64(x)))
+OPDI_CONVERT(opdi_cvt_u32_i64, uint32_t, int64_t, OPDI_WRAP_u32(x))
+OPDI_CONVERT(opdi_cvt_f32_u64, float, uint64_t, (float)x)
+OPDI_CONVERT(opdi_cvt_f64_u64, double, uint64_t, (double)x)
+OPDI_CONVERT(opdi_cvt_u64_f32, uint64_t, float, opdi_to_u64((double)x))
+OPDI_CONVERT(opdi_cvt_u64_f64, uint64_t, double, opdi_to_u64(x))
+/* Defines the six conversions of a dtype of eight bits, by `load` and `store` of one. */
+#define OPDI_CONVERT_F8(name, load, store) \
+    OPDI_CONVERT(opdi_cvt_f32_##name, float, uint8_t, load) \
+    OPDI_CONVERT(opdi_cvt_##name##_f32, uint8_t, float, store) \
+    OPDI_CONVERT_VIA(opdi_cvt_f64_##name, opdi_cvt_f32_##name, opdi_cvt_f64_f32, 1, 8) \
+    OPDI_CONVERT_VIA(opdi_cvt_##name##_f64, opdi_cvt_f32_f64, opdi_cvt_##name##_f32, 8, 1) \
+    OPDI_CONVERT_VIA(opdi_cvt_i64_##name, opdi_cvt_f32_##name, opdi_cvt_i64_f32, 1, 8) \
+    OPDI_CONVERT_VIA(opdi_cvt_##name##_i64, opdi_cvt_f32_i64, opdi_cvt_##name##_f32, 8, 1)
+OPDI_CONVERT_F8(e5m2, opdi_f8_to_f32(x, &opdi_f8_e5m2), opdi_f32_to_f8(x, &opdi_f8_e5m2))
+OPDI_CONVERT_F8(e4m3fn, opdi_f8_to_f32(x, &opdi_f8_e4m3fn), opdi_f32_to_f8(x, &opdi_f8_e4m3fn))
+OPDI_CONVERT_F8(e5m2fnuz, opdi_f8_to_f32(x, &opdi_f8_e5m2fnuz), opdi_f32_to_f8(x, &opdi_f8_e5m2fnuz))
+OPDI_CONVERT_F8(e4m3fnuz, opdi_f8_to_f32(x, &opdi_f8_e4m3fnuz), opdi_f32_to_f8(x, &opdi_f8_e4m3fnuz))
+OPDI_CONVERT_F8(e8m0, opdi_e8m0_to_f32(x), opdi_f32_to_e8m0(x))
+/* Into and out of complex numbers: through doubles.  An imaginary part is lost, but where it says that a number is not
+   zero. */
+static void opdi_convert_to_complex(opdi_complex *to, const char *from, int64_t size, int64_t count,
+                                    opdi_convert load) {
+    double block[64];
+    for (int64_t i = 0, n; i < count; i += n) {
+        n = OPDI_MIN(count - i, (int64_t)64);
+        load(block, from + i * size, n);
+        for (int64_t j = 0; j < n; j++) {
+            to[i + j].re = block[j];
+            to[i + j].im = 0;
+        }
+    }
+}
+static void opdi_convert_from_complex(char *to, const opdi_complex *from, int64_t size, int64_t count,
+                                      opdi_convert store) {
+    double block[64];
+    for (int64_t i = 0, n; i < count; i += n) {
+        n = OPDI_MIN(count - i, (int64_t)64);
+        for (int64_t j = 0; j < n; j++) { block[j] = from[i + j].re; }
+        store(to + i * size, block, n);
+    }
+}
+#define OPDI_CONVERT_COMPLEX(name, size, load, store) \
+    static void opdi_cvt_c128_##name(void *dst, const void *src, int64_t count) { \
+        opdi_convert_to_complex((opdi_complex *)dst, (const char *)src, size, count, load); } \
+    static void opdi_cvt_##name##_c128(void *dst, const void *src, int64_t count) { \
+        opdi_convert_from_complex((char *)dst, (const opdi_complex *)src, size, count, store); }
+static void opdi_cvt_8(void *dest, const void *source, int64_t count) { memcpy(dest, source, (size_t)count * 8); }
+OPDI_CONVERT_COMPLEX(u8, 1, opdi_cvt_f64_u8, opdi_cvt_u8_f64)
+OPDI_CONVERT_COMPLEX(i8, 1, opdi_cvt_f64_i8, opdi_cvt_i8_f64)
+OPDI_CONVERT_COMPLEX(i16, 2, opdi_cvt_f64_i16, opdi_cvt_i16_f64)
+OPDI_CONVERT_COMPLEX(i32, 4, opdi_cvt_f64_i32, opdi_cvt_i32_f64)
+OPDI_CONVERT_COMPLEX(i64, 8, opdi_cvt_f64_i64, opdi_cvt_i64_f64)
+OPDI_CONVERT_COMPLEX(f16, 2, opdi_cvt_f64_f16, opdi_cvt_f16_f64)
+OPDI_CONVERT_COMPLEX(bf16, 2, opdi_cvt_f64_bf16, opdi_cvt_bf16_f64)
+OPDI_CONVERT_COMPLEX(f32, 4, opdi_cvt_f64_f32, opdi_cvt_f32_f64)
+OPDI_CONVERT_COMPLEX(f64, 8, opdi_cvt_8, opdi_cvt_8)
+OPDI_CONVERT_COMPLEX(u16, 2, opdi_cvt_f64_u16, opdi_cvt_u16_f64)
+OPDI_CONVERT_COMPLEX(u32, 4, opdi_cvt_f64_u32, opdi_cvt_u32_f64)
+OPDI_CONVERT_COMPLEX(u64, 8, opdi_cvt_f64_u64, opdi_cvt_u64_f64)
+OPDI_CONVERT_COMPLEX(e5m2, 1, opdi_cvt_f64_e5m2, opdi_cvt_e5m2_f64)
+OPDI_CONVERT_COMPLEX(e4m3fn, 1, opdi_cvt_f64_e4m3fn, opdi_cvt_e4m3fn_f64)
+OPDI_CONVERT_COMPLEX(e5m2fnuz, 1, opdi_cvt_f64_e5m2fnuz, opdi_cvt_e5m2fnuz_f64)
+OPDI_CONVERT_COMPLEX(e4m3fnuz, 1, opdi_cvt_f64_e4m3fnuz, opdi_cvt_e4m3fnuz_f64)
+OPDI_CONVERT_COMPLEX(e8m0, 1, opdi_cvt_f64_e8m0, opdi_cvt_e8m0_f64)
+static void opdi_cvt_c128_b(void *dst, const void *src, int64_t count) {
+    opdi_convert_to_complex((opdi_complex *)dst, (const char *)src, 1, count, opdi_cvt_f64_b);
+}
+static void opdi_cvt_b_c128(void *dst, const void *src, int64_t count) {
+    const opdi_complex *from = (const opdi_complex *)src;
+    for (int64_t i = 0; i < count; i++) { ((bool *)dst)[i] = from[i].re != 0 || from[i].im != 0; }
+}
+OPDI_COLD_END
+static void opdi_cvt_c128_c64(void *dst, const void *src, int64_t count) { opdi_cvt_f64_f32(dst, src, 2 * count); }
+static void opdi_cvt_c64_c128(void *dst, const void *src, int64_t count) { opdi_cvt_f32_f64(dst, src, 2 * count); }
+static void opdi_cvt_c128_c32(void *dst, const void *src, int64_t count) { opdi_cvt_f64_f16(dst, src, 2 * count); }
+static void opdi_cvt_c32_c128(void *dst, const void *src, int64_t count) { opdi_cvt_f16_f64(dst, src, 2 * count); }
+static void opdi_cvt_16(void *dst, const void *src, int64_t count) { memcpy(dst, src, (size_t)count * 16); }
+static void opdi_cvt_4(void *dest, const void *source, int64_t count) { memcpy(dest, source, (size_t)count * 4); }
+
+/* [compute type][opdi_dtype_at]: into the compute type, and out of it. */
+static const opdi_convert opdi_load_table[4][OPDI_DTYPES] = {
+    {opdi_cvt_f32_u8, opdi_cvt_f32_i8, opdi_cvt_f32_i16, opdi_cvt_f32_i32, opdi_cvt_f32_i64, opdi_cvt_f32_f16,
+     opdi_cvt_4, opdi_cvt_f32_f64, NULL, NULL, NULL, opdi_cvt_f32_b, NULL, NULL, NULL, opdi_cvt_f32_bf16,
+     opdi_cvt_f32_e5m2, opdi_cvt_f32_e4m3fn, opdi_cvt_f32_e5m2fnuz, opdi_cvt_f32_e4m3fnuz, opdi_cvt_f32_u16,
+     opdi_cvt_f32_u32, opdi_cvt_f32_u64, opdi_cvt_f32_e8m0},
+    {opdi_cvt_f64_u8, opdi_cvt_f64_i8, opdi_cvt_f64_i16, opdi_cvt_f64_i32, opdi_cvt_f64_i64, opdi_cvt_f64_f16,
+     opdi_cvt_f64_f32, opdi_cvt_8, NULL, NULL, NULL, opdi_cvt_f64_b, NULL, NULL, NULL, opdi_cvt_f64_bf16,
+     opdi_cvt_f64_e5m2, opdi_cvt_f64_e4m3fn, opdi_cvt_f64_e5m2fnuz, opdi_cvt_f64_e4m3fnuz, opdi_cvt_f64_u16,
+     opdi_cvt_f64_u32, opdi_cvt_f64_u64, opdi_cvt_f64_e8m0},
+    {opdi_cvt_i64_u8, opdi_cvt_i64_i8, opdi_cvt_i64_i16, opdi_cvt_i64_i32, opdi_cvt_8, opdi_cvt_i64_f16,
+     opdi_cvt_i64_f32, opdi_cvt_i64_f64, NULL, NULL, NULL, opdi_cvt_i64_b, NULL, NULL, NULL, opdi_cvt_i64_bf16,
+     opdi_cvt_i64_e5m2, opdi_cvt_i64_e4m3fn, opdi_cvt_i64_e5m2fnuz, opdi_cvt_i64_e4m3fnuz, opdi_cvt_i64_u16,
+     opdi_cvt_i64_u32, opdi_cvt_8, opdi_cvt_i64_e8m0},
+    {opdi_cvt_c128_u8, opdi_cvt_c128_i8, opdi_cvt_c128_i16, opdi_cvt_c128_i32, opdi_cvt_c128_i64,
+     opdi_cvt_c128_f16, opdi_cvt_c128_f32, opdi_cvt_c128_f64, opdi_cvt_c128_c32, opdi_cvt_c128_c64, opdi_cvt_16,
+     opdi_cvt_c128_b, NULL, NULL, NULL, opdi_cvt_c128_bf16, opdi_cvt_c128_e5m2, opdi_cvt_c128_e4m3fn,
+     opdi_cvt_c128_e5m2fnuz, opdi_cvt_c128_e4m3fnuz, opdi_cvt_c128_u16, opdi_cvt_c128_u32, opdi_cvt_c128_u64,
+     opdi_cvt_c128_e8m0}};
+static const opdi_convert opdi_store_table[4][OPDI_DTYPES] = {
+    {opdi_cvt_u8_f32, opdi_cvt_i8_f32, opdi_cvt_i16_f32, opdi_cvt_i32_f32, opdi_cvt_i64_f32, opdi_cvt_f16_f32,
+     opdi_cvt_4, opdi_cvt_f64_f32, NULL, NULL, NULL, opdi_cvt_b_f32, NULL, NULL, NULL, opdi_cvt_bf16_f32,
+     opdi_cvt_e5m2_f32, opdi_cvt_e4m3fn_f32, opdi_cvt_e5m2fnuz_f32, opdi_cvt_e4m3fnuz_f32, opdi_cvt_u16_f32,
+     opdi_cvt_u32_f32, opdi_cvt_u64_f32, opdi_cvt_e8m0_f32},
+    {opdi_cvt_u8_f64, opdi_cvt_i8_f64, opdi_cvt_i16_f64, opdi_cvt_i32_f64, opdi_cvt_i64_f64, opdi_cvt_f16_f64,
+     opdi_cvt_f32_f64, opdi_cvt_8, NULL, NULL, NULL, opdi_cvt_b_f64, NULL, NULL, NULL, opdi_cvt_bf16_f64,
+     opdi_cvt_e5m2_f64, opdi_cvt_e4m3fn_f64, opdi_cvt_e5m2fnuz_f64, opdi_cvt_e4m3fnuz_f64, opdi_cvt_u16_f64,
+     opdi_cvt_u32_f64, opdi_cvt_u64_f64, opdi_cvt_e8m0_f64},
+    {opdi_cvt_u8_i64, opdi_cvt_i8_i64, opdi_cvt_i16_i64, opdi_cvt_i32_i64, opdi_cvt_8, opdi_cvt_f16_i64,
+     opdi_cvt_f32_i64, opdi_cvt_f64_i64, NULL, NULL, NULL, opdi_cvt_b_i64, NULL, NULL, NULL, opdi_cvt_bf16_i64,
+     opdi_cvt_e5m2_i64, opdi_cvt_e4m3fn_i64, opdi_cvt_e5m2fnuz_i64, opdi_cvt_e4m3fnuz_i64, opdi_cvt_u16_i64,
+     opdi_cvt_u32_i64, opdi_cvt_8, opdi_cvt_e8m0_i64},
+    {opdi_cvt_u8_c128, opdi_cvt_i8_c128, opdi_cvt_i16_c128, opdi_cvt_i32_c128, opdi_cvt_i64_c128,
+     opdi_cvt_f16_c128, opdi_cvt_f32_c128, opdi_cvt_f64_c128, opdi_cvt_c32_c128, opdi_cvt_c64_c128, opdi_cvt_16,
+     opdi_cvt_b_c128, NULL, NULL, NULL, opdi_cvt_bf16_c128, opdi_cvt_e5m2_c128, opdi_cvt_e4m3fn_c128,
+     opdi_cvt_e5m2fnuz_c128, opdi_cvt_e4m3fnuz_c128, opdi_cvt_u16_c128, opdi_cvt_u32_c128, opdi_cvt_u64_c128,
+     opdi_cvt_e8m0_c128}};
+/* The conversion of a dtype into a compute type, and out of it; NULL: there is none. */
+static inline opdi_convert opdi_load_of(int compute, int dtype) {
+    return opdi_load_table[compute][opdi_dtype_at(dtype)];
+}
+static inline opdi_convert opdi_store_of(int compute, int dtype) {
+    return opdi_store_table[compute][opdi_dtype_at(dtype)];
+}
+
+/* Makes an element of a dtype of a number, an int64, float64 or complex128. */
+OPDI_SHARED void opdi_store_one(opd_scalar_type from, const void *number, opd_scalar_type dtype, void *element) {
+    opdi_store_of(from == OPD_INT64 ? OPDI_I64 : from == OPD_FLOAT64 ? OPDI_F64 : OPDI_C128, dtype)(element, number, 1);
+}
+
+//== strided runs ======================================================================================================
+
+/* n elements of `size` bytes from src, `stride` bytes apart, to contiguous dst; and back.  Four at a time: the loads of
+   one step do not wait for each other. */
+#define OPDI_GATHER(type)                                                                       \
+    {                                                                                           \
+        type *to = (type *)dst; const type *from = (const type *)src; int64_t i = 0;            \
+        for (; i + 4 <= count; i += 4, from += 4 * k) {                                         \
+            type e0 = from[0], e1 = from[k], e2 = from[2 * k], e3 = from[3 * k];                \
+            to[i] = e0; to[i + 1] = e1; to[i + 2] = e2; to[i + 3] = e3;                         \
+        }                                                                                       \
+        for (; i < count; i++, from += k) { to[i] = from[0]; }                                  \
+    } break
+#define OPDI_MOVE(type, dst_index, src_index)                                                   \
+    {                                                                                           \
+        type *to = (type *)dst; const type *from = (const type *)src; int64_t i;                \
+        for (i = 0; i < count; i++) { to[dst_index] = from[src_index]; }                        \
+    } break
+static void opdi_gather_n(void *dst, const void *src, int64_t stride, int64_t count, int size) {
+    const int64_t k = stride / size;
+    switch (size) {
+        case 1: OPDI_GATHER(uint8_t);
+        case 2: OPDI_GATHER(uint16_t);
+        case 4: OPDI_GATHER(uint32_t);
+        case 8: OPDI_GATHER(uint64_t);
+        default: {
+            const char *from = (const char *)src;
+            char *to = (char *)dst;
+            for (int64_t i = 0; i < count; i++) { memcpy(to + i * size, from + i * stride, (size_t)size); }
+        }
+    }
+}
+static void opdi_scatter(void *dst, int64_t stride, const void *src, int64_t count, int size) {
+    const int64_t k = stride / size;
+    switch (size) {
+        case 1: OPDI_MOVE(uint8_t, i * k, i);
+        case 2: OPDI_MOVE(uint16_t, i * k, i);
+        case 4: OPDI_MOVE(uint32_t, i * k, i);
+        case 8: OPDI_MOVE(uint64_t, i * k, i);
+        default: {
+            const char *from = (const char *)src;
+            char *to = (char *)dst;
+            for (int64_t i = 0; i < count; i++) { memcpy(to + i * stride, from + i * size, (size_t)size); }
+        }
+    }
+}
+#if defined(OPDI_X86)
+/* Copies every second element of 4 bytes, read as the low halves of 8: the last one is not followed by anything. */
+OPDI_AVX2 static void opdi_gather_second(void *dst, const void *src, int64_t count) {
+    uint32_t *to = (uint32_t *)dst;
+    const uint32_t *from = (const uint32_t *)src;
+    int64_t i = 0;
+    for (; i + 32 < count; i += 32) {
+        OPDI_IVDEP for (int j = 0; j < 32; j++) {
+            uint64_t value;
+            memcpy(&value, from + 2 * i + 2 * j, 8);
+            to[i + j] = (uint32_t)value;
+        }
+    }
+    for (; i < count; i++) { to[i] = from[2 * i]; }
+}
+#endif
+/* count times the element of 4 bytes at src. */
+static void opdi_gather_one(void *dst, const void *src, int64_t count) {
+    uint32_t *to = (uint32_t *)dst, value;
+    int64_t i;
+    memcpy(&value, src, sizeof value);
+    OPDI_SIXTEENS(to[j] = value)
+    for (; i < count; i++) { to[i] = value; }
+}
+static void opdi_gather(void *dst, const void *src, int64_t stride, int64_t count, int size) {
+    if (stride == size) { memcpy(dst, src, (size_t)count * (size_t)size); }
+    else if (stride == 0 && size == 4) { opdi_gather_one(dst, src, count); }
+#if defined(OPDI_X86)
+    else if (stride == 8 && size == 4 && opdi_cpu_level() > 0) { opdi_gather_second(dst, src, count); }
+#endif
+    else { opdi_gather_n(dst, src, stride, count, size); }
+}
+
+OPDI_LOOPS_END
+

@@ -1,0 +1,345 @@
+//== copies ============================================================================================================
+
+/* Copies count elements of `size` bytes from from to to, which have strides of ss and ds bytes. */
+static void opdi_move_run(char *to, int64_t ds, const char *from, int64_t ss, int64_t count, int size) {
+    if (ds == size) {
+        opdi_gather(to, from, ss, count, size);
+        return;
+    }
+    if (ss == size) {
+        opdi_scatter(to, ds, from, count, size);
+        return;
+    }
+    for (int64_t i = 0; i < count; i++) { memcpy(to + i * ds, from + i * ss, (size_t)size); }
+}
+/* Copies elements [begin, end) of a pass between two operands of one dtype with any strides, row by row. */
+static void opdi_copy_rows(void *ctx, int64_t begin, int64_t end) {
+    const opdi_iter *iter = (const opdi_iter *)ctx;
+    int64_t idx[OPD_MAX_DIMS], count, rest = begin;
+    for (int dim = 0; dim < iter->ndim; dim++) {
+        idx[dim] = rest % iter->sizes[dim];
+        rest /= iter->sizes[dim];
+    }
+    for (int64_t pos = begin; pos < end; pos += count) {
+        char *to = iter->op[0].data;
+        const char *from = iter->op[1].data;
+        count = OPDI_MIN(end - pos, iter->sizes[0] - idx[0]);
+        for (int dim = 0; dim < iter->ndim; dim++) {
+            to += idx[dim] * iter->op[0].stride[dim];
+            from += idx[dim] * iter->op[1].stride[dim];
+        }
+        opdi_move_run(to, iter->op[0].stride[0], from, iter->op[1].stride[0], count, iter->op[0].size);
+        opdi_iter_step(iter, idx, count);
+    }
+}
+/* Copies elements [begin, end) of a pass between operands of different dtypes, block by block through
+   the compute type. */
+static void opdi_copy_blocks(void *ctx, int64_t begin, int64_t end) {
+    const opdi_iter *iter = (const opdi_iter *)ctx;
+    const opdi_operand *operand = &iter->op[0];
+    uint64_t block[OPDI_BLOCK];
+    int64_t idx[OPD_MAX_DIMS], count, rest = begin;
+    const bool rows = iter->sizes[0] >= OPDI_ROW;
+    for (int dim = 0; dim < iter->ndim; dim++) {
+        idx[dim] = rest % iter->sizes[dim];
+        rest /= iter->sizes[dim];
+    }
+    for (int64_t pos = begin; pos < end; pos += count) {
+        count = OPDI_MIN(end - pos, (int64_t)OPDI_BLOCK);
+        if (rows) { count = OPDI_MIN(count, iter->sizes[0] - idx[0]); }
+        void *t = opdi_iter_target(iter, operand, idx, pos, count);
+        void *source = opdi_iter_load(iter, &iter->op[1], idx, pos, count, (char *)(t ? t : (void *)block));
+        if (!t) { opdi_iter_store(iter, operand, idx, pos, count, (char *)source); }
+        else if (source != t) { memcpy(t, source, (size_t)count * (size_t)operand->size); }
+        opdi_iter_step(iter, idx, count);
+    }
+}
+#if defined(__GNUC__) && !defined(__TINYC__)
+typedef float opdi_lanes8 __attribute__((vector_size(32), aligned(4), may_alias));     /* without OPDI_X86 too */
+/* Returns the sum of x[0 .. count): at most 4096 elements go to 64 accumulators, whose sum is then added to a
+   double.  Not NULL: what lies at odd places goes to *odd instead; count is even. */
+OPDI_ALWAYS double opdi_sum_f32_body(const float *x, int64_t count, double *odd) {
+    double total = 0;
+    int64_t i = 0;
+    while (count - i >= 64) {
+        opdi_lanes8 a0 = {0}, a1 = {0}, a2 = {0}, a3 = {0}, a4 = {0}, a5 = {0}, a6 = {0}, a7 = {0};
+        for (int64_t rows = OPDI_MIN(count, i + 4096) - 63; i < rows; i += 64) {
+            const opdi_lanes8 *lanes8 = (const opdi_lanes8 *)(const void *)(x + i);
+            a0 += lanes8[0];
+            a1 += lanes8[1];
+            a2 += lanes8[2];
+            a3 += lanes8[3];
+            a4 += lanes8[4];
+            a5 += lanes8[5];
+            a6 += lanes8[6];
+            a7 += lanes8[7];
+        }
+        a0 = ((a0 + a1) + (a2 + a3)) + ((a4 + a5) + (a6 + a7));
+        for (int j = 0; j < 8; j++) { *(odd && j & 1 ? odd : &total) += (double)a0[j]; }
+    }
+    for (; i < count; i++) { *(odd && i & 1 ? odd : &total) += (double)x[i]; }
+    return total;
+}
+#else
+OPDI_ALWAYS double opdi_sum_f32_body(const float *x, int64_t count, double *odd) {
+    double total = 0;
+    for (int64_t i = 0; i < count; i++) { *(odd && i & 1 ? odd : &total) += (double)x[i]; }
+    return total;
+}
+#endif
+#if defined(OPDI_X86)
+OPDI_AVX2 static double opdi_sum_f32_avx2(const float *x, int64_t count) { return opdi_sum_f32_body(x, count, NULL); }
+OPDI_AVX2 static double opdi_sum_c64_avx2(const float *x, int64_t count, double *imaginary) {
+    return opdi_sum_f32_body(x, 2 * count, imaginary);
+}
+#endif
+#if defined(OPDI_X86)
+/* The product of count floats, a multiple of 32, which are read and made doubles by one instruction. */
+OPDI_AVX2 static double opdi_prod_avx2(const float *x, int64_t count) {
+    opdi_v4d a0 = {1, 1, 1, 1}, a1 = a0, a2 = a0, a3 = a0, a4 = a0, a5 = a0, a6 = a0, a7 = a0, next;
+    for (int64_t i = 0; i < count; i += 32) {
+        const opdi_v4f *const at = (const opdi_v4f *)(const void *)(x + i);
+#define OPDI_PROD_STEP(k) \
+        __asm__("vcvtps2pd {%1, %0|%0, %1}" : "=x"(next) : "m"(at[k])); \
+        a##k *= next;
+        OPDI_PROD_STEP(0) OPDI_PROD_STEP(1) OPDI_PROD_STEP(2) OPDI_PROD_STEP(3)
+        OPDI_PROD_STEP(4) OPDI_PROD_STEP(5) OPDI_PROD_STEP(6) OPDI_PROD_STEP(7)
+#undef OPDI_PROD_STEP
+    }
+    a0 = ((a0 * a4) * (a2 * a6)) * ((a1 * a5) * (a3 * a7));
+    return (a0[0] * a0[2]) * (a0[1] * a0[3]);
+}
+/* The largest (smallest) of eight floats; NaN where one of the flags is set. */
+static float opdi_extreme_lanes(const void *tops, const void *flags, bool most) {
+    uint32_t bits[8], any = 0;
+    float lanes[8];
+    memcpy(bits, flags, sizeof bits);
+    memcpy(lanes, tops, sizeof lanes);
+    for (int lane = 0; lane < 8; lane++) { any |= bits[lane]; }
+    for (int lane = 1; lane < 8; lane++) {
+        if (most ? lanes[lane] > lanes[0] : lanes[lane] < lanes[0]) { lanes[0] = lanes[lane]; }
+    }
+    return any ? NAN : lanes[0];
+}
+/* The extreme of count floats, a multiple of 64, by the instruction that keeps the second of what is not ordered; NaN,
+   which is looked for two vectors at a time, if there is one. */
+#define OPDI_EXTREME(name, instruction) \
+    OPDI_AVX2 static float name(const float *x, int64_t count) { \
+        const opdi_v8f *const start = (const opdi_v8f *)(const void *)x; \
+        opdi_v8f a0 = start[0], a1 = start[1], a2 = start[2], a3 = start[3], a4 = start[4], a5 = start[5], \
+            a6 = start[6], a7 = start[7], odd = {0}; \
+        for (int64_t i = 0; i < count; i += 64) { OPDI_EXTREME_NEXT(instruction) } \
+        OPDI_EXTREME_FOLD(instruction) \
+        const opdi_v8f flags = odd, tops = a0;    /* whose addresses are taken: odd and a0 stay in registers */ \
+        return opdi_extreme_lanes(&tops, &flags, (instruction)[1] == 'a'); \
+    }
+#define OPDI_EXTREME_NEXT(instruction) \
+    const opdi_v8f *const at = (const opdi_v8f *)(const void *)(x + i); \
+    OPDI_EXTREME_TWO(instruction, 0, 1) OPDI_EXTREME_TWO(instruction, 2, 3) \
+    OPDI_EXTREME_TWO(instruction, 4, 5) OPDI_EXTREME_TWO(instruction, 6, 7)
+#define OPDI_EXTREME_FOLD(instruction) \
+    OPDI_EXTREME_STEP(instruction, a0, a4) OPDI_EXTREME_STEP(instruction, a1, a5) \
+    OPDI_EXTREME_STEP(instruction, a2, a6) OPDI_EXTREME_STEP(instruction, a3, a7) \
+    OPDI_EXTREME_STEP(instruction, a0, a2) OPDI_EXTREME_STEP(instruction, a1, a3) \
+    OPDI_EXTREME_STEP(instruction, a0, a1)
+#define OPDI_EXTREME_STEP(instruction, a, x) __asm__("v" instruction "ps %0, %1, %0" : "+x"(a) : "x"(x));
+#define OPDI_EXTREME_TWO(instruction, k, l) { \
+        const opdi_v8f first = at[k], second = at[l]; \
+        opdi_v8f unordered; \
+        __asm__("vcmpunordps %1, %2, %0" : "=x"(unordered) : "x"(first), "x"(second)); \
+        __asm__("vorps %0, %1, %0" : "+x"(odd) : "x"(unordered)); \
+        OPDI_EXTREME_STEP(instruction, a##k, first) \
+        OPDI_EXTREME_STEP(instruction, a##l, second) \
+    }
+OPDI_EXTREME(opdi_extreme_max_avx2, "max")
+OPDI_EXTREME(opdi_extreme_min_avx2, "min")
+#undef OPDI_EXTREME
+#undef OPDI_EXTREME_STEP
+#undef OPDI_EXTREME_NEXT
+#undef OPDI_EXTREME_FOLD
+#undef OPDI_EXTREME_TWO
+#endif
+/* Multiplies *product by as many of count floats as vectors take; returns how many. */
+static int64_t opdi_prod_whole(const float *x, int64_t count, double *product) {
+    const int64_t whole = count & ~(int64_t)31;
+#if defined(OPDI_X86)
+    if (whole && opdi_cpu_level() > 0) {
+        *product *= opdi_prod_avx2(x, whole);
+        return whole;
+    }
+#endif
+    (void)x;
+    (void)product;
+    (void)whole;
+    return 0;
+}
+/* Sets *best to the largest (smallest) of as many of count floats as vectors take; returns how many. */
+static int64_t opdi_extreme_whole(bool most, const float *x, int64_t count, float *best) {
+    const int64_t whole = count & ~(int64_t)63;
+#if defined(OPDI_X86)
+    if (whole && opdi_cpu_level() > 0) {
+        *best = (most ? opdi_extreme_max_avx2 : opdi_extreme_min_avx2)(x, whole);
+        return whole;
+    }
+#endif
+    (void)most;
+    (void)x;
+    (void)best;
+    (void)whole;
+    return 0;
+}
+static double opdi_sum_f32_plain(const float *x, int64_t count) { return opdi_sum_f32_body(x, count, NULL); }
+/* Returns the sum of the real parts of count numbers; *imaginary becomes that of the others. */
+static double opdi_sum_c64(const float *x, int64_t count, double *imaginary) {
+    *imaginary = 0;
+#if defined(OPDI_X86)
+    if (opdi_cpu_level() > 0) { return opdi_sum_c64_avx2(x, count, imaginary); }
+#endif
+    return opdi_sum_f32_body(x, 2 * count, imaginary);
+}
+/* Copies bands [begin, end) tile by tile. */
+static void opdi_copy_bands(void *ctx, int64_t begin, int64_t end) {
+    const opdi_transpose *tr = (const opdi_transpose *)ctx;
+    const opdi_iter *iter = tr->it;
+    const int size = iter->op[0].size;
+    const int64_t across = iter->op[0].stride[tr->across], step = iter->op[1].stride[0];
+    const opdi_tile_fn tile = opdi_transpose_of(size);
+    char *at[OPDI_ITER_OPS];
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t high = opdi_band_at(tr, item, at);
+        for (int64_t i = 0; i < iter->sizes[0]; i += OPDI_TILE) {
+            tile(at[0] + i * size, across, at[1] + i * step, step, OPDI_MIN((int64_t)OPDI_TILE, iter->sizes[0] - i),
+                 high);
+        }
+    }
+}
+/* The dim that the source walks contiguously while the destination does not, when a copy by tiles pays; else 0. */
+static int opdi_copy_across(const opdi_iter *iter) {
+    const int size = iter->op[0].size;
+    if (iter->op[0].stride[0] != size || iter->op[1].stride[0] == size || iter->op[1].stride[0] == 0 || size > 8) {
+        return 0;
+    }
+    if (iter->sizes[0] < 8) { return 0; }
+    for (int dim = 1; dim < iter->ndim; dim++) {
+        if (iter->op[1].stride[dim] == size && iter->sizes[dim] >= 8) { return dim; }
+    }
+    return 0;
+}
+typedef struct opdi_bytes { char *dst; const char *src; } opdi_bytes;
+static void opdi_copy_bytes(void *ctx, int64_t begin, int64_t end) {
+    const opdi_bytes *job = (const opdi_bytes *)ctx;
+    memmove(job->dst + begin, job->src + begin, (size_t)(end - begin));
+}
+static int opdi_copy_same(opdi_iter *iter) {
+    const int across = opdi_copy_across(iter);
+    if (across) {
+        opdi_transpose tr;
+        tr.it = iter;
+        tr.across = across;
+        opdi_parallel_for(opdi_bands_of(iter, across), opdi_bands_grain(iter), opdi_copy_bands, &tr);
+    } else { opdi_parallel_for(iter->numel, OPDI_GRAIN, opdi_copy_rows, iter); }
+    return 0;
+}
+/* The compute type in which numbers of one dtype become those of another, neither complex. */
+static int opdi_copy_compute(opd_scalar_type to, opd_scalar_type from) {
+    const bool beyond = from == OPD_UINT64 && !opd_dtype_is_integral(to, true);  /* int64_t would take it for less */
+    if (to == OPD_FLOAT32 && (from == OPD_UINT8 || from == OPD_INT32)) { return OPDI_F32; }   /* in one step */
+    return !beyond ? opdi_compute_type(from) : to == OPD_FLOAT64 ? OPDI_F64 : OPDI_F32;
+}
+/* Copies one part (0 real, 1 imaginary) of a copy that has complex numbers in it.  0, or -1 with an error. */
+static int opdi_copy_part(opd_tensor *dst, const opd_tensor *src, int part) {
+    opd_tensor *ops[2];
+    opdi_iter iter;
+    uint64_t zero = 0;
+    const int compute = opdi_copy_compute((opd_scalar_type)opdi_real_dtype(dst->dtype),
+                                          (opd_scalar_type)opdi_real_dtype(src->dtype));
+    ops[0] = dst;
+    ops[1] = (opd_tensor *)(uintptr_t)src;
+    if (opdi_iter_init(&iter, ops, 2, 1, OPD_DTYPE_NONE, compute) != 0) { return -1; }
+    iter.op[0].data += part * iter.op[0].size;
+    if (opd_dtype_is_complex((opd_scalar_type)src->dtype)) { iter.op[1].data += part * iter.op[1].size; }
+    else if (part) {
+        iter.op[1].data = (char *)&zero;
+        for (int dim = 0; dim < iter.ndim; dim++) { iter.op[1].stride[dim] = 0; }
+        iter.op[1].walk = OPDI_WALK_STRIDED;
+        if (src->dtype == OPD_FLOAT8_E8M0FNU) { iter.op[1].load = opdi_load_of(compute, OPD_UINT8); }  /* has no 0 */
+    }
+    opdi_parallel_for(iter.numel, OPDI_GRAIN, opdi_copy_blocks, &iter);
+    return 0;
+}
+/* Copies n complex numbers, which a pass reads and writes as other dtypes. */
+static void opdi_copy_pairs(void *const *data, int64_t count, const opdi_params *params) {
+    (void)params;
+    memcpy(data[0], data[1], (size_t)count * sizeof(opdi_complex));
+}
+OPDI_SHARED int opdi_copy(opd_tensor *dst, const opd_tensor *src);
+/* Copies elements as opdi_copy, where dst or src is conjugated or negated when it is read. */
+OPDI_NOINLINE static int opdi_copy_lazy(opd_tensor *dst, const opd_tensor *src) {
+    const uint64_t keys = dst->functionality & OPDI_LAZY_KEYS;
+    opd_tensor *plain = (opd_tensor *)(uintptr_t)src;
+    if (keys == (src->functionality & OPDI_LAZY_KEYS) && dst->dtype == src->dtype) {
+        plain = opdi_stored_as(src, 0);
+        return plain && (dst = opdi_stored_as(dst, 0)) != NULL ? opdi_copy(dst, plain) : -1;
+    }
+    if (plain->flags & OPDI_LAZY) { plain = opdi_resolved(plain); }
+    if (!plain || !keys) { return plain ? opdi_copy(dst, plain) : -1; }
+    if (plain->dtype != dst->dtype) {             /* turned over in the dtype that it is stored in */
+        opd_tensor *as = opdi_own(opdi_tensor_make(plain->dims, NULL, plain->ndim, (opd_scalar_type)dst->dtype,
+                                                   opdi_place_of(plain)));
+        if (!as || opdi_copy(as, plain)) { return -1; }
+        plain = as;
+    }
+    plain = opdi_stored_as(plain, keys);
+    if (!plain || !(plain = opdi_resolved(plain)) || !(dst = opdi_stored_as(dst, 0))) { return -1; }
+    return opdi_copy(dst, plain);
+}
+
+/* Copies src, which broadcasts to dst, with any dtypes and strides (copy_, contiguous, to, clone).  0, or -1 with an
+   error when src does not broadcast or the memory overlaps. */
+OPDI_SHARED int opdi_copy(opd_tensor *dst, const opd_tensor *src) {
+    opd_tensor *ops[2];
+    opdi_iter iter;
+    if (src->ndim > dst->ndim) {
+        return opd_fail(OPD_ERROR_SHAPE, "copy: %d dimensions do not fit into %d", src->ndim, dst->ndim);
+    }
+    for (int dim = 0; dim < src->ndim; dim++) {
+        int64_t first = opdi_sizes(dst)[dst->ndim - src->ndim + dim], second = opdi_sizes(src)[dim];
+        if (first != second && second != 1) {
+            return opd_fail(OPD_ERROR_SHAPE, "The size of tensor a (%lld) must match the size of tensor b (%lld) at "
+                            "non-singleton dimension %d", (long long)first, (long long)second,
+                            dst->ndim - src->ndim + dim);
+        }
+    }
+    if (dst->numel == 0 || dst->backend == OPD_META) { return 0; }
+    if (opdi_wait_for(src) || opdi_wait_for(dst)) { return -1; }
+    if (OPDI_UNLIKELY((dst->flags | src->flags) & OPDI_LAZY)) { return opdi_copy_lazy(dst, src); }
+    if (OPDI_UNLIKELY(((dst->backend | src->backend) | ((dst->flags | src->flags) & OPDI_BATCHED)) != OPD_CPU)) {
+        return ((dst->flags | src->flags) & OPDI_BATCHED ? opdi_batch_copy : opdi_device_copy)(dst, src);
+    }
+    if (dst->dtype == src->dtype && (dst->flags & src->flags & OPDI_CONTIGUOUS) && dst->numel == src->numel) {
+        opdi_bytes other;
+        const int64_t numel = dst->numel * (int64_t)opd_dtype_size((opd_scalar_type)dst->dtype);
+        if (opdi_check_partial_overlap(dst, src) != 0) { return -1; }
+        other.dst = dst->data;
+        other.src = src->data;
+        if (numel <= 4 * OPDI_GRAIN) { memmove(other.dst, other.src, (size_t)numel); }
+        else { opdi_parallel_for(numel, 4 * OPDI_GRAIN, opdi_copy_bytes, &other); }
+        return 0;
+    }
+    ops[0] = dst;
+    ops[1] = (opd_tensor *)(uintptr_t)src;
+    if (opd_dtype_is_complex((opd_scalar_type)dst->dtype) || opd_dtype_is_complex((opd_scalar_type)src->dtype)) {
+        if (dst->dtype == OPD_BOOL) {             /* either part makes it true */
+            return opdi_iter_run(ops, 2, 1, (opd_scalar_type)src->dtype, OPDI_C128, opdi_copy_pairs, NULL);
+        }
+        if (opdi_copy_part(dst, src, 0) != 0) { return -1; }
+        return opd_dtype_is_complex((opd_scalar_type)dst->dtype) ? opdi_copy_part(dst, src, 1) : 0;
+    }
+    const int compute = opdi_copy_compute((opd_scalar_type)dst->dtype, (opd_scalar_type)src->dtype);
+    if (opdi_iter_init(&iter, ops, 2, 1, OPD_DTYPE_NONE, compute) != 0) { return -1; }
+    if (dst->dtype == src->dtype) { return opdi_copy_same(&iter); }
+    opdi_parallel_for(iter.numel, OPDI_GRAIN, opdi_copy_blocks, &iter);
+    return 0;
+}
+
+#endif

@@ -1,0 +1,663 @@
+//== the iterator ======================================================================================================
+
+/* The ways to walk an operand: by its strides, element after element, or one number that is repeated. */
+enum { OPDI_WALK_STRIDED = 0, OPDI_WALK_LINEAR, OPDI_WALK_SCALAR };
+
+typedef struct opdi_operand {
+    char *data;
+    int64_t stride[OPD_MAX_DIMS];                 /* bytes, dim 0 innermost */
+    int32_t size;                                 /* bytes of an element */
+    int8_t walk;
+    bool convert;                                 /* its dtype is not the compute type */
+    bool round;                                   /* an input that is first rounded to the common dtype */
+    opdi_convert load, store;                     /* from and to the compute type */
+} opdi_operand;
+
+/* One pass over nops operands of one shape, outputs first.  Filled by opdi_iter_init. */
+typedef struct opdi_iter {
+    int nops, nout, ndim;
+    int64_t numel;
+    int64_t sizes[OPD_MAX_DIMS];                  /* coalesced, dim 0 innermost */
+    int8_t compute, common;                       /* compute type; the dtype operands are promoted to */
+    bool buffered;                                /* some operand goes through a block */
+    opdi_loop loop;
+    const opdi_params *params;
+    opdi_operand op[OPDI_ITER_OPS];
+} opdi_iter;
+
+/* How many elements of the compute type a block holds. */
+static inline int64_t opdi_iter_most(const opdi_iter *iter) {
+    return iter->compute == OPDI_C128 ? OPDI_BLOCK / 2 : OPDI_BLOCK;
+}
+/* Joins dims that every operand walks as one, and drops dims of size 1: fewer dims, the same elements in
+   the same order. */
+static void opdi_iter_coalesce(opdi_iter *iter) {
+    int last = 0;
+    for (int dim = 1; dim < iter->ndim; dim++) {
+        bool join = true;
+        if (iter->sizes[dim] == 1) { continue; }
+        for (int k = 0; k < iter->nops && join; k++) {
+            join = iter->sizes[last] == 1 || iter->op[k].stride[last] * iter->sizes[last] == iter->op[k].stride[dim];
+        }
+        if (join) {
+            if (iter->sizes[last] == 1) {
+                for (int k = 0; k < iter->nops; k++) { iter->op[k].stride[last] = iter->op[k].stride[dim]; }
+            }
+            iter->sizes[last] *= iter->sizes[dim];
+            continue;
+        }
+        last++;
+        iter->sizes[last] = iter->sizes[dim];
+        for (int k = 0; k < iter->nops; k++) { iter->op[k].stride[last] = iter->op[k].stride[dim]; }
+    }
+    iter->ndim = last + 1;
+}
+static int opdi_iter_walk(const opdi_iter *iter, const opdi_operand *operand) {
+    int64_t expect = operand->size;
+    bool scalar = true, linear = true;
+    for (int dim = 0; dim < iter->ndim; dim++) {
+        if (iter->sizes[dim] > 1 && operand->stride[dim] != 0) { scalar = false; }
+        if (iter->sizes[dim] > 1 && operand->stride[dim] != expect) { linear = false; }
+        expect *= iter->sizes[dim];
+    }
+    return linear ? OPDI_WALK_LINEAR : scalar ? OPDI_WALK_SCALAR : OPDI_WALK_STRIDED;
+}
+/* The dtype of a complex number's parts. */
+static int8_t opdi_real_dtype(int8_t t) {
+    return t == OPD_COMPLEX64 ? (int8_t)OPD_FLOAT32 : t == OPD_COMPLEX128 ? (int8_t)OPD_FLOAT64
+        : t == OPD_COMPLEX32 ? (int8_t)OPD_FLOAT16 : t;
+}
+/* Prepares a pass: every operand broadcasts to ops[0], the inputs are promoted to dtype `common`, loops run in
+   `compute`.  -1 with an error when an output overlaps itself or, partially, an input.  With common
+   OPD_DTYPE_NONE (copies) nothing is promoted and a complex operand is walked by its real parts. */
+static int opdi_iter_init(opdi_iter *iter, opd_tensor *const *ops, int nops, int nout, opd_scalar_type common,
+                          int compute) {
+    const opd_tensor *out = ops[0];
+    const int ndim = out->ndim;
+    int perm[OPD_MAX_DIMS];
+    for (int k = 0; k < nout; k++) {
+        if (opdi_check_internal_overlap(ops[k]) != 0) { return -1; }
+        for (int dim = nout; dim < nops; dim++) {
+            if (opdi_check_partial_overlap(ops[k], ops[dim]) != 0) { return -1; }
+        }
+    }
+    opdi_dims_order(ops, nops, opdi_sizes(out), ndim, perm);
+    iter->nops = nops;
+    iter->nout = nout;
+    iter->numel = out->numel;
+    iter->ndim = OPDI_MAX(ndim, 1);
+    iter->sizes[0] = 1;
+    iter->compute = (int8_t)compute;
+    iter->common = (int8_t)common;
+    iter->buffered = false;
+    for (int dim = 0; dim < ndim; dim++) { iter->sizes[dim] = opdi_sizes(out)[perm[dim]]; }
+    for (int k = 0; k < nops; k++) {
+        opdi_operand *operand = &iter->op[k];
+        const int8_t full = ops[k]->dtype, t = common == OPD_DTYPE_NONE ? opdi_real_dtype(full) : full;
+        operand->data = ops[k]->data;
+        operand->size = (int32_t)opd_dtype_size((opd_scalar_type)t);
+        operand->convert = t != opdi_compute_dtype[compute];
+        operand->round = k >= nout && t != common && common != opdi_compute_dtype[compute] && common != OPD_DTYPE_NONE;
+        operand->load = opdi_load_of(compute, t);
+        operand->store = opdi_store_of(compute, t);
+        operand->stride[0] = 0;
+        for (int dim = 0; dim < ndim; dim++) {
+            operand->stride[dim] = opdi_broadcast_bytes(ops[k], opdi_sizes(out), ndim, perm[dim]);
+        }
+        if (!operand->load) {
+            return opd_fail(OPD_ERROR_DTYPE, "not implemented for '%s'", opd_dtype_cname((opd_scalar_type)t));
+        }
+    }
+    opdi_iter_coalesce(iter);
+    for (int k = 0; k < nops; k++) {
+        opdi_operand *operand = &iter->op[k];
+        operand->walk = (int8_t)opdi_iter_walk(iter, operand);
+        if (operand->convert || operand->round || operand->stride[0] != operand->size) { iter->buffered = true; }
+    }
+    return 0;
+}
+
+/* Copies count elements of operand operand, those from element index idx of the pass on, to buf; with `store`, from
+   buf to them. */
+static void opdi_iter_move(const opdi_iter *iter, const opdi_operand *operand, const int64_t *idx, int64_t count,
+                           char *buf, bool store) {
+    int64_t at[OPD_MAX_DIMS], left = count;
+    const int ndim = iter->ndim;
+    char *here = operand->data;
+    for (int dim = 0; dim < ndim; dim++) {
+        at[dim] = idx[dim];
+        here += idx[dim] * operand->stride[dim];
+    }
+    for (;;) {
+        int64_t run = OPDI_MIN(iter->sizes[0] - at[0], left);
+        if (store) { opdi_scatter(here, operand->stride[0], buf, run, operand->size); }
+        else { opdi_gather(buf, here, operand->stride[0], run, operand->size); }
+        buf += run * operand->size;
+        left -= run;
+        if (left == 0) { return; }
+        here -= at[0] * operand->stride[0];
+        at[0] = 0;
+        for (int dim = 1; dim < ndim; dim++) {
+            here += operand->stride[dim];
+            if (++at[dim] < iter->sizes[dim]) { break; }
+            here -= at[dim] * operand->stride[dim];
+            at[dim] = 0;
+        }
+    }
+}
+/* The address of the count elements of operand operand from index idx (linear position pos) on when they lie one after
+   another, else NULL. */
+static char *opdi_iter_run_at(const opdi_iter *iter, const opdi_operand *operand, const int64_t *idx, int64_t pos,
+                              int64_t count) {
+    char *at = operand->data;
+    if (operand->walk == OPDI_WALK_LINEAR) { return at + pos * operand->size; }
+    if (operand->stride[0] != operand->size || idx[0] + count > iter->sizes[0]) { return NULL; }
+    for (int dim = 0; dim < iter->ndim; dim++) { at += idx[dim] * operand->stride[dim]; }
+    return at;
+}
+/* Returns the compute-type elements of input operand for the block at idx (linear position pos), in place or in buf. */
+static void *opdi_iter_load(const opdi_iter *iter, const opdi_operand *operand, const int64_t *idx, int64_t pos,
+                            int64_t count, char *buf) {
+    uint64_t raw[OPDI_BLOCK];                     /* [n] elements of the operand's dtype, then rounded ones */
+    char *src = opdi_iter_run_at(iter, operand, idx, pos, count);
+    const bool plain = !operand->convert && !operand->round;
+    if (src && plain) { return src; }
+    if (!src) {
+        src = operand->convert ? (char *)raw : buf;
+        if (idx[0] + count <= iter->sizes[0]) {   /* within one row */
+            const char *row = operand->data;
+            for (int dim = 0; dim < iter->ndim; dim++) { row += idx[dim] * operand->stride[dim]; }
+            opdi_gather(src, row, operand->stride[0], count, operand->size);
+        } else { opdi_iter_move(iter, operand, idx, count, src, false); }
+        if (plain) { return buf; }
+    }
+    if (src != buf) { operand->load(buf, src, count); }
+    if (operand->round) {
+        opdi_store_of(iter->compute, iter->common)(raw, buf, count);
+        opdi_load_of(iter->compute, iter->common)(buf, raw, count);
+    }
+    return buf;
+}
+/* The address at which the loop may write count elements of output operand in place, or NULL: into a buffer, which
+   opdi_iter_store then moves. */
+static void *opdi_iter_target(const opdi_iter *iter, const opdi_operand *operand, const int64_t *idx, int64_t pos,
+                              int64_t count) {
+    return operand->convert ? NULL : opdi_iter_run_at(iter, operand, idx, pos, count);
+}
+static void opdi_iter_store(const opdi_iter *iter, const opdi_operand *operand, const int64_t *idx, int64_t pos,
+                            int64_t count, char *buf) {
+    uint64_t raw[OPDI_BLOCK];
+    char *at = opdi_iter_run_at(iter, operand, idx, pos, count);
+    if (at) {
+        operand->store(at, buf, count);
+        return;
+    }
+    if (operand->convert) { operand->store(raw, buf, count); }
+    opdi_iter_move(iter, operand, idx, count, operand->convert ? (char *)raw : buf, true);
+}
+/* Steps idx count elements on, count not beyond the end. */
+static void opdi_iter_step(const opdi_iter *iter, int64_t *idx, int64_t count) {
+    for (int dim = 0; dim < iter->ndim; dim++) {
+        idx[dim] += count;
+        if (idx[dim] < iter->sizes[dim]) { return; }
+        count = idx[dim] / iter->sizes[dim];
+        idx[dim] -= count * iter->sizes[dim];
+    }
+}
+/* What a block holds of an operand that repeats one number along a row: `count` times that at `at`. */
+typedef struct opdi_held { const char *at; int64_t count; } opdi_held;
+/* Whether the block of a row's operand holds already what a load at idx would put there; if not, *held says what it
+   holds from now on. */
+static bool opdi_iter_holds(const opdi_iter *iter, const opdi_operand *operand, const int64_t *idx, int64_t count,
+                            opdi_held *held) {
+    const char *at = operand->data;
+    for (int dim = 1; dim < iter->ndim; dim++) { at += idx[dim] * operand->stride[dim]; }
+    if (held->at == at && held->count >= count) { return true; }
+    held->at = at;
+    held->count = count;
+    return false;
+}
+/* Runs elements [begin, end) of the pass.  Rows of OPDI_ROW elements and more are walked row by row, so that contiguous
+   ones are used in place; shorter ones are gathered across rows. */
+static void opdi_iter_range(const opdi_iter *iter, int64_t begin, int64_t end) {
+    OPDI_ON_LINE uint64_t block[OPDI_ITER_OPS][OPDI_BLOCK];      /* 36 KiB */
+    void *data[OPDI_ITER_OPS];
+    opdi_held held[OPDI_ITER_OPS];
+    int64_t idx[OPD_MAX_DIMS], count, rest = begin;
+    const bool rows = iter->sizes[0] >= OPDI_ROW;
+    const int64_t most = opdi_iter_most(iter);
+    for (int dim = 0; dim < iter->ndim; dim++) {
+        idx[dim] = rest % iter->sizes[dim];
+        rest /= iter->sizes[dim];
+    }
+    for (int k = iter->nout; k < iter->nops; k++) {  /* one number, repeated */
+        held[k].at = NULL;
+        if (iter->op[k].walk != OPDI_WALK_SCALAR) { continue; }
+        data[k] = opdi_iter_load(iter, &iter->op[k], idx, 0, OPDI_MIN(end - begin, most), (char *)block[k]);
+    }
+    for (int64_t pos = begin; pos < end; pos += count) {
+        count = end - pos;
+        if (rows) { count = OPDI_MIN(count, iter->sizes[0] - idx[0]); }
+        if (iter->buffered || !rows) { count = OPDI_MIN(count, most); }
+        for (int k = iter->nout; k < iter->nops; k++) {
+            const opdi_operand *const operand = &iter->op[k];
+            if (operand->walk == OPDI_WALK_SCALAR || (rows && operand->stride[0] == 0 &&
+                opdi_iter_holds(iter, operand, idx, count, &held[k]))) { continue; }
+            data[k] = opdi_iter_load(iter, operand, idx, pos, count, (char *)block[k]);
+        }
+        for (int k = 0; k < iter->nout; k++) {
+            data[k] = opdi_iter_target(iter, &iter->op[k], idx, pos, count);
+            if (!data[k]) { data[k] = block[k]; }
+        }
+        iter->loop(data, count, iter->params);
+        for (int k = 0; k < iter->nout; k++) {
+            if (data[k] == (void *)block[k]) { opdi_iter_store(iter, &iter->op[k], idx, pos, count, (char *)block[k]); }
+        }
+        opdi_iter_step(iter, idx, count);
+    }
+}
+static void opdi_iter_part(void *ctx, int64_t begin, int64_t end) {
+    opdi_iter_range((const opdi_iter *)ctx, begin, end);
+}
+
+/* Sums, differences and products of short floats, which are converted, computed and converted back without leaving
+   registers; the bits are those of a pass for each. */
+enum { OPDI_SHORTS_ADD = 1, OPDI_SHORTS_SUB, OPDI_SHORTS_MUL, OPDI_SHORTS_BF16 = 4 };
+#if defined(OPDI_OPERATORS) && !defined(OPD_NO_OPERATORS)
+static void opdi_f32_add(void *const *data, int64_t count, const opdi_params *params);
+static void opdi_f32_sub(void *const *data, int64_t count, const opdi_params *params);
+static void opdi_f32_mul(void *const *data, int64_t count, const opdi_params *params);
+static int opdi_shorts_what(opdi_loop loop) {
+    return loop == opdi_f32_add ? OPDI_SHORTS_ADD : loop == opdi_f32_sub ? OPDI_SHORTS_SUB
+        : loop == opdi_f32_mul ? OPDI_SHORTS_MUL : 0;
+}
+#else
+static int opdi_shorts_what(opdi_loop loop) {
+    (void)loop;
+    return 0;
+}
+#endif
+#if defined(OPDI_X86)
+OPDI_AVX2 static int64_t opdi_shorts_avx2_f32(int what, bool bf16, uint16_t *to, const uint16_t *x, const uint16_t *y,
+                                              int64_t count);
+OPDI_AVX512 static int64_t opdi_shorts_avx512_f32(int what, bool bf16, uint16_t *to, const uint16_t *x,
+                                                  const uint16_t *y, int64_t count);
+OPDI_AVX2 static double opdi_sum_shorts_avx2_f32(const uint16_t *x, int64_t count, bool bf16);
+OPDI_AVX512 static double opdi_sum_shorts_avx512_f32(const uint16_t *x, int64_t count, bool bf16);
+#endif
+#endif
+#if defined(OPDI_WIDE) && defined(OPDI_V_HALVES)   /* once for each type and level, see >>typed */
+/* Returns floats rounded to the nearest bfloat16, which is the upper half of each. */
+OPDI_TARGET OPDI_ALWAYS OPDI_V_BITS OPDI_WIDE(nearest)(OPDI_V x) {
+    OPDI_V_BITS bits;
+    memcpy(&bits, &x, sizeof bits);
+    const OPDI_V_BITS nan = (OPDI_V_BITS)((OPDI_V_INT)(bits & 0x7fffffffu) > 0x7f800000);
+    return ((bits + 0x7fffu + ((bits >> 16) & 1u)) & ~nan) | ((bits | 0x400000u) & nan);
+}
+/* Writes two vectors, in the order in which they were read, as short floats, rounded to nearest. */
+OPDI_TARGET OPDI_ALWAYS void OPDI_WIDE(shorter)(const OPDI_V *two, bool bf16, uint16_t *at) {
+    if (!bf16) {
+        OPDI_V_HALVES *const halves = (OPDI_V_HALVES *)(void *)at;
+        __asm__("vcvtps2ph {$0, %1, %0|%0, %1, 0}" : "=v"(halves[0]) : "v"(two[0]));
+        __asm__("vcvtps2ph {$0, %1, %0|%0, %1, 0}" : "=v"(halves[1]) : "v"(two[1]));
+        return;
+    }
+    const OPDI_V_BITS words = (OPDI_WIDE(nearest)(two[0]) >> 16) | (OPDI_WIDE(nearest)(two[1]) & 0xffff0000u);
+    memcpy(at, &words, sizeof words);
+}
+OPDI_TARGET OPDI_ALWAYS void OPDI_WIDE(shorts_two)(int what, bool bf16, uint16_t *to, const uint16_t *x,
+                                                   const uint16_t *y) {
+    OPDI_V a[2], b[2];
+    OPDI_WIDE(longer)(x, bf16, a);
+    OPDI_WIDE(longer)(y, bf16, b);
+    for (int i = 0; i < 2; i++) {
+        if (what == OPDI_SHORTS_MUL) { a[i] *= b[i]; }
+        else if (what == OPDI_SHORTS_ADD) { a[i] += b[i]; }
+        else { a[i] -= b[i]; }
+    }
+    OPDI_WIDE(shorter)(a, bf16, to);
+}
+OPDI_TARGET static int64_t OPDI_WIDE(shorts)(int what, bool bf16, uint16_t *to, const uint16_t *x, const uint16_t *y,
+                                             int64_t count) {
+    enum { STEP = 2 * (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
+    int64_t j = 0;
+    if (bf16) { for (; j + STEP <= count; j += STEP) { OPDI_WIDE(shorts_two)(what, true, to + j, x + j, y + j); } }
+    else { for (; j + STEP <= count; j += STEP) { OPDI_WIDE(shorts_two)(what, false, to + j, x + j, y + j); } }
+    return j;
+}
+/* Adds the short floats of four vectors to sums. */
+OPDI_TARGET OPDI_ALWAYS void OPDI_WIDE(sum_four)(const uint16_t *x, bool bf16, OPDI_V *sums) {
+    OPDI_V two[2];
+    for (int part = 0; part < 4; part += 2) {
+        OPDI_WIDE(longer)(x + part * (int)(sizeof(OPDI_V) / sizeof(OPDI_T)), bf16, two);
+        sums[part] += two[0];
+        sums[part + 1] += two[1];
+    }
+}
+/* Returns the sum of short floats, which are not stored as floats in between: 4096 elements go to four vectors. */
+OPDI_TARGET static double OPDI_WIDE(sum_shorts)(const uint16_t *x, int64_t count, bool bf16) {
+    enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
+    double total = 0;
+    int64_t i = 0;
+    while (count - i >= 4 * WIDTH) {
+        OPDI_V sums[4] = {{0}, {0}, {0}, {0}};
+        const int64_t rows = OPDI_MIN(count, i + 4096) - (4 * WIDTH - 1);
+        if (bf16) { for (; i < rows; i += 4 * WIDTH) { OPDI_WIDE(sum_four)(x + i, true, sums); } }
+        else { for (; i < rows; i += 4 * WIDTH) { OPDI_WIDE(sum_four)(x + i, false, sums); } }
+        sums[0] = (sums[0] + sums[1]) + (sums[2] + sums[3]);
+        for (int j = 0; j < WIDTH; j++) { total += (double)sums[0][j]; }
+    }
+    for (; i < count; i++) { total += (double)(bf16 ? opdi_bf16_to_f32(x[i]) : opdi_f16_to_f32(x[i])); }
+    return total;
+}
+#endif
+#if defined(OPDI_OPERATORS)
+/* acc[j] += the sum of four rows, `step` elements apart. */
+OPDI_ALWAYS void opdi_sum_four_body(float *acc, const float *from, int64_t step, int64_t count) {
+    const float *first = from, *second = from + step, *third = second + step, *fourth = third + step;
+    int64_t i;
+    OPDI_SIXTEENS(acc[j] += (first[j] + second[j]) + (third[j] + fourth[j]))
+    for (; i < count; i++) { acc[i] += (first[i] + second[i]) + (third[i] + fourth[i]); }
+}
+#if defined(OPDI_X86)
+OPDI_AVX2 static void opdi_sum_four_avx2(float *acc, const float *from, int64_t step, int64_t count) {
+    opdi_sum_four_body(acc, from, step, count);
+}
+#endif
+static void opdi_sum_four(float *acc, const float *from, int64_t step, int64_t count) {
+#if defined(OPDI_X86)
+    if (opdi_cpu_level() > 0) {
+        opdi_sum_four_avx2(acc, from, step, count);
+        return;
+    }
+#endif
+    opdi_sum_four_body(acc, from, step, count);
+}
+/* Computes elements from begin on, up to a whole number of vectors; returns how many. */
+static int64_t opdi_shorts(int what, void *const *data, int64_t begin, int64_t end) {
+#if defined(OPDI_X86)
+    uint16_t *const to = (uint16_t *)data[0] + begin;
+    const uint16_t *const x = (const uint16_t *)data[1] + begin, *const y = (const uint16_t *)data[2] + begin;
+    const bool bf16 = what > OPDI_SHORTS_BF16;
+    const int level = opdi_cpu_level(), plain = bf16 ? what - OPDI_SHORTS_BF16 : what;
+    if (level == 0) { return 0; }
+    return (level == 2 ? opdi_shorts_avx512_f32 : opdi_shorts_avx2_f32)(plain, bf16, to, x, y, end - begin);
+#else
+    (void)what;
+    (void)data;
+    (void)begin;
+    (void)end;
+    return 0;
+#endif
+}
+/* Returns what opdi_shorts calls the loop over these operands; 0: it has none. */
+static int opdi_shorts_of(opd_tensor *const *ops, int nops, opdi_loop loop) {
+    const int dtype = ops[0]->dtype;
+    const int what = opdi_shorts_what(loop);
+    if (nops != 3 || !what || (dtype != OPD_FLOAT16 && dtype != OPD_BFLOAT16)) { return 0; }
+    for (int k = 1; k < 3; k++) { if (ops[k]->dtype != dtype || ops[k]->numel != ops[0]->numel) { return 0; } }
+    return what + (dtype == OPD_BFLOAT16 ? OPDI_SHORTS_BF16 : 0);
+}
+
+/* A pass whose operands are all contiguous, or one number repeated: no index arithmetic at all. */
+typedef struct opdi_flat {
+    char *places[OPDI_ITER_OPS];                  /* first elements; numbers: in the compute type, in `number` */
+    opdi_convert convert[OPDI_ITER_OPS];          /* into the compute type, for the output out of it; NULL: in place */
+    int32_t size[OPDI_ITER_OPS];                  /* bytes from one element to the next; 0 for numbers */
+    uint64_t number[OPDI_ITER_OPS];
+    int nops, compute_size;
+    bool whole;                                   /* nothing is converted or repeated */
+    int shorts;                                   /* see opdi_shorts; 0: not for it */
+    opdi_loop loop;
+    const opdi_params *params;
+} opdi_flat;
+/* Fills block[count] with one element of 4 or 8 bytes. */
+static void opdi_fill_block(void *block, const uint64_t *number, int64_t count, int size) {
+    if (size == 8) {
+        uint64_t *to = (uint64_t *)block, value = *number;
+        for (int64_t i = 0; i < count; i++) { to[i] = value; }
+    }
+    else {
+        uint32_t *to = (uint32_t *)block, value;
+        memcpy(&value, number, 4);
+        for (int64_t i = 0; i < count; i++) { to[i] = value; }
+    }
+}
+/* Runs elements [begin, end) of a flat pass (ctx): block by block where something is converted or repeated, else in one
+   call of the loop. */
+static void opdi_flat_part(void *ctx, int64_t begin, int64_t end) {
+    const opdi_flat *flat = (const opdi_flat *)ctx;
+    OPDI_ON_LINE uint64_t block[OPDI_ITER_OPS][OPDI_BLOCK];
+    void *data[OPDI_ITER_OPS];
+    int64_t count;
+    if (flat->shorts) { begin += opdi_shorts(flat->shorts, (void *const *)flat->places, begin, end); }
+    for (int k = 1; k < flat->nops; k++) {
+        if (flat->size[k]) { continue; }
+        count = OPDI_MIN(end - begin, (int64_t)OPDI_BLOCK);
+        data[k] = flat->places[k];
+        if (count > 1) {
+            opdi_fill_block(block[k], &flat->number[k], count, flat->compute_size);
+            data[k] = block[k];
+        }
+    }
+    for (int64_t pos = begin; pos < end; pos += count) {
+        count = flat->whole ? end - pos : OPDI_MIN(end - pos, (int64_t)OPDI_BLOCK);
+        for (int k = 1; k < flat->nops; k++) {
+            char *at = flat->places[k] + pos * flat->size[k];
+            if (flat->convert[k]) {
+                flat->convert[k](block[k], at, count);
+                data[k] = block[k];
+            }
+            else if (flat->size[k]) { data[k] = at; }
+        }
+        data[0] = flat->convert[0] ? (void *)block[0] : (void *)(flat->places[0] + pos * flat->size[0]);
+        flat->loop(data, count, flat->params);
+        if (flat->convert[0]) { flat->convert[0](flat->places[0] + pos * flat->size[0], block[0], count); }
+    }
+}
+/* Fills flat; false when some operand is strided, broadcast, overlapping, or needs rounding: opdi_iter's work. */
+static bool opdi_flat_init(opdi_flat *flat, opd_tensor *const *ops, int nops, opd_scalar_type common, int compute) {
+    const opd_tensor *out = ops[0];
+    flat->nops = nops;
+    flat->whole = true;
+    flat->compute_size = compute == OPDI_F32 ? 4 : 8;
+    for (int k = 0; k < nops; k++) {
+        const opd_tensor *tensor = ops[k];
+        const int8_t dtype = tensor->dtype;
+        flat->convert[k] = dtype == opdi_compute_dtype[compute] ? NULL : k ? opdi_load_of(compute, dtype)
+            : opdi_store_of(compute, dtype);
+        flat->places[k] = tensor->data;
+        flat->size[k] = (int32_t)opd_dtype_size((opd_scalar_type)dtype);
+        if (flat->convert[k]) { flat->whole = false; }
+        else if (dtype != opdi_compute_dtype[compute]) { return false; }   /* which says so */
+        if (!(tensor->flags & OPDI_CONTIGUOUS) ||
+            (k > 0 && (tensor->data != out->data || tensor->numel != out->numel) && opdi_same_memory(tensor, out))) {
+            return false;
+        }
+        bool round = k > 0 && dtype != (int8_t)common && (int8_t)common != opdi_compute_dtype[compute];
+        if (!round && tensor->numel == out->numel && (k == 0 || tensor->numel != 1 || !flat->convert[k])) { continue; }
+        if (k == 0 || tensor->numel != 1 || !opdi_load_of(compute, dtype)) { return false; }
+        opdi_load_of(compute, dtype)(&flat->number[k], tensor->data, 1);
+        if (round) {                              /* rounded to what it is promoted to */
+            uint64_t raw = 0;
+            opdi_store_of(compute, common)(&raw, &flat->number[k], 1);
+            opdi_load_of(compute, common)(&flat->number[k], &raw, 1);
+        }
+        flat->places[k] = (char *)&flat->number[k];
+        flat->convert[k] = NULL;
+        flat->size[k] = 0;
+        flat->whole = flat->whole && out->numel == 1;
+    }
+    return true;
+}
+/* Transposes a tile of at most 64 x 64: dst[j][i] = src[i][j] with rows `ds` and `ss` bytes apart, through a buffer so
+   that neither side is walked across its lines.  Whole tiles have loops of constant length. */
+#define OPDI_TILE 64
+#define OPDI_TURNED 2                             /* operands of a pass that are turned over by tiles, at most */
+#define OPDI_TILE_MOVE(type, ni_, nj_) do {                                                                 \
+        for (i = 0; i < ni_; i++) {                                                                         \
+            const type *sizes = (const type *)(const void *)(src + i * ss);                                 \
+            for (j = 0; j < nj_; j++) { table[j][i] = sizes[j]; }                                           \
+        }                                                                                                   \
+        for (j = 0; j < nj_; j++) { memcpy(dst + j * ds, table[j], (size_t)(ni_) * sizeof(type)); }         \
+    } while (0)
+#define OPDI_TRANSPOSE(type)                                                                                \
+    static void opdi_transpose_##type(char *dst, int64_t ds, const char *src, int64_t ss, int64_t ni, int64_t nj) { \
+        type table[OPDI_TILE][OPDI_TILE];                                                                   \
+        int64_t i, j;                                                                                       \
+        if (ni == OPDI_TILE && nj == OPDI_TILE) { OPDI_TILE_MOVE(type, OPDI_TILE, OPDI_TILE); }             \
+        else { OPDI_TILE_MOVE(type, ni, nj); }                                                              \
+    }
+/* The same of words by blocks of 4 x 4 in registers. */
+static void opdi_transpose_uint32_t(char *dst, int64_t ds, const char *src, int64_t ss, int64_t ni, int64_t nj) {
+    uint32_t table[OPDI_TILE][OPDI_TILE];
+    for (int64_t i = 0; i < ni; i += 4) {
+        const char *row = src + i * ss;
+        int64_t j = 0;
+        for (; i + 4 <= ni && j + 4 <= nj; j += 4, row += 16) {
+            opdi_transpose4(row, row + ss, row + 2 * ss, row + 3 * ss, &table[j][i], OPDI_TILE);
+        }
+        for (; j < nj; j++, row += 4) {
+            for (int64_t k = 0; k < 4 && i + k < ni; k++) { memcpy(&table[j][i + k], row + k * ss, 4); }
+        }
+    }
+    for (int64_t j = 0; j < nj; j++) { memcpy(dst + j * ds, table[j], (size_t)ni * 4); }
+}
+OPDI_TRANSPOSE(uint64_t)
+OPDI_COLD_BEGIN
+OPDI_TRANSPOSE(uint8_t)
+OPDI_TRANSPOSE(uint16_t)
+OPDI_COLD_END
+typedef void (*opdi_tile_fn)(char *dst, int64_t ds, const char *src, int64_t ss, int64_t ni, int64_t nj);
+static opdi_tile_fn opdi_transpose_of(int size) {
+    if (size == 1) { return opdi_transpose_uint8_t; }
+    if (size == 2) { return opdi_transpose_uint16_t; }
+    return size == 4 ? opdi_transpose_uint32_t : opdi_transpose_uint64_t;
+}
+typedef struct opdi_transpose { const opdi_iter *it; int across; } opdi_transpose;
+/* Where the operands of band `item` begin: it is OPDI_TILE long in dim `across`, and all of dim 0, at one index of the
+   other dims.  Returns how long it is. */
+static int64_t opdi_band_at(const opdi_transpose *tr, int64_t item, char **at) {
+    const opdi_iter *iter = tr->it;
+    const int64_t bands = (iter->sizes[tr->across] + OPDI_TILE - 1) / OPDI_TILE, j = item % bands * OPDI_TILE;
+    int64_t rest = item / bands;
+    for (int k = 0; k < iter->nops; k++) { at[k] = iter->op[k].data + j * iter->op[k].stride[tr->across]; }
+    for (int dim = 1; dim < iter->ndim; dim++) {
+        if (dim == tr->across) { continue; }
+        for (int k = 0; k < iter->nops; k++) { at[k] += rest % iter->sizes[dim] * iter->op[k].stride[dim]; }
+        rest /= iter->sizes[dim];
+    }
+    return OPDI_MIN((int64_t)OPDI_TILE, iter->sizes[tr->across] - j);
+}
+static bool opdi_iter_turned(const opdi_iter *iter, int k, int across) {
+    return iter->op[k].stride[0] != iter->op[k].size && iter->op[k].stride[across] == iter->op[k].size;
+}
+/* The dim along which some inputs are contiguous that are not along dim 0, where all other operands are: their tiles
+   are turned over before the loop reads them.  0: the pass is not such a one, or too small for it. */
+static int opdi_iter_across(const opdi_iter *iter) {
+    int across = 0, turned = 0;
+    if (iter->sizes[0] < 32 || iter->compute == OPDI_C128) { return 0; }
+    for (int k = 0; k < iter->nops; k++) {
+        const opdi_operand *operand = &iter->op[k];
+        if (operand->convert || operand->round || operand->stride[0] == 0) { return 0; }
+        if (operand->stride[0] == operand->size) { continue; }
+        for (int dim = 1; dim < iter->ndim && k >= iter->nout && !across; dim++) {
+            if (operand->stride[dim] == operand->size && iter->sizes[dim] >= 32) { across = dim; }
+        }
+        if (!across || !opdi_iter_turned(iter, k, across) || turned++ == OPDI_TURNED) { return 0; }
+    }
+    return across;
+}
+/* Runs the loop over bands [begin, end), tile by tile: what lies across is turned over first. */
+static void opdi_iter_bands(void *ctx, int64_t begin, int64_t end) {
+    const opdi_transpose *tr = (const opdi_transpose *)ctx;
+    const opdi_iter *iter = tr->it;
+    OPDI_ON_LINE uint64_t tiles[OPDI_TURNED][OPDI_TILE * OPDI_TILE];
+    char *at[OPDI_ITER_OPS];
+    for (int64_t item = begin; item < end; item++) {
+        const int64_t high = opdi_band_at(tr, item, at);
+        for (int64_t i = 0; i < iter->sizes[0]; i += OPDI_TILE) {
+            const int64_t count = OPDI_MIN((int64_t)OPDI_TILE, iter->sizes[0] - i);
+            int turned = 0;
+            char *from[OPDI_ITER_OPS];
+            int64_t step[OPDI_ITER_OPS];
+            for (int k = 0; k < iter->nops; k++) {
+                const opdi_operand *operand = &iter->op[k];
+                from[k] = at[k] + i * operand->stride[0];
+                step[k] = operand->stride[tr->across];
+                if (!opdi_iter_turned(iter, k, tr->across)) { continue; }
+                char *const tile = (char *)tiles[turned++];
+                step[k] = OPDI_TILE * operand->size;
+                opdi_transpose_of(operand->size)(tile, step[k], from[k], operand->stride[0], count, high);
+                from[k] = tile;
+            }
+            for (int64_t j = 0; j < high; j++) {
+                void *data[OPDI_ITER_OPS];
+                for (int k = 0; k < iter->nops; k++) { data[k] = from[k] + j * step[k]; }
+                iter->loop(data, count, iter->params);
+            }
+        }
+    }
+}
+static int64_t opdi_bands_of(const opdi_iter *iter, int across) {
+    return iter->numel / iter->sizes[across] / iter->sizes[0] * ((iter->sizes[across] + OPDI_TILE - 1) / OPDI_TILE);
+}
+static int64_t opdi_bands_grain(const opdi_iter *iter) {
+    return OPDI_MAX((int64_t)1, OPDI_GRAIN / (OPDI_TILE * iter->sizes[0]));
+}
+OPDI_NOINLINE static int opdi_iter_run(opd_tensor *const *ops, int nops, int nout, opd_scalar_type common, int compute,
+                                       opdi_loop loop, const opdi_params *params) {
+    opdi_iter iter;
+    if (opdi_iter_init(&iter, ops, nops, nout, common, compute) != 0) { return -1; }
+    iter.loop = loop;
+    iter.params = params;
+    const int across = opdi_iter_across(&iter);
+    if (across) {
+        opdi_transpose tr;
+        tr.it = &iter;
+        tr.across = across;
+        opdi_parallel_for(opdi_bands_of(&iter, across), opdi_bands_grain(&iter), opdi_iter_bands, &tr);
+    }
+    else if (iter.numel <= OPDI_GRAIN) { opdi_iter_range(&iter, 0, iter.numel); }
+    else { opdi_parallel_for(iter.numel, OPDI_GRAIN, opdi_iter_part, &iter); }
+    return 0;
+}
+OPDI_NOINLINE static int opdi_run_general(opd_tensor *const *ops, int nops, int nout, opd_scalar_type common,
+                                          int compute,
+                                          opdi_loop loop, const opdi_params *params) {
+    opdi_flat flat;
+    if (nout != 1 || !opdi_flat_init(&flat, ops, nops, common, compute)) {
+        return opdi_iter_run(ops, nops, nout, common, compute, loop, params);
+    }
+    flat.loop = loop;
+    flat.params = params;
+    flat.shorts = opdi_shorts_of(ops, nops, loop);
+    if (ops[0]->numel <= OPDI_GRAIN) { opdi_flat_part(&flat, 0, ops[0]->numel); }
+    else { opdi_parallel_for(ops[0]->numel, OPDI_GRAIN, opdi_flat_part, &flat); }
+    return 0;
+}
+/* Runs a loop over nops operands (nout outputs first), which broadcast to the first; inputs are promoted to `common`,
+   the loop is for `compute`, which holds it.  0, or -1 with an error.  Zero elements are fine. */
+static inline int opdi_run(opd_tensor *const *ops, int nops, int nout, opd_scalar_type common, int compute,
+                           opdi_loop loop, const opdi_params *params) {
+    const opd_tensor *out = ops[0];
+    const uintptr_t bytes = (uintptr_t)out->numel * (compute == OPDI_F32 ? 4 : 8);
+    void *data[OPDI_ITER_OPS];
+    if (out->numel == 0) { return 0; }
+    if (out->numel > OPDI_GRAIN || !(out->flags & OPDI_CONTIGUOUS) || out->dtype != opdi_compute_dtype[compute]) {
+        return opdi_run_general(ops, nops, nout, common, compute, loop, params);
+    }
+    data[0] = out->data;
+    for (int k = 1; k < nops; k++) {              /* small and simple: nothing to set up */
+        const opd_tensor *tensor = ops[k];
+        const uintptr_t apart = (uintptr_t)tensor->data - (uintptr_t)out->data;
+        if (!(tensor->flags & OPDI_CONTIGUOUS) || tensor->dtype != out->dtype || tensor->numel != out->numel ||
+            (apart + bytes - 1 < 2 * bytes - 1 && apart)) {
+            return opdi_run_general(ops, nops, nout, common, compute, loop, params);
+        }
+        data[k] = tensor->data;
+    }
+    loop(data, out->numel, params);
+    return 0;
+}
+

@@ -1,0 +1,243 @@
+#if defined(OPDI_OPERATORS)
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>random       random numbers, generators
+//
+//  Bits by Philox, made uniform and normal numbers, and the generators that say which bits a call takes.
+//----------------------------------------------------------------------------------------------------------------------
+
+OPDI_LOOPS_BEGIN
+
+//== random numbers ====================================================================================================
+//
+// Philox 4x32-10 (Salmon et al., 2011): each element depends on the key and its index only.
+
+OPD_UNUSED static void opdi_philox(uint64_t key, uint64_t counter_hi, uint64_t counter_lo, uint32_t out[4]) {
+    uint32_t first = (uint32_t)counter_lo, second = (uint32_t)(counter_lo >> 32), third = (uint32_t)counter_hi;
+    uint32_t fourth = (uint32_t)(counter_hi >> 32), k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
+    for (int round = 0; round < 10; round++, k0 += 0x9e3779b9u, k1 += 0xbb67ae85u) {
+        uint64_t bits = (uint64_t)first * 0xd2511f53u, y = (uint64_t)third * 0xcd9e8d57u;
+        first = (uint32_t)(y >> 32) ^ second ^ k0;
+        second = (uint32_t)y;
+        third = (uint32_t)(bits >> 32) ^ fourth ^ k1;
+        fourth = (uint32_t)bits;
+    }
+    out[0] = first;
+    out[1] = second;
+    out[2] = third;
+    out[3] = fourth;
+}
+
+/* Computes sixteen counters at once: out[4 * i + q] = word q of counter lo + i. */
+OPDI_ALWAYS void opdi_philox16_body(uint64_t key, uint64_t lo, uint32_t out[64]) {
+    uint32_t first[16], second[16], third[16], fourth[16], k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
+    for (int i = 0; i < 16; i++) {
+        first[i] = (uint32_t)(lo + (uint64_t)i);
+        second[i] = (uint32_t)((lo + (uint64_t)i) >> 32);
+        third[i] = fourth[i] = 0;
+    }
+    for (int round = 0; round < 10; round++, k0 += 0x9e3779b9u, k1 += 0xbb67ae85u) {
+        for (int i = 0; i < 16; i++) {
+            uint64_t bits = (uint64_t)first[i] * 0xd2511f53u, y = (uint64_t)third[i] * 0xcd9e8d57u;
+            first[i] = (uint32_t)(y >> 32) ^ second[i] ^ k0;
+            second[i] = (uint32_t)y;
+            third[i] = (uint32_t)(bits >> 32) ^ fourth[i] ^ k1;
+            fourth[i] = (uint32_t)bits;
+        }
+    }
+    for (int i = 0; i < 16; i++) {
+        out[4 * i] = first[i];
+        out[4 * i + 1] = second[i];
+        out[4 * i + 2] = third[i];
+        out[4 * i + 3] = fourth[i];
+    }
+}
+static void opdi_philox16_plain(uint64_t key, uint64_t lo, uint32_t out[64]) { opdi_philox16_body(key, lo, out); }
+#if defined(OPDI_X86)
+OPDI_AVX512 static void opdi_philox16_avx512(uint64_t key, uint64_t lo, uint32_t out[64]) {
+    opdi_philox16_body(key, lo, out);
+}
+#endif
+static void opdi_philox16(uint64_t key, uint64_t lo, uint32_t out[64]) {
+#if defined(OPDI_X86)
+    if (opdi_cpu_level() == 2) {
+        opdi_philox16_avx512(key, lo, out);
+        return;
+    }
+#endif
+    opdi_philox16_plain(key, lo, out);
+}
+
+/* Fills out with floats in [0, 1), of 24 bits each. */
+static void opdi_uniform_f32(const uint32_t words[64], float out[64]) {
+    for (int i = 0; i < 64; i++) { out[i] = (float)(int32_t)(words[i] >> 8) * 5.9604644775390625e-8f; }
+}
+/* Fills out with doubles in [0, 1), of 53 bits of two words each. */
+static void opdi_uniform_f64(const uint32_t words[64], double out[32]) {
+    for (int i = 0; i < 32; i++) {
+        out[i] = (double)(((uint64_t)words[2 * i + 1] << 32 | words[2 * i]) >> 11) * 1.1102230246251565404e-16;
+    }
+}
+/* Fills out with normal numbers by Box and Muller: two words make sqrt(-2 log u) times the cosine and the sine
+   of an angle, u in (0, 1]. */
+static void opdi_normal_f32(const uint32_t words[64], float out[64]) {
+    float u[32], angles[32], sines[32];
+    for (int i = 0; i < 32; i++) {
+        u[i] = (float)(int32_t)(words[2 * i] >> 8) * 5.9604644775390625e-8f + 2.98023223876953125e-8f;
+        angles[i] = (float)(int32_t)(words[2 * i + 1] >> 8) * 3.7450704e-7f;
+    }
+    opdi_vlog(32, u, u);
+    opdi_vmath(6, 32, sines, angles);
+    opdi_vmath(7, 32, angles, angles);
+    for (int i = 0; i < 32; i++) {
+        float radius = sqrtf(-2.0f * u[i]);
+        out[2 * i] = radius * angles[i];
+        out[2 * i + 1] = radius * sines[i];
+    }
+}
+static void opdi_normal_f64(const uint32_t words[64], double out[32]) {
+    opdi_uniform_f64(words, out);
+    for (int i = 0; i < 32; i += 2) {
+        double radius = sqrt(-2.0 * log(1.0 - out[i])), angle = 6.28318530717958647693 * out[i + 1];
+        out[i] = radius * cos(angle);
+        out[i + 1] = radius * sin(angle);
+    }
+}
+
+typedef struct opdi_fill_job { char *out; uint64_t key, offset; int kind; int64_t count; } opdi_fill_job;
+
+/* Fills elements [begin, end) with random numbers of kind 0 (uniform) or 1 (normal), + 2 for double.  A block is 64
+   words: 64 floats or 32 doubles, at fixed indices. */
+static void opdi_fill_range(void *ctx, int64_t begin, int64_t end) {
+    const opdi_fill_job *fill_job = (const opdi_fill_job *)ctx;
+    uint32_t words[64];
+    double values[64];
+    uint64_t per = fill_job->kind >= 2 ? 32 : 64, size = fill_job->kind >= 2 ? 8 : 4;
+    for (uint64_t i = (uint64_t)begin; i < (uint64_t)end;) {
+        uint64_t at = (fill_job->offset + i) % per, count = OPDI_MIN(per - at, (uint64_t)end - i);
+        opdi_philox16(fill_job->key, (fill_job->offset + i) / per * 16, words);
+        if (fill_job->kind == 0) { opdi_uniform_f32(words, (float *)(void *)values); }
+        else if (fill_job->kind == 1) { opdi_normal_f32(words, (float *)(void *)values); }
+        else if (fill_job->kind == 2) { opdi_uniform_f64(words, values); }
+        else { opdi_normal_f64(words, values); }
+        memcpy(fill_job->out + i * size, (char *)values + at * size, (size_t)(count * size));
+        i += count;
+    }
+}
+
+static void opdi_fill_random(int kind, int64_t count, void *out, uint64_t key, uint64_t offset) {
+    opdi_fill_job fill_job;
+    fill_job.out = (char *)out;
+    fill_job.key = key;
+    fill_job.offset = offset;
+    fill_job.kind = kind;
+    fill_job.count = count;
+    opdi_parallel_for(count, 16384, opdi_fill_range, &fill_job);
+}
+/* Element i of the result depends on the key and `at` + i only. */
+OPD_UNUSED static void opdi_fill_uniform_f32(int64_t count, float *out, uint64_t key, uint64_t at) {
+    opdi_fill_random(0, count, out, key, at);
+}
+OPD_UNUSED static void opdi_fill_normal_f32(int64_t count, float *out, uint64_t key, uint64_t at) {
+    opdi_fill_random(1, count, out, key, at);
+}
+OPD_UNUSED static void opdi_fill_uniform_f64(int64_t count, double *out, uint64_t key, uint64_t at) {
+    opdi_fill_random(2, count, out, key, at);
+}
+OPD_UNUSED static void opdi_fill_normal_f64(int64_t count, double *out, uint64_t key, uint64_t at) {
+    opdi_fill_random(3, count, out, key, at);
+}
+
+//== generators ========================================================================================================
+//
+//  A generator is a key and a count of 32-bit words used; a call takes its words under a lock and fills its result from
+//  there, so that numbers depend neither on threads nor on the device.
+
+OPDI_COLD_BEGIN
+struct opd_generator { uint64_t seed, used; };
+OPDI_SHARED opdi_mutex opdi_generator_lock = OPDI_MUTEX_INIT;
+static opd_generator opdi_generator_default;
+
+void opd_generator_seed(opd_generator *generator, uint64_t seed) {
+    if (!generator) { generator = &opdi_generator_default; }
+    opdi_lock(&opdi_generator_lock);
+    generator->seed = seed;
+    generator->used = 0;
+    opdi_unlock(&opdi_generator_lock);
+}
+OPDI_SHARED void opdi_random_get(opd_generator *generator, uint64_t state[2]) {
+    if (!generator) { generator = &opdi_generator_default; }
+    opdi_lock(&opdi_generator_lock);
+    state[0] = generator->seed;
+    state[1] = generator->used;
+    opdi_unlock(&opdi_generator_lock);
+}
+OPDI_SHARED void opdi_random_set(opd_generator *generator, const uint64_t state[2]) {
+    if (!generator) { generator = &opdi_generator_default; }
+    opdi_lock(&opdi_generator_lock);
+    generator->seed = state[0];
+    generator->used = state[1];
+    opdi_unlock(&opdi_generator_lock);
+}
+void opd_manual_seed(uint64_t seed) { opd_generator_seed(NULL, seed); }
+opd_generator *opd_generator_new(uint64_t seed) {
+    opd_generator *generator = (opd_generator *)opdi_alloc(sizeof *generator);
+    if (generator) { opd_generator_seed(generator, seed); }
+    return generator;
+}
+void opd_generator_free(opd_generator *generator) {
+    if (generator) { opdi_free(generator, sizeof *generator); }
+}
+void opd_generator_give_back(opd_generator *generator, uint64_t at, int64_t words) {
+    if (!generator) { generator = &opdi_generator_default; }
+    opdi_lock(&opdi_generator_lock);
+    if (generator->used == at + ((uint64_t)words + 63) / 64 * 64) { generator->used = at; }
+    opdi_unlock(&opdi_generator_lock);
+}
+OPDI_COLD_END
+/* While a graph is recorded to be compiled: nothing is drawn, and what is made is made on the lazy device. */
+static OPDI_TLS bool opdi_generator_rests, opdi_generator_missed, opdi_generator_sides, opdi_usual_lazy;
+OPDI_SHARED void opdi_generator_rests_set(bool on) {
+    opdi_generator_rests = on;
+    opdi_generator_missed = false;
+}
+/* Returns whether somebody wanted to draw since then. */
+OPDI_SHARED bool opdi_generator_was_missed(void) { return opdi_generator_missed; }
+/* While both sides of a condition are recorded, of which a run takes one: what draws there cannot be called. */
+OPDI_SHARED bool opdi_generator_sides_set(bool on) {
+    const bool was = opdi_generator_sides;
+    opdi_generator_sides = on;
+    return was;
+}
+OPDI_SHARED bool opdi_generator_has_sides(void) { return opdi_generator_sides; }
+OPDI_SHARED bool opdi_usual_lazy_set(bool on) {
+    const bool was = opdi_usual_lazy;
+    opdi_usual_lazy = on;
+    return was;
+}
+/* Returns where factories make tensors that are not told. */
+OPDI_SHARED opd_device opdi_usual_device(void) {
+    return opdi_usual_lazy ? opd_device_of(OPD_LAZY, 0) : opd_device_of(OPD_CPU, -1);
+}
+/* Whole blocks of 64. */
+uint64_t opd_generator_take(opd_generator *generator, int64_t words, uint64_t *key) {
+    if (key) { *key = 0; }
+    if (opdi_generator_rests) {
+        opdi_generator_missed = true;
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "random numbers cannot be compiled");
+        return 0;
+    }
+    if (words < 0) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_generator_take: %lld words cannot be taken", (long long)words);
+        return 0;
+    }
+    if (!generator) { generator = &opdi_generator_default; }
+    opdi_lock(&opdi_generator_lock);
+    uint64_t at = generator->used;
+    generator->used += ((uint64_t)words + 63) / 64 * 64;
+    if (key) { *key = generator->seed; }
+    opdi_unlock(&opdi_generator_lock);
+    return at;
+}
+OPDI_LOOPS_END
+

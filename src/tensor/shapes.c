@@ -1,0 +1,152 @@
+//== type promotion ====================================================================================================
+
+/* torch.result_type over tensors (at::native::result_type): tensors with dimensions beat 0-dim ones, those beat wrapped
+   numbers, unless the lower class is of a higher category (bool < integer < floating < complex); complex numbers then
+   are as exact as the floating ones. */
+static int opdi_category(opd_scalar_type dtype) {
+    if (opd_dtype_is_complex(dtype)) { return 3; }
+    if (opd_dtype_is_floating(dtype)) { return 2; }
+    return dtype == OPD_BOOL ? 0 : 1;
+}
+static opd_scalar_type opdi_promote(opd_scalar_type dtype, opd_scalar_type other) {
+    return dtype == OPD_DTYPE_NONE ? other : other == OPD_DTYPE_NONE ||
+        dtype == other ? dtype : opd_promote_types(dtype, other);
+}
+static opd_scalar_type opdi_result_combine(opd_scalar_type higher, opd_scalar_type lower) {
+    if (higher == OPD_DTYPE_NONE) { return lower; }
+    if (lower == OPD_DTYPE_NONE || opdi_category(lower) <= opdi_category(higher)) { return higher; }
+    if (opd_dtype_is_floating(higher)) { return higher == OPD_FLOAT64 ? OPD_COMPLEX128 : OPD_COMPLEX64; }
+    return opd_promote_types(higher, lower);
+}
+OPDI_SHARED opd_scalar_type opdi_result_type_of(opd_tensor *const *ts, int count) {
+    opd_scalar_type rank[3] = {OPD_DTYPE_NONE, OPD_DTYPE_NONE, OPD_DTYPE_NONE};   /* dims, 0-dim, wrapped */
+    for (int i = 0; i < count; i++) {
+        opd_scalar_type dtype = (opd_scalar_type)ts[i]->dtype;
+        int k = ts[i]->flags & OPDI_WRAPPED ? 2 : ts[i]->ndim == 0 ? 1 : 0;
+        if (k == 2 && opd_dtype_is_complex(dtype)) { dtype = OPD_COMPLEX64; }  /* numbers take the default dtype */
+        else if (k == 2 && opd_dtype_is_floating(dtype)) { dtype = OPD_FLOAT32; }
+        rank[k] = opdi_promote(rank[k], dtype);
+    }
+    return opdi_result_combine(opdi_result_combine(rank[0], rank[1]), rank[2]);
+}
+static inline opd_scalar_type opdi_result_type(opd_tensor *const *ts, int count) {
+    return count == 2 && ts[0]->dtype == ts[1]->dtype && !((ts[0]->flags & ts[1]->flags) & OPDI_WRAPPED)
+        ? (opd_scalar_type)ts[0]->dtype : opdi_result_type_of(ts, count);
+}
+
+//== shapes ============================================================================================================
+
+OPDI_COLD_BEGIN
+/* A dim counted from the end where it is negative (c10::maybe_wrap_dim); a 0-dim tensor takes 0 and -1.  -1: failed. */
+OPDI_SHARED int opdi_dim_of(int64_t dim, int ndim) {
+    const int count = OPDI_MAX(ndim, 1);
+    if (dim < -count || dim >= count) {
+        return opd_fail(OPD_ERROR_INDEX, "Dimension out of range (expected to be in range of [%d, %d], but got %lld)",
+                        -count, count - 1, (long long)dim);
+    }
+    return (int)(dim < 0 ? dim + count : dim);
+}
+OPDI_COLD_END
+
+static bool opdi_same_sizes(const opd_tensor *first, const opd_tensor *second) {
+    return opdi_has_sizes(first, second->dims, second->ndim);
+}
+/* Broadcasts tensor's sizes into sizes[*ndim] (aligned at the end); -1 with PyTorch's error. */
+static int opdi_broadcast_into(int64_t *sizes, int *ndim, const opd_tensor *tensor) {
+    const int64_t *ts = opdi_sizes(tensor);
+    int shift = tensor->ndim - *ndim;
+    if (shift > 0) {
+        memmove(sizes + shift, sizes, sizeof(int64_t) * (size_t)*ndim);
+        for (int i = 0; i < shift; i++) { sizes[i] = 1; }
+        *ndim = tensor->ndim;
+    }
+    for (int i = 0; i < tensor->ndim; i++) {
+        int dim = *ndim - tensor->ndim + i;
+        if (sizes[dim] == ts[i] || ts[i] == 1) { continue; }
+        if (sizes[dim] != 1) {
+            return opd_fail(OPD_ERROR_SHAPE, "The size of tensor a (%lld) must match the size of tensor b (%lld) at "
+                            "non-singleton dimension %d", (long long)sizes[dim], (long long)ts[i], dim);
+        }
+        sizes[dim] = ts[i];
+    }
+    return 0;
+}
+/* The stride in elements with which tensor is walked along dim dim of a broadcast shape of ndim dims. */
+static inline int64_t opdi_broadcast_stride(const opd_tensor *tensor, const int64_t *sizes, int ndim, int dim) {
+    int k = dim - (ndim - tensor->ndim);
+    return k < 0 || (opdi_sizes(tensor)[k] == 1 && sizes[dim] != 1) ? 0 : opdi_strides(tensor)[k];
+}
+/* The stride in bytes with which tensor is walked along dim dim of a broadcast shape.  That of a dim of size 1 is never
+   used, and may be anything. */
+static inline int64_t opdi_broadcast_bytes(const opd_tensor *tensor, const int64_t *sizes, int ndim, int dim) {
+    return (int64_t)((uint64_t)opdi_broadcast_stride(tensor, sizes, ndim,
+                                                     dim) * opd_dtype_size((opd_scalar_type)tensor->dtype));
+}
+/* Compares dims first and second by the operands' strides, first operand first
+   (TensorIteratorBase::reorder_dimensions): 1: they should swap so that a comes after second, -1: in order, 0: no
+   operand says. */
+static int opdi_dims_compare(opd_tensor *const *ops, int nops, const int64_t *sizes, int ndim, int first, int second) {
+    for (int i = 0; i < nops; i++) {
+        const int64_t sa = opdi_broadcast_bytes(ops[i], sizes, ndim, first);
+        const int64_t sb = opdi_broadcast_bytes(ops[i], sizes, ndim, second);
+        if (sa == 0 || sb == 0) { continue; }
+        if (sa != sb) { return sa < sb ? -1 : 1; }
+        if (sizes[first] > sizes[second]) { return 1; }
+    }
+    return 0;
+}
+/* Puts the dims into the order of the walk, perm[0] innermost, by an insertion sort that bears undecided pairs. */
+static void opdi_dims_order(opd_tensor *const *ops, int nops, const int64_t *sizes, int ndim, int *perm) {
+    for (int i = 0; i < ndim; i++) { perm[i] = ndim - 1 - i; }
+    for (int i = 1; i < ndim; i++) {
+        for (int k = i, j = i - 1; j >= 0; j--) {
+            int order = opdi_dims_compare(ops, nops, sizes, ndim, perm[j], perm[k]);
+            if (order > 0) {
+                int swapped = perm[j];
+                perm[j] = perm[k];
+                perm[k] = swapped;
+                k = j;
+            }
+            else if (order < 0) { break; }
+        }
+    }
+}
+
+//== overlap ===========================================================================================================
+
+/* Fails if tensor, which is to be written, is expanded (at::assert_no_internal_overlap).  As there, only zero strides
+   are seen.  0, or -1. */
+static int opdi_check_internal_overlap(const opd_tensor *tensor) {
+    if (tensor->flags & OPDI_CONTIGUOUS) { return 0; }
+    for (int i = 0; i < tensor->ndim; i++) {
+        if (opdi_strides(tensor)[i] == 0 && opdi_sizes(tensor)[i] > 1) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "unsupported operation: more than one element of the written-to tensor "
+                            "refers to a single memory location. Please clone() the tensor before "
+                            "performing the operation.");
+        }
+    }
+    return 0;
+}
+/* Fails if an output overlaps an input in part (at::assert_no_partial_overlap): the same elements in the same order are
+   fine, unless `any`, and so is (as in PyTorch) what has gaps, where an exact test would cost too much.  0, or -1. */
+OPDI_SHARED int opdi_check_overlap(const opd_tensor *out, const opd_tensor *in, bool any) {
+    if ((out == in && !any) || !out->storage || !opdi_same_memory(out, in)) { return 0; }
+    if (!out->data || !out->numel || !in->numel || !opdi_is_dense(out) || !opdi_is_dense(in)) { return 0; }
+    const char *b0 = out->data;
+    const char *e0 = b0 + out->numel * (int64_t)opd_dtype_size((opd_scalar_type)out->dtype);
+    const char *b1 = in->data;
+    const char *e1 = b1 + in->numel * (int64_t)opd_dtype_size((opd_scalar_type)in->dtype);
+    if (b0 == b1 && e0 == e1) {
+        if (!any && opdi_same_sizes(out, in) &&
+            memcmp(opdi_strides(out), opdi_strides(in), sizeof(int64_t) * out->ndim) == 0) {
+            return 0;
+        }
+    } else if (e0 <= b1 || e1 <= b0) { return 0; }
+    return opd_fail(OPD_ERROR_ARGUMENT,
+                    "unsupported operation: some elements of the input tensor and the written-to tensor "
+                    "refer to a single memory location. Please clone() the tensor before performing the operation.");
+}
+OPDI_SHARED int opdi_check_partial_overlap(const opd_tensor *out, const opd_tensor *in) {
+    return opdi_check_overlap(out, in, false);
+}
+

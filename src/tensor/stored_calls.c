@@ -1,0 +1,374 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>widened      calls with tensors of stored dtypes; numbers as their elements
+//
+//  What runs in place of a built-in kernel, as >>stored says: elements moved as integers, numbers computed in a wider
+//  dtype.  Calls the operators again.
+//----------------------------------------------------------------------------------------------------------------------
+
+OPDI_COLD_BEGIN
+
+OPDI_SHARED double opdi_float_top(opd_scalar_type dtype);
+OPDI_SHARED const char *opdi_type_name(opd_scalar_type dtype);
+OPDI_SHARED bool opdi_stored_fits(opd_value value, opd_scalar_type dtype);
+OPDI_SHARED int opdi_stored_element_of(opd_value value, opd_scalar_type dtype, double *out /*[2]*/);
+#if defined(OPDI_CORE)
+
+//== numbers as elements ===============================================================================================
+
+/* The largest finite number of a floating type. */
+OPDI_SHARED double opdi_float_top(opd_scalar_type dtype) {
+    switch (dtype) {
+        case OPD_FLOAT16: return 65504.0;
+        case OPD_BFLOAT16: return 255 * ldexp(1, 120);
+        case OPD_FLOAT32: return (double)FLT_MAX;
+        case OPD_FLOAT8_E5M2: case OPD_FLOAT8_E5M2FNUZ: return 57344.0;
+        case OPD_FLOAT8_E4M3FN: return 448.0;
+        case OPD_FLOAT8_E4M3FNUZ: return 240.0;
+        case OPD_FLOAT8_E8M0FNU: return ldexp(1, 127);
+        default: return DBL_MAX;
+    }
+}
+/* C++'s names of the types, which a few messages print. */
+OPDI_SHARED const char *opdi_type_name(opd_scalar_type dtype) {
+    static const char *const names[OPDI_DTYPES] = {"unsigned char", "signed char", "short int", "int", "long int",
+        "c10::Half", "float", "double", "c10::complex<c10::Half>", "c10::complex<float>", "c10::complex<double>",
+        "bool", "?", "?", "?", "c10::BFloat16", "c10::Float8_e5m2", "c10::Float8_e4m3fn", "c10::Float8_e5m2fnuz",
+        "c10::Float8_e4m3fnuz", "uint16_t", "uint32_t", "uint64_t", "c10::Float8_e8m0fnu"};
+    return names[opdi_dtype_at((int)dtype)];
+}
+/* c10::overflows for a stored dtype: whether a number can be cast to it.  Negative integers wrap to unsigned ones, and
+   lose their sign where there is none. */
+OPDI_SHARED bool opdi_stored_fits(opd_value value, opd_scalar_type dtype) {
+    const bool whole = value.tag == OPD_TAG_INT || value.tag == OPD_TAG_BOOL;
+    const double re = value.tag == OPD_TAG_FLOAT ? value.u.d : value.tag == OPD_TAG_COMPLEX ? value.u.c[0]
+        : (double)value.u.i;
+    if (dtype == OPD_COMPLEX32) { return true; }
+    if (value.tag == OPD_TAG_COMPLEX && (value.u.c[1] < 0 || value.u.c[1] > 0)) { return false; }
+    if (opdi_is_bare_unsigned((int)dtype)) {
+        const double top = ldexp(1, 8 * (int)opd_dtype_size(dtype));
+        return whole ? dtype == OPD_UINT64 || fabs(re) < top : re >= 0 && re < top;
+    }
+    if (re != re) { return true; }
+    if (isinf(re)) { return dtype == OPD_FLOAT8_E5M2; }
+    return fabs(re) <= opdi_float_top(dtype) && (whole || dtype != OPD_FLOAT8_E8M0FNU || re >= ldexp(1, -127));
+}
+/* opdi_element_of for a stored dtype. */
+OPDI_SHARED int opdi_stored_element_of(opd_value value, opd_scalar_type dtype, double *out /*[2]*/) {
+    const bool whole = value.tag == OPD_TAG_INT || value.tag == OPD_TAG_BOOL;
+    const double re = value.tag == OPD_TAG_FLOAT ? value.u.d : value.tag == OPD_TAG_COMPLEX ? value.u.c[0]
+        : (double)value.u.i;
+    const double pair[2] = {re, value.tag == OPD_TAG_COMPLEX ? value.u.c[1] : 0};
+    out[0] = out[1] = 0;
+    if (!opdi_stored_fits(value, dtype)) {
+        return opd_fail(OPD_ERROR_DTYPE, "value cannot be converted to type %s without overflow",
+                        opdi_type_name(dtype));
+    }
+    opdi_store_one(dtype == OPD_COMPLEX32 ? OPD_COMPLEX128 : whole ? OPD_INT64 : OPD_FLOAT64,
+                   whole && dtype != OPD_COMPLEX32 ? (const void *)&value.u.i : pair, dtype, out);
+    return 0;
+}
+//== calls =============================================================================================================
+
+/* True for arguments that say where elements are, and are none themselves. */
+static bool opdi_stored_selects(const opd_op *op, int i) {
+    static const char *const names[] = {"index", "indices", "mask", "condition"};
+    for (size_t k = 0; k < sizeof names / sizeof *names; k++) {
+        if (strcmp(op->schema->args[i].name, names[k]) == 0) { return true; }
+    }
+    return false;
+}
+
+/* The tensors of a call that are operands: one for each dtype and rank in promotion, the first of a stored dtype, which
+   dtypes are stored, whether there is more than one dtype, how many tensors stand in lists; and an index or a mask of a
+   stored dtype. */
+typedef struct opdi_stored_call {
+    opd_tensor *tensors[3 * OPDI_DTYPES], *first;
+    int count;
+    unsigned dtypes;
+    bool mixed;
+    int64_t listed;
+    const opd_tensor *selects;
+} opdi_stored_call;
+static void opdi_stored_take(opdi_stored_call *stored, opd_tensor *tensor, bool selects) {
+    if (!tensor) { return; }
+    if (selects) {
+        if (tensor->flags & OPDI_STORED) { stored->selects = tensor; }
+        return;
+    }
+    if (tensor->flags & OPDI_STORED) {
+        stored->dtypes |= opdi_stored_set(tensor->dtype);
+        if (!stored->first) { stored->first = tensor; }
+    }
+    for (int k = 0; k < stored->count; k++) {
+        const opd_tensor *other = stored->tensors[k];
+        if (other->dtype != tensor->dtype) { stored->mixed = true; }
+        else if ((other->ndim == 0) == (tensor->ndim == 0) && !((other->flags ^ tensor->flags) & OPDI_WRAPPED)) {
+            return;
+        }
+    }
+    if (stored->count < 3 * OPDI_DTYPES) { stored->tensors[stored->count++] = tensor; }
+}
+static void opdi_stored_look(opdi_stored_call *stored, const opd_call *call) {
+    memset(stored, 0, sizeof *stored);
+    for (int i = 0; i < call->op->nargs; i++) {
+        const opd_value *value = &call->args[i];
+        const bool selects = opdi_stored_selects(call->op, i);
+        if (value->tag == OPD_TAG_TENSOR) { opdi_stored_take(stored, value->u.t, selects); }
+        for (int k = 0; value->tag == OPD_TAG_TENSORS && k < value->n; k++) {
+            opdi_stored_take(stored, value->u.tensors[k], selects);
+        }
+        if (value->tag == OPD_TAG_TENSORS) { stored->listed += value->n; }
+    }
+}
+
+/* True if a call asks for something by a name, such as a way of rounding. */
+static bool opdi_stored_asks(const opd_call *call, const char *name) {
+    for (int i = 0; i < call->op->nargs; i++) {
+        const opd_value *value = &call->args[i];
+        if (strcmp(call->op->schema->args[i].name, name) == 0) {
+            return value->tag != OPD_TAG_NONE && (value->tag != OPD_TAG_BOOL || value->u.i);
+        }
+    }
+    return false;
+}
+/* Returns tensor's memory as elements of a dtype of the same size, without history; NULL with an error. */
+static opd_tensor *opdi_stored_bits(const opd_tensor *tensor, opd_scalar_type dtype) {
+    opd_tensor *bits = opdi_tensor_on(tensor->storage, tensor->data, tensor->dims, tensor->dims + tensor->ndim,
+                                      tensor->ndim, dtype, tensor->backend);
+    if (!bits) { return NULL; }
+    opdi_share_storage(bits, tensor);
+    return opdi_own(bits);
+}
+
+/* What becomes of the operands of a call: read as `bits`, integers of their size, or converted. */
+typedef struct opdi_stored_change {
+    opd_scalar_type to;                           /* OPD_DTYPE_NONE: each the dtype that holds it */
+    opd_scalar_type bits;                         /* read as this after conversion; OPD_DTYPE_NONE: as it is */
+    opd_scalar_type common;                       /* what all are before that; OPD_DTYPE_NONE: what they were */
+    opd_scalar_type rounded;                      /* numbers are elements of this; OPD_DTYPE_NONE: as they are */
+    bool floats, ordered;                         /* integers become float32; 0 becomes the least int64 */
+    opd_value args[OPD_MAX_ARGS];
+    opd_tensor **list;                            /* room for all tensors of lists */
+} opdi_stored_change;
+/* The dtype that holds all numbers of a stored one. */
+static opd_scalar_type opdi_stored_wider(int dtype, bool floats) {
+    return dtype == OPD_COMPLEX32 ? OPD_COMPLEX64 : floats || opdi_is_float8(dtype) ? OPD_FLOAT32 : OPD_INT64;
+}
+static opd_tensor *opdi_stored_changed(const opdi_stored_change *change, opd_tensor *tensor) {
+    if (tensor && change->common != OPD_DTYPE_NONE && !(tensor = opd_to_dtype(tensor, change->common))) { return NULL; }
+    const bool stored = tensor && tensor->flags & OPDI_STORED;
+    if (!tensor || (!stored && change->bits == OPD_DTYPE_NONE)) { return tensor; }
+    if (change->to != OPD_DTYPE_NONE) { tensor = opd_to_dtype(tensor, change->to); }
+    else if (stored) { tensor = opd_to_dtype(tensor, opdi_stored_wider(tensor->dtype, change->floats)); }
+    if (tensor && change->ordered) { return opd_bitwise_xor_Scalar(tensor, opd_value_int(INT64_MIN)); }
+    return tensor && change->bits != OPD_DTYPE_NONE ? opdi_stored_bits(tensor, change->bits) : tensor;
+}
+/* True if a number is among the arguments; fraction: one that is a float. */
+static bool opdi_stored_number(const opd_call *call, bool fraction) {
+    for (int i = 0; i < call->op->nargs; i++) {
+        const opdi_arg *arg = &call->op->schema->args[i];
+        const int32_t tag = call->args[i].tag;
+        if (opdi_strip_optional(arg->type)->kind != OPDI_TYPE_NUMBER || strcmp(arg->name, "alpha") == 0) { continue; }
+        if (fraction ? tag == OPD_TAG_FLOAT : tag != OPD_TAG_NONE) { return true; }
+    }
+    return false;
+}
+/* Makes a number among the operands the integer that has the bits of an element; 0, or -1 with an error. */
+static int opdi_stored_number_bits(const opdi_stored_change *change, const opd_call *call, opd_value *number) {
+    if (opdi_is_bare_unsigned((int)change->to) && number->tag != OPD_TAG_INT && number->tag != OPD_TAG_BOOL) {
+        return opdi_stored_refuse(call->op, "cpu", (int)change->to);
+    }
+    opd_tensor bits;
+    double element[2];
+    if (opdi_stored_element_of(*number, change->to, element)) { return -1; }
+    memset(&bits, 0, sizeof bits);
+    bits.dtype = (int8_t)change->bits;
+    bits.data = (char *)element;
+    *number = opd_value_int(opdi_element_i64(&bits, 0));
+    return 0;
+}
+/* Makes a number what it is as an element of change->rounded; 0, or -1 with an error. */
+static int opdi_stored_number_rounded(const opdi_stored_change *change, opd_value *number) {
+    const int64_t none = 0;
+    if (number->tag == OPD_TAG_INT && opdi_is_bare_unsigned((int)change->rounded) &&
+        (number->u.i < 0 || !opdi_stored_fits(*number, change->rounded))) {
+        return opd_fail(OPD_ERROR_DTYPE, "value cannot be converted to type %s without overflow",
+                        opdi_type_name(change->rounded));
+    }
+    opd_tensor *one = opd_full(opd_ints_of(&none, 0), *number, change->rounded);
+    one = one ? opd_to_dtype(one, opdi_stored_wider((int)change->rounded, false)) : NULL;
+    if (!one) { return -1; }
+    *number = opd_item(one);
+    return opd_ok() ? 0 : -1;
+}
+/* Fills change->args with those of call, changed; 0, or -1 with an error. */
+static int opdi_stored_args(opdi_stored_change *change, const opd_call *call) {
+    opd_tensor **list = change->list;
+    for (int i = 0; i < call->op->nargs; i++) {
+        opd_value *value = &change->args[i];
+        *value = call->args[i];
+        if (opdi_stored_selects(call->op, i)) { continue; }
+        const bool number = value->tag != OPD_TAG_NONE &&
+            opdi_strip_optional(call->op->schema->args[i].type)->kind == OPDI_TYPE_NUMBER;
+        if (number && change->bits != OPD_DTYPE_NONE && opdi_stored_number_bits(change, call, value)) { return -1; }
+        if (number && change->rounded != OPD_DTYPE_NONE && opdi_stored_number_rounded(change, value)) { return -1; }
+        if (value->tag == OPD_TAG_TENSOR && !(value->u.t = opdi_stored_changed(change, value->u.t))) { return -1; }
+        if (value->tag != OPD_TAG_TENSORS) { continue; }
+        for (int k = 0; k < value->n; k++) {
+            list[k] = opdi_stored_changed(change, value->u.tensors[k]);
+            if (!list[k] && value->u.tensors[k]) { return -1; }
+        }
+        value->u.tensors = list;
+        list += value->n;
+    }
+    return 0;
+}
+
+/* The kernel of a call of operators that only move elements: those of integers of the same size; a result, which is
+   new, gets the dtype afterwards. */
+static int opdi_stored_move(opd_call *call, const opdi_slot *slot, opdi_stored_change *change, opd_scalar_type dtype) {
+    const size_t size = opd_dtype_size(dtype);
+    const opd_value *given = call->args;
+    opd_tensor **targets = call->targets;
+    change->to = dtype;
+    change->bits = size == 1 ? OPD_UINT8 : size == 2 ? OPD_INT16 : size == 4 ? OPD_INT32 : OPD_INT64;
+    if (opdi_stored_args(change, call)) { return -1; }
+    call->args = change->args;
+    call->targets = NULL;
+    int rc = slot->fn(call);
+    call->args = given;
+    call->targets = targets;
+    for (int i = 0; i < call->op->nrets && rc == 0; i++) {
+        opd_value *value = &call->rets[i];
+        if (!(call->filled >> i & 1) || value->tag != OPD_TAG_TENSOR || value->u.t->dtype != (int8_t)change->bits) {
+            continue;
+        }
+        for (int k = 0; k < call->op->nargs; k++) {          /* an argument that was written */
+            if (given[k].tag == OPD_TAG_TENSOR && change->args[k].u.t == value->u.t) { value->u.t = given[k].u.t; }
+        }
+        value->u.t->dtype = (int8_t)dtype;
+        value->u.t->flags |= OPDI_STORED;
+    }
+    return rc;
+}
+/* The kernel of a call that computes in other dtypes; its first result comes back in dtype, unless that is none.
+   0 or -1. */
+static int opdi_stored_compute(opd_call *call, opdi_stored_change *change, opd_scalar_type back) {
+    opd_value rets[OPDI_MAX_RETURNS];
+    if (call->op->written_args || opdi_stored_args(change, call) ||
+        opd_call_all(call->op, rets, change->args, call->op->nargs)) {
+        return opd_ok() ? opdi_stored_refuse(call->op, "cpu", back) : -1;
+    }
+    const opd_scalar_type wide = back == OPD_DTYPE_NONE ? back : opdi_stored_wider((int)back, false);
+    for (int i = 0; i < call->op->nrets; i++) {
+        opd_value value = rets[i];
+        if (value.tag == OPD_TAG_TENSOR && i == 0 && wide != OPD_DTYPE_NONE && value.u.t->dtype == (int8_t)wide) {
+            if (change->ordered) { value.u.t = opd_bitwise_xor_Scalar(value.u.t, opd_value_int(INT64_MIN)); }
+            value.u.t = value.u.t ? opd_to_dtype(value.u.t, back) : NULL;
+        } else if (value.tag == OPD_TAG_TENSOR && back == OPD_COMPLEX32 && value.u.t->dtype == OPD_FLOAT32) {
+            value.u.t = opd_to_dtype(value.u.t, OPD_FLOAT16);
+        }
+        if ((value.tag == OPD_TAG_TENSOR && !value.u.t) || opd_return_value(call, value)) { return -1; }
+    }
+    return 0;
+}
+
+/* Runs a call whose operands have different dtypes, of which some are stored: in the one that they are promoted to.
+   Returns 1 if that is the stored one, to which the others yield; 0, or -1 with an error. */
+static int opdi_stored_mixed(opd_call *call, const opdi_stored_call *stored, opdi_stored_change *change) {
+    const opd_scalar_type common = opdi_result_type_of(stored->tensors, stored->count);
+    if (!opd_ok()) { return -1; }
+    if (opdi_is_stored_dtype((int)common)) { return 1; }
+    change->to = common;
+    return opdi_stored_compute(call, change, OPD_DTYPE_NONE);
+}
+
+/* True if operands of several dtypes are promoted: by formulas, but for two whose operands must be of one dtype, and by
+   what joins tensors. */
+static bool opdi_stored_promotes(const opd_op *op, int how) {
+    static const char joining[] = " cat stack where block_diag eq ne equal ";
+    static const char alike[] = " lerp heaviside ";
+    const opdi_card *card = OPDI_ACQUIRE(&op->card);
+    if (opdi_among(op->schema->name, joining)) { return true; }
+    return card && card->desc.tags & OPDI_OPTAG_FORMULA && !opdi_among(op->schema->name, alike) &&
+        how != OPDI_STORED_MOVED;
+}
+/* How a call with numbers computes: those with a fraction take unsigned integers to float32, and what compares makes
+   elements of numbers first, as do bounds.  Returns how, or OPDI_STORED_NOT. */
+static int opdi_stored_numbers(const opd_call *call, opdi_stored_change *change, int how, opd_scalar_type dtype) {
+    static const char bounded[] = " clamp clamp_min clamp_max ", comparing[] = " eq ne ", promoting[] = " eq ne mul ";
+    const char *const name = call->op->schema->name;
+    const bool fraction = opdi_is_bare_unsigned((int)dtype) && opdi_stored_number(call, true);
+    for (int i = 0; i < call->op->nargs; i++) {
+        if (call->args[i].tag == OPD_TAG_COMPLEX && dtype != OPD_COMPLEX32) { return OPDI_STORED_NOT; }
+    }
+    if (fraction && opdi_among(name, promoting)) { return OPDI_STORED_FLOAT; }
+    if (!fraction && (opdi_among(name, comparing) || opdi_among(name, bounded))) { change->rounded = dtype; }
+    return how;
+}
+/* The dtype that a call asks its result to have; OPD_DTYPE_NONE if that is no float. */
+static opd_scalar_type opdi_stored_result(const opd_call *call) {
+    for (int i = 0; i < call->op->nargs; i++) {
+        const opd_value *value = &call->args[i];
+        if (value->tag != OPD_TAG_INT || strcmp(call->op->schema->args[i].name, "dtype") != 0) { continue; }
+        const opd_scalar_type dtype = (opd_scalar_type)value->u.i;
+        return opd_dtype_is_floating(dtype) || opd_dtype_is_complex(dtype) ? dtype : OPD_DTYPE_NONE;
+    }
+    return OPD_DTYPE_NONE;
+}
+/* Runs a call with tensors of stored dtypes, which `slot` has the kernel for. */
+static int opdi_stored_run(opd_call *call, const opdi_slot *slot, const opdi_stored_call *stored, int how,
+                           opdi_stored_change *change) {
+    const char *const device = call->slot == OPD_KEY_CUDA ? "cuda" : "cpu";
+    opd_scalar_type dtype = (opd_scalar_type)(stored->first ? stored->first : stored->selects)->dtype;
+    if (how == OPDI_STORED_PROMOTED) { how = opdi_stored_number(call, true) ? OPDI_STORED_FLOAT : OPDI_STORED_NOT; }
+    change->ordered = false;
+    change->to = change->bits = change->common = change->rounded = OPD_DTYPE_NONE;
+    change->floats = how == OPDI_STORED_FLOAT;
+    if (stored->selects) { return opdi_stored_refuse(call->op, device, stored->selects->dtype); }
+    if (stored->mixed) {
+        if (!opdi_stored_promotes(call->op, how)) { return opdi_stored_refuse(call->op, device, dtype); }
+        const int rc = opdi_stored_mixed(call, stored, change);
+        if (rc <= 0) { return rc; }
+        change->to = OPD_DTYPE_NONE;
+        dtype = opdi_result_type_of(stored->tensors, stored->count);
+        if (how == OPDI_STORED_WIDE || how == OPDI_STORED_ORDERED) { change->common = dtype; }
+    }
+    if (how == OPDI_STORED_WIDE) { how = opdi_stored_numbers(call, change, how, dtype); }
+    change->floats = how == OPDI_STORED_FLOAT;
+    if ((how == OPDI_STORED_MOVED && (opdi_stored_asks(call, "accumulate") || opdi_stored_asks(call, "reduce"))) ||
+        (how == OPDI_STORED_FLOAT && opdi_stored_asks(call, "rounding_mode"))) { how = OPDI_STORED_NOT; }
+    switch (how) {
+        case OPDI_STORED_MOVED: return opdi_stored_move(call, slot, change, dtype);
+        case OPDI_STORED_WIDE: return opdi_stored_compute(call, change, dtype);
+        case OPDI_STORED_COUNTED:
+            change->to = opdi_stored_result(call);
+            return opdi_stored_compute(call, change, OPD_DTYPE_NONE);
+        case OPDI_STORED_FLOAT: return opdi_stored_compute(call, change, OPD_DTYPE_NONE);
+        case OPDI_STORED_ORDERED:
+            change->ordered = true;
+            return opdi_stored_number(call, false) ? opdi_stored_refuse(call->op, device, dtype)
+                : opdi_stored_compute(call, change, dtype);
+        default: return opdi_stored_refuse(call->op, device, dtype);
+    }
+}
+/* Stands in front of built-in kernels for calls with tensors of stored dtypes. */
+static int opdi_stored_kernel(opd_call *call) {
+    const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
+    opdi_stored_change change;
+    opdi_stored_call stored;
+    if (!table && !(table = opdi_table_make(call->op))) { return -1; }
+    const opdi_slot *slot = &table->slots[call->slot];
+    opdi_stored_look(&stored, call);
+    const int how = stored.first ? opdi_stored_how(call->op, stored.dtypes) : OPDI_STORED_NOT;
+    call->user = slot->user;
+    if (how == OPDI_STORED_PLAIN || (!stored.first && !stored.selects)) { return slot->fn(call); }
+    const size_t bytes = (size_t)stored.listed * sizeof *change.list;
+    change.list = stored.listed ? (opd_tensor **)opdi_alloc(bytes) : NULL;
+    int rc = stored.listed && !change.list ? -1 : opdi_stored_run(call, slot, &stored, how, &change);
+    if (change.list) { opdi_free(change.list, bytes); }
+    return rc;
+}
+#endif
+OPDI_COLD_END
+

@@ -1,0 +1,152 @@
+OPDI_COLD_BEGIN
+
+//== tangents beside storages ==========================================================================================
+//
+//  Forward mode keeps a tangent beside the storage, one for each level that is open and each family of tensors.  Here
+//  is what has to be known where tensors are made, kept and freed; see >>forward.
+
+typedef struct opdi_dual {
+    struct opdi_dual *next;                       /* of its storage */
+    struct opdi_dual *after, **at;                /* in its level; what points at it there */
+    opdi_storage *storage;
+    struct opdi_level *level;
+    uint64_t family;
+    opd_tensor *tangent;                          /* a reference; its storage is as large as this one */
+} opdi_dual;
+
+typedef struct opdi_level {
+    opdi_dual *duals;
+    struct opdi_level *outer;
+    int32_t layer;                                /* of transforms: it is inside those before this one, */
+    bool transform;                               /* which it belongs to */
+    int16_t around;                               /* the thread's state.forward before */
+} opdi_level;
+
+static opdi_mutex opdi_dual_lock = OPDI_MUTEX_INIT;       /* the lists of all levels and storages */
+
+static uint64_t opdi_family_of(const opd_tensor *tensor) {
+    const opdi_meta *meta = OPDI_ACQUIRE(&tensor->meta);
+    return meta ? OPDI_LOAD(&meta->family) : 0;
+}
+/* Puts value, which shares tensor's memory, into tensor's family; 0, or -1 without memory. */
+static int opdi_family_pass(opd_tensor *value, const opd_tensor *tensor) {
+    const uint64_t family = opdi_family_of(tensor);
+    opdi_meta *meta = family != opdi_family_of(value) ? opdi_meta_of(value) : NULL;
+    if (meta) { OPDI_STORE(&meta->family, family); }
+    return meta || family == opdi_family_of(value) ? 0 : -1;
+}
+/* Puts tensor into a new family, apart from all that share its memory so far; 0, or -1 without memory. */
+OPDI_SHARED int opdi_family_new(opd_tensor *tensor) {
+    static uint64_t families;
+    opdi_meta *meta = opdi_meta_of(tensor);
+    if (!meta) { return -1; }
+    OPDI_STORE(&meta->family, OPDI_ADD(&families, (uint64_t)1) + 1);
+    return 0;
+}
+
+/* True if first and second hold numbers of one kind: the same dtype, or complex numbers and their parts. */
+static bool opdi_same_numbers(const opd_tensor *first, const opd_tensor *second) {
+    const int x = OPDI_MIN(first->dtype, second->dtype), y = OPDI_MAX(first->dtype, second->dtype);
+    return x == y || (x == OPD_FLOAT32 && y == OPD_COMPLEX64) || (x == OPD_FLOAT64 && y == OPD_COMPLEX128) ||
+        (x == OPD_FLOAT16 && y == OPD_COMPLEX32);
+}
+/* Returns tensor's entry in a level, or NULL; the lock is held. */
+static opdi_dual *opdi_dual_at(const opd_tensor *tensor, const opdi_level *level) {
+    const uint64_t family = opdi_family_of(tensor);
+    opdi_dual *dual = level ? tensor->storage->duals : NULL;
+    while (dual && (dual->level != level || dual->family != family)) { dual = dual->next; }
+    return dual && opdi_same_numbers(dual->tangent, tensor) ? dual : NULL;
+}
+static opdi_dual *opdi_dual_find(const opd_tensor *tensor) { return opdi_dual_at(tensor, opdi_self()->innermost.dual); }
+/* True if tensor has a tangent in any level. */
+OPDI_SHARED bool opdi_is_dual(const opd_tensor *tensor) {
+    const uint64_t family = opdi_family_of(tensor);
+    const opdi_dual *dual;
+    if (!OPDI_ACQUIRE(&tensor->storage->duals)) { return false; }
+    opdi_lock(&opdi_dual_lock);
+    for (dual = tensor->storage->duals; dual && dual->family != family; dual = dual->next) { }
+    opdi_unlock(&opdi_dual_lock);
+    return dual != NULL;
+}
+
+/* Takes an entry out of its level; the lock is held. */
+static void opdi_dual_unlink(opdi_dual *dual) {
+    *dual->at = dual->after;
+    if (dual->after) { dual->after->at = dual->at; }
+}
+
+/* Drops all tangents of a storage that is about to be freed. */
+static void opdi_duals_drop(opdi_storage *storage) {
+    opdi_dual *dual;
+    opdi_lock(&opdi_dual_lock);
+    for (dual = storage->duals; dual; dual = dual->next) { opdi_dual_unlink(dual); }
+    opdi_unlock(&opdi_dual_lock);
+    while ((dual = storage->duals) != NULL) {
+        storage->duals = dual->next;
+        opdi_drop(dual->tangent);
+        opdi_free(dual, sizeof *dual);
+    }
+}
+
+/* Closes the innermost level and drops its tangents. */
+static void opdi_level_end(opdi_thread *thread) {
+    opdi_level *level = thread->innermost.level;
+    opdi_dual *dual, **duals, *gone;
+    opdi_lock(&opdi_dual_lock);
+    for (dual = gone = level->duals; dual; dual = dual->after) {
+        for (duals = &dual->storage->duals; *duals != dual; duals = &(*duals)->next) { }
+        OPDI_PUBLISH(duals, dual->next);
+    }
+    opdi_unlock(&opdi_dual_lock);
+    thread->innermost.level = level->outer;
+    if (!thread->innermost.level) { thread->state.forward &= ~OPDI_FORWARD_OPEN; }
+    while ((dual = gone) != NULL) {
+        gone = dual->after;
+        opdi_drop(dual->tangent);
+        opdi_free(dual, sizeof *dual);
+    }
+    opdi_free(level, sizeof *level);
+}
+
+/* Makes `tangent` that of tensor's storage in a level, which holds a reference to it; 0, or -1 without memory. */
+static int opdi_dual_put(opdi_level *level, opd_tensor *tensor, opd_tensor *tangent) {
+    opdi_dual *dual = (opdi_dual *)opdi_alloc(sizeof *dual);
+    if (!dual) { return -1; }
+    dual->storage = tensor->storage;
+    dual->level = level;
+    dual->family = opdi_family_of(tensor);
+    dual->tangent = tangent;
+    opdi_retain(tangent);
+    opdi_lock(&opdi_dual_lock);
+    dual->after = level->duals;
+    dual->at = &level->duals;
+    if (dual->after) { dual->after->at = &dual->after; }
+    level->duals = dual;
+    dual->next = tensor->storage->duals;
+    OPDI_PUBLISH(&tensor->storage->duals, dual);
+    opdi_unlock(&opdi_dual_lock);
+    return 0;
+}
+
+/* Returns the innermost level in which one of the values has a tangent, among those that compute tangents in the
+   running call; NULL if there is none. */
+static opdi_level *opdi_level_of(const opd_value *args, int count) {
+    const opdi_thread *thread = opdi_self();
+    opdi_level *level = thread->innermost.level;
+    bool found = false;
+    while (level && level->layer > thread->innermost.floor) {
+        opdi_lock(&opdi_dual_lock);
+        for (int i = 0; i < count && !found; i++) {
+            for (int32_t k = 0; k < (args[i].tag == OPD_TAG_TENSORS ? args[i].n : args[i].tag == OPD_TAG_TENSOR); k++) {
+                const opd_tensor *tensor = args[i].tag == OPD_TAG_TENSOR ? args[i].u.t : args[i].u.tensors ?
+                    args[i].u.tensors[k] : NULL;
+                found = found || (tensor && tensor->storage->duals && opdi_dual_at(tensor, level));
+            }
+        }
+        opdi_unlock(&opdi_dual_lock);
+        if (found) { return level; }
+        level = level->around & OPDI_FORWARD_OFF ? NULL : level->outer;
+    }
+    return NULL;
+}
+

@@ -1,0 +1,610 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>tensors      storage, sizes and strides, tangents beside storages, results of kernels
+//
+//  A tensor is one block: header, sizes, strides, storage header, few data; more data are a block of their own.  Uses
+//  the dispatcher, and >>scopes, where who holds one is counted; of autograd it knows that a tensor may be a view.
+//----------------------------------------------------------------------------------------------------------------------
+
+OPDI_SHARED int opdi_device_copy(opd_tensor *dst, const opd_tensor *src);
+OPDI_SHARED bool opdi_on_device(const opd_tensor *tensor);
+OPDI_SHARED int opdi_wait_for(const opd_tensor *tensor);
+#if !defined(OPD_NO_COLLECTIVES)
+OPDI_SHARED int opdi_wait_to_send(const opd_tensor *tensor);
+#endif
+#define OPDI_TENSOR_KEYS                                                                                    \
+    (OPD_BIT_OF(OPD_F_DENSE) | OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW) | OPD_BIT_OF(OPD_F_AUTOGRAD) |          \
+     OPD_BIT_OF(OPD_F_AUTOCAST))
+#if defined(OPDI_CORE)
+
+static int opdi_family_pass(opd_tensor *value, const opd_tensor *tensor);
+static opd_tensor *opdi_fake_new(opd_ints sizes, opd_scalar_type dtype, opd_device device);
+static opd_tensor *opdi_device_tensor(const int64_t *sizes, const int64_t *strides, int ndim, opd_scalar_type dtype,
+                                      opd_device device);
+static opdi_storage *opdi_device_storage(int64_t bytes, int place);
+static int opdi_device_move(const opdi_storage *dst, char *to, const opdi_storage *src, const char *from, size_t bytes);
+OPDI_SHARED bool opdi_on_device(const opd_tensor *tensor) {
+    return tensor->backend != OPD_CPU && tensor->backend != OPD_META;
+}
+#endif
+OPDI_COLD_BEGIN
+
+//== making tensors ====================================================================================================
+
+OPDI_SHARED const char *opdi_sizes_text(const int64_t *sizes, int ndim, char *buf, size_t cap);
+OPDI_SHARED int64_t opdi_count_error(const int64_t *sizes, int ndim);
+#if defined(OPDI_CORE)
+
+/* Writes sizes as "[2, 3]"; returns buf. */
+OPDI_SHARED const char *opdi_sizes_text(const int64_t *sizes, int ndim, char *buf, size_t cap) {
+    opdi_text text = opdi_text_of(buf, cap);
+    opdi_text_add(&text, "[");
+    for (int i = 0; i < ndim; i++) { opdi_text_add(&text, "%s%lld", i ? ", " : "", (long long)sizes[i]); }
+    opdi_text_add(&text, "]");
+    return buf;
+}
+
+/* Fails because sizes are negative, too many, or do not fit into memory; returns -1. */
+OPDI_NOINLINE OPDI_SHARED int64_t opdi_count_error(const int64_t *sizes, int ndim) {
+    char text[256];
+    if (ndim < 0 || ndim > OPD_MAX_DIMS) {
+        return opd_fail(OPD_ERROR_SHAPE, "a tensor has at most %d dimensions, not %d", OPD_MAX_DIMS, ndim);
+    }
+    (void)opdi_sizes_text(sizes, ndim, text, sizeof text);
+    for (int i = 0; i < ndim; i++) {
+        if (sizes[i] < 0) {
+            return opd_fail(OPD_ERROR_SHAPE, "Trying to create tensor with negative dimension %lld: %s",
+                            (long long)sizes[i], text);
+        }
+    }
+    return opd_fail(OPD_ERROR_SHAPE, "the sizes %s do not fit into memory", text);
+}
+#endif
+OPDI_COLD_END
+/* Returns the number of elements that sizes have; -1 with an error if their bytes are more than 2^62 or a
+   size is negative. */
+static inline int64_t opdi_count(const int64_t *sizes, int ndim, size_t element) {
+    const uint64_t limit = (uint64_t)1 << 62;
+    uint64_t count = element;
+    bool zero = false;
+    if (ndim < 0 || ndim > OPD_MAX_DIMS) { return opdi_count_error(sizes, ndim); }
+    for (int i = 0; i < ndim; i++) {
+        uint64_t size = (uint64_t)sizes[i];
+        if (size == 0) {
+            zero = true;
+            continue;
+        }
+        if (OPDI_UNLIKELY((size | count) >> 31) && (size >> 62 || size > limit / count)) {
+            return opdi_count_error(sizes, ndim);
+        }
+        count *= size;
+    }
+    return zero ? 0 : (int64_t)(count >> opdi_low_bit(element));
+}
+
+OPDI_SHARED int64_t opdi_extent(const int64_t *sizes, const int64_t *strides, int ndim);
+OPDI_SHARED bool opdi_strides_contiguous(const int64_t *sizes, const int64_t *strides, int ndim);
+#if defined(OPDI_CORE)
+
+/* Returns the number of elements from the first to the last that sizes and strides reach; 0 without elements,
+   -1 on overflow. */
+OPDI_SHARED int64_t opdi_extent(const int64_t *sizes, const int64_t *strides, int ndim) {
+    uint64_t last = 0;
+    for (int i = 0; i < ndim; i++) {
+        if (sizes[i] == 0) { return 0; }
+        uint64_t steps = (uint64_t)sizes[i] - 1;
+        uint64_t stride = (uint64_t)strides[i];
+        if (steps && stride > ((uint64_t)INT64_MAX / 4 - last) / steps) { return -1; }
+        last += steps * stride;
+    }
+    return (int64_t)last + 1;
+}
+
+OPDI_SHARED bool opdi_strides_contiguous(const int64_t *sizes, const int64_t *strides, int ndim) {
+    int64_t want = 1;
+    for (int i = 0; i < ndim; i++) {
+        if (sizes[i] == 0) { return true; }
+    }
+    for (int i = ndim; i-- > 0;) {
+        if (sizes[i] != 1 && strides[i] != want) { return false; }
+        want *= sizes[i];
+    }
+    return true;
+}
+#endif
+
+/* Adds and multiplies sizes: a result that is too large for int64_t is the largest one, a negative size stays so, and
+   opdi_count refuses both.  Most are small, and need no division. */
+static inline int64_t opdi_size_plus(int64_t first, int64_t second) {
+    return first > INT64_MAX - second ? INT64_MAX : first + second;
+}
+static inline int64_t opdi_size_times(int64_t first, int64_t second) {
+    if (OPDI_LIKELY(((uint64_t)first | (uint64_t)second) >> 31 == 0 || second == 0)) { return first * second; }
+    return first < 0 ? first : first > INT64_MAX / second ? INT64_MAX : first * second;
+}
+
+OPDI_SHARED void opdi_strides_fill(const int64_t *sizes, int64_t *strides, int ndim);
+#if defined(OPDI_CORE)
+
+OPDI_SHARED void opdi_strides_fill(const int64_t *sizes, int64_t *strides, int ndim) {
+    int64_t count = 1;
+    for (int i = ndim; i-- > 0;) {
+        strides[i] = count;
+        count = opdi_size_times(count, OPDI_MAX(sizes[i], 1));
+    }
+}
+#endif
+
+/* Makes strides that reach no element at most 2^62 bytes: places are computed with them, too. */
+OPDI_SHARED void opdi_strides_bound(opd_tensor *tensor);
+#if defined(OPDI_CORE)
+OPDI_NOINLINE OPDI_SHARED void opdi_strides_bound(opd_tensor *tensor) {
+    const int64_t most = ((int64_t)1 << 62) / (int64_t)opd_dtype_size((opd_scalar_type)tensor->dtype);
+    for (int i = 0; i < tensor->ndim; i++) {
+        int64_t *stride = &tensor->dims[tensor->ndim + i];
+        *stride = OPDI_MIN(*stride, most);
+    }
+}
+#endif
+/* Writes sizes, strides (NULL: contiguous) and what follows from them. */
+static inline void opdi_set_dims(opd_tensor *tensor, const int64_t *sizes, const int64_t *strides, int ndim,
+                                 int64_t numel) {
+    int64_t *dims = tensor->dims, count = 1;
+    tensor->ndim = (uint8_t)ndim;
+    tensor->numel = numel;
+    if (!strides) {
+        for (int i = ndim; i-- > 0;) {
+            const int64_t size = sizes[i];
+            dims[i] = size;
+            dims[ndim + i] = count;
+            count *= OPDI_MAX(size, 1);
+        }
+        tensor->flags |= OPDI_CONTIGUOUS;
+        return;
+    }
+    uint64_t all = 0;
+    for (int i = 0; i < ndim; i++) { dims[i] = sizes[i]; }
+    for (int i = 0; i < ndim; i++) {
+        dims[ndim + i] = strides[i];
+        all |= (uint64_t)strides[i];
+    }
+    if (OPDI_UNLIKELY(all >> 58)) { opdi_strides_bound(tensor); }
+    tensor->flags = (uint8_t)(tensor->flags & ~OPDI_CONTIGUOUS);
+    if (opdi_strides_contiguous(dims, dims + ndim, ndim)) { tensor->flags |= OPDI_CONTIGUOUS; }
+}
+
+OPDI_SHARED opd_tensor *opdi_tensor_make(const int64_t *sizes, const int64_t *strides, int ndim, opd_scalar_type dtype,
+                                         int backend);
+OPDI_SHARED opd_tensor *opdi_tensor_on(opdi_storage *storage, char *data, const int64_t *sizes, const int64_t *strides,
+                                       int ndim, opd_scalar_type dtype, int backend);
+OPDI_SHARED int opdi_batch_copy(opd_tensor *dst, const opd_tensor *src);
+OPDI_SHARED void opdi_view_of(opd_tensor *view, opd_tensor *tensor);
+OPDI_SHARED opd_tensor *opdi_view_of_many(opd_tensor *view);
+OPDI_SHARED void opdi_view_untie(opd_tensor *view);
+OPDI_SHARED opd_tensor *opdi_view(opd_tensor *tensor, const int64_t *sizes, const int64_t *strides, int ndim,
+                                  int64_t offset);
+OPDI_SHARED const opd_tensor *opdi_item_of(const opd_tensor *tensor, opd_tensor *one, double *room /*[2]*/);
+OPDI_SHARED int64_t opdi_item_whole(const opd_tensor *tensor);
+OPDI_SHARED opd_tensor *opdi_stored_as(const opd_tensor *tensor, uint64_t keys);
+OPDI_SHARED opd_tensor *opdi_resolved(const opd_tensor *tensor);
+OPDI_SHARED opdi_meta *opdi_meta_of(opd_tensor *tensor);
+OPDI_SHARED int opdi_family_new(opd_tensor *tensor);
+OPDI_SHARED bool opdi_is_dual(const opd_tensor *tensor);
+OPDI_SHARED int opdi_resize(opd_tensor *tensor, const int64_t *sizes, int ndim);
+OPDI_SHARED bool opdi_overlaps_itself(const opd_tensor *tensor);
+OPDI_SHARED bool opdi_is_dense(const opd_tensor *tensor);
+OPDI_SHARED bool opdi_tensor_channels_last(const opd_tensor *tensor, int32_t ndim);
+#if defined(OPDI_CORE)
+#define OPDI_GRAD_KEYS (OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW) | OPD_BIT_OF(OPD_F_AUTOGRAD))
+static inline void opdi_tensor_init(opd_tensor *tensor, opd_scalar_type dtype, int backend, int ndim) {
+    tensor->refs = 1;
+    tensor->dtype = (int8_t)dtype;
+    tensor->backend = (uint8_t)backend;
+    tensor->flags = OPDI_UNLIKELY(opdi_is_stored_dtype(dtype)) ? OPDI_STORED : 0;
+    tensor->functionality = OPDI_TENSOR_KEYS;
+    if (OPDI_UNLIKELY(opdi_self()->state.inference)) { tensor->functionality &= ~OPDI_GRAD_KEYS; }
+    tensor->grad_fn = NULL;
+    tensor->meta = NULL;
+    tensor->output_nr = 0;
+    tensor->room = (uint8_t)(2 * ndim);
+    tensor->own = 0;
+    tensor->backend_bit = (uint16_t)(1u << backend);
+    tensor->dims = (int64_t *)(void *)(tensor + 1);
+}
+
+/* The most bytes of a tensor with memory, also where a size_t has 32 bits, and of one without memory. */
+#define OPDI_MOST_BYTES (OPDI_MIN((uint64_t)INT64_MAX, (uint64_t)SIZE_MAX) / 2)
+#define OPDI_MOST_META ((uint64_t)INT64_MAX / 2)
+/* Makes a tensor with one reference, which is the caller's; backend is an opdi_place.  NULL with an error. */
+OPDI_SHARED opd_tensor *opdi_tensor_make(const int64_t *sizes, const int64_t *strides, int ndim, opd_scalar_type dtype,
+                                         int backend) {
+    size_t element = opd_dtype_size(dtype);
+    int64_t numel, extent;
+    opd_tensor *tensor;
+    opdi_storage *storage;
+    if (element == 0) {
+        (void)opd_fail(OPD_ERROR_DTYPE, "%d is no dtype", (int)dtype);
+        return NULL;
+    }
+    if (OPDI_UNLIKELY(backend != OPD_CPU && backend != OPD_META)) {
+        return opdi_device_tensor(sizes, strides, ndim, dtype, opdi_place_device(backend));
+    }
+    numel = extent = opdi_count(sizes, ndim, element);
+    if (numel < 0) { return NULL; }
+    if (strides && numel) { extent = opdi_extent(sizes, strides, ndim); }
+    if (extent < 0 ||
+        (uint64_t)extent > (backend == OPD_META ? OPDI_MOST_META : OPDI_MOST_BYTES) >> opdi_low_bit(element)) {
+        (void)opd_fail(OPD_ERROR_SHAPE, "sizes and strides do not fit into memory");
+        return NULL;
+    }
+    size_t bytes = (size_t)extent * element;
+    bool apart = backend == OPD_META || bytes > OPDI_TOGETHER;
+    size_t head = sizeof *tensor + 2 * (size_t)ndim * sizeof(int64_t) + sizeof *storage;
+    size_t align = bytes <= 8 ? 8 : bytes < 256 ? 16 : 64;
+    size_t at = (head + align - 1) & ~(align - 1);
+    size_t block = apart ? head : at + bytes;
+    tensor = (opd_tensor *)opdi_alloc(block);
+    if (!tensor) { return NULL; }
+    opdi_tensor_init(tensor, dtype, backend, ndim);
+    opdi_set_dims(tensor, sizes, strides, ndim, numel);
+    storage = (opdi_storage *)(void *)(tensor->dims + 2 * ndim);
+    storage->refs = 1;
+    storage->version = 0;
+    storage->bytes = extent * (int64_t)element;
+    storage->block = tensor;
+    storage->block_bytes = (int64_t)block;
+    storage->duals = NULL;
+    storage->device = 0;
+    storage->index = 0;
+    storage->stands_for = 0;
+    storage->born = opdi_self()->innermost.serial;
+    storage->data = (char *)tensor + at;
+    if (OPDI_UNLIKELY(apart) && opdi_data_apart(storage, backend)) {
+        opdi_free(tensor, block);
+        return NULL;
+    }
+    tensor->storage = storage;
+    tensor->data = storage->data;
+    return tensor;
+}
+
+/* Makes a tensor that looks at storage storage, with room for a view's record.  Bounds are not checked, and no
+   reference to storage is taken.  NULL without memory. */
+OPDI_SHARED opd_tensor *opdi_tensor_on(opdi_storage *storage, char *data, const int64_t *sizes, const int64_t *strides,
+                                       int ndim, opd_scalar_type dtype, int backend) {
+    int64_t numel = opdi_count(sizes, ndim, opd_dtype_size(dtype));
+    if (numel < 0) { return NULL; }
+    opd_tensor *tensor = (opd_tensor *)opdi_alloc(sizeof *tensor + 2 * (size_t)ndim * sizeof(int64_t) +
+                                                  sizeof(opdi_view_record));
+    if (!tensor) { return NULL; }
+    opdi_tensor_init(tensor, dtype, backend, ndim);
+    opdi_set_dims(tensor, sizes, strides, ndim, numel);
+    opdi_view_record_of(tensor)->base = NULL;
+    tensor->storage = storage;
+    tensor->data = data;
+    return tensor;
+}
+
+static inline bool opdi_is_inference(const opd_tensor *tensor) {
+    return (tensor->functionality & (OPDI_GRAD_KEYS | OPD_BIT_OF(OPD_F_DENSE))) == OPD_BIT_OF(OPD_F_DENSE);
+}
+static bool opdi_differentiable(const opd_tensor *tensor) {
+    return opd_dtype_is_floating((opd_scalar_type)tensor->dtype) ||
+        opd_dtype_is_complex((opd_scalar_type)tensor->dtype);
+}
+
+/* Makes value, which has just been made, hold tensor's storage and read it as tensor does; value is an inference
+   tensor if tensor is one. */
+static void opdi_share_storage(opd_tensor *copy, const opd_tensor *tensor) {
+    opdi_ref_up(&tensor->storage->refs);
+    opdi_set_lazy(copy, tensor->functionality);
+    copy->functionality = (copy->functionality & ~OPDI_GRAD_KEYS) | (tensor->functionality & OPDI_GRAD_KEYS);
+}
+/* Returns another tensor with tensor's memory and geometry, without history; a reference, or NULL with an error. */
+static opd_tensor *opdi_batch_again(const opd_tensor *tensor, opd_tensor *value);
+static opd_tensor *opdi_batch_clone(const opd_tensor *tensor);
+static int opdi_traced_copy(opd_tensor *v, const opd_tensor *tensor);
+static opd_tensor *opdi_shallow_copy(const opd_tensor *tensor) {
+    const unsigned flags = OPDI_LOAD(&tensor->flags);       /* of a view that another thread brings up to date */
+    const opdi_batched *batched = OPDI_UNLIKELY(flags & OPDI_BATCHED) ? opdi_batched_of(tensor) : NULL;
+    opd_tensor *copy = batched ? opdi_batch_again(tensor, batched->value)
+        : opdi_tensor_on(tensor->storage, tensor->data, tensor->dims, tensor->dims + tensor->ndim, tensor->ndim,
+                         (opd_scalar_type)tensor->dtype, tensor->backend);
+    if (!copy) { return NULL; }
+    if (!batched) { opdi_share_storage(copy, tensor); }
+    if (OPDI_UNLIKELY(tensor->meta != NULL) && opdi_family_pass(copy, tensor)) {
+        opdi_drop(copy);
+        return NULL;
+    }
+    if (OPDI_UNLIKELY(flags & OPDI_TRACED) && opdi_traced_copy(copy, tensor)) {
+        opdi_drop(copy);
+        return NULL;
+    }
+    return copy;
+}
+
+/* Returns the memory of tensor with other of OPDI_LAZY_KEYS, without history, in the innermost scope; NULL with an
+   error. */
+OPDI_SHARED opd_tensor *opdi_stored_as(const opd_tensor *tensor, uint64_t keys) {
+    opd_tensor *stored = opdi_shallow_copy(tensor);
+    if (stored) { opdi_set_lazy(stored, keys); }
+    return stored ? opdi_own(stored) : NULL;
+}
+/* Returns a copy of tensor whose memory has its values, without history, in the innermost scope; NULL with an error.
+   Only kernels see the operators that compute it. */
+OPDI_SHARED opd_tensor *opdi_resolved(const opd_tensor *tensor) {
+    static opd_op *conjugate, *negative;
+    const uint64_t keys = tensor->functionality & OPDI_LAZY_KEYS;
+    opd_key_guard guard = opd_keys_exclude(opd_keyset_make(~(OPD_BIT_OF(OPD_F_CONJUGATE) - 1), 0));
+    opd_tensor *value = opdi_stored_as(tensor, 0);
+    for (int i = 0; i < 2 && value; i++) {
+        opd_value self = opd_value_tensor(value);
+        if (!(keys & OPD_BIT_OF(i ? OPD_F_NEGATIVE : OPD_F_CONJUGATE))) { continue; }
+        value = opd_call_op(i ? OPD_OP(&negative, "aten::neg") : OPD_OP(&conjugate, "aten::_conj_physical"), &self, 1);
+    }
+    opd_keys_restore(guard);
+    return value;
+}
+/* Makes view, which has just been made on tensor's storage, a view of tensor: when one is written, the
+   other's history follows. */
+static void opdi_view_tie(opd_tensor *view, opd_tensor *tensor, unsigned creation) {
+    const opdi_view_record *from = tensor->flags & OPDI_IS_VIEW ? opdi_view_record_of(tensor) : NULL;
+    opdi_view_record *record = opdi_view_record_of(view);
+    if (opdi_is_inference(tensor) || opdi_differentiable(tensor) != opdi_differentiable(view)) { return; }
+    if (!opdi_differentiable(tensor)) {
+        if (view->dtype != tensor->dtype || view->storage->block == view || record->base) { return; }
+        record->base = opdi_view_base(tensor) ? opdi_view_base(tensor) : tensor;
+        opdi_retain(record->base);
+        return;
+    }
+    if (from && (from->creation == OPDI_VIEW_INFERENCE || creation == OPDI_VIEW_DEFAULT)) { creation = from->creation; }
+    record->base = from ? from->base : tensor;
+    opdi_retain(record->base);
+    record->version = OPDI_LOAD(&tensor->storage->version);
+    record->creation = creation;
+    view->flags |= OPDI_IS_VIEW;
+}
+OPDI_SHARED void opdi_view_of(opd_tensor *view, opd_tensor *tensor) {
+    const opdi_state *state = &opdi_self()->state;
+    opdi_share_storage(view, tensor);
+    opdi_view_tie(view, tensor, OPDI_UNLIKELY(state->inference) ? OPDI_VIEW_INFERENCE
+                  : state->no_grad ? OPDI_VIEW_NO_GRAD : OPDI_VIEW_DEFAULT);
+}
+/* Marks view as one of several views that a call returns; returns view. */
+OPDI_SHARED opd_tensor *opdi_view_of_many(opd_tensor *view) {
+    opdi_view_record *record = view && view->flags & OPDI_IS_VIEW ? opdi_view_record_of(view) : NULL;
+    const opdi_state *state = &opdi_self()->state;
+    if (record && !state->no_grad && record->creation != OPDI_VIEW_INFERENCE) {
+        record->creation = OPDI_VIEW_MULTI_OUTPUT;
+    }
+    return view;
+}
+/* Makes view no view any more, but a tensor that shares memory. */
+OPDI_SHARED void opdi_view_untie(opd_tensor *view) {
+    opd_tensor *base = opdi_view_base(view);
+    if (!base) { return; }
+    view->flags &= (uint8_t)~OPDI_IS_VIEW;
+    opdi_view_record_of(view)->base = NULL;
+    opdi_drop(base);
+}
+/* Returns a view of tensor, as view operators do: sizes and strides, at an offset (elements) from tensor's first
+   element, which are known to stay inside.  It belongs to the innermost scope; NULL with an error. */
+OPDI_SHARED opd_tensor *opdi_view(opd_tensor *tensor, const int64_t *sizes, const int64_t *strides, int ndim,
+                                  int64_t offset) {
+    const int64_t size = (int64_t)opd_dtype_size((opd_scalar_type)tensor->dtype);
+    /* so far away begins only a view without elements: it lies at the end */
+    if (OPDI_UNLIKELY(offset >> 40 > 0)) {
+        offset = tensor->data ? (tensor->storage->bytes - (tensor->data - tensor->storage->data)) / size : 0;
+    }
+    opd_tensor *view = opdi_tensor_on(tensor->storage, tensor->data ? tensor->data + offset * size : NULL, sizes,
+                                      strides, ndim, (opd_scalar_type)tensor->dtype, tensor->backend);
+    if (!view) { return NULL; }
+    opdi_view_of(view, tensor);
+    if (OPDI_UNLIKELY(tensor->meta != NULL) && opdi_family_pass(view, tensor)) {
+        opdi_drop(view);
+        return NULL;
+    }
+    return opdi_own(view);
+}
+
+OPDI_COLD_BEGIN
+
+/* Fails with this text inside of a transform; otherwise returns 0. */
+static int opdi_inside_transform(const char *text) {
+    return opdi_self()->innermost.layer ? opd_fail(OPD_ERROR_AUTOGRAD, "%s", text) : 0;
+}
+static opd_tensor *opdi_batch_part(opd_tensor *tensor, opd_ints sizes, opd_ints strides, int64_t offset,
+                                   uint64_t keys);
+
+static int opdi_dead_argument(opd_call *call) {
+    char why[512];
+    for (int i = 0; i < call->op->nargs; i++) {
+        const opd_value *value = &call->args[i];
+        const char *name = call->op->schema->args[i].name;
+        if (value->tag == OPD_TAG_TENSOR && opdi_is_dead(value->u.t)) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "argument '%s' " OPDI_DEAD_TEXT, name,
+                            opdi_dead_why(value->u.t, why, sizeof why));
+        }
+        for (int k = 0; value->tag == OPD_TAG_TENSORS && k < value->n; k++) {
+            if (value->u.tensors[k] && opdi_is_dead(value->u.tensors[k])) {
+                return opd_fail(OPD_ERROR_ARGUMENT, "argument '%s'[%d] " OPDI_DEAD_TEXT, name, k,
+                                opdi_dead_why(value->u.tensors[k], why, sizeof why));
+            }
+        }
+    }
+    return opd_fail(OPD_ERROR_ARGUMENT, "a tensor in the arguments " OPDI_DEAD_TEXT, "it was let go of");
+}
+
+static int opdi_null_tensor(const opd_tensor *tensor, const char *who) {
+    if (tensor && OPDI_UNLIKELY(opdi_is_dead(tensor))) { return opdi_dead_error(tensor, who); }
+    return tensor ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "%s: the tensor is NULL", who);
+}
+
+/* Fails if tensor stands for an example of a vmap, so that its memory has all of them; otherwise returns 0. */
+static int opdi_is_example(const opd_tensor *tensor) {
+    return tensor->flags & OPDI_BATCHED
+        ? opd_fail(OPD_ERROR_ARGUMENT, "accessing `data` under vmap transform is not allowed") : 0;
+}
+
+/* Checks sizes, strides and offset (from the storage's first element), then makes the view.  NULL with an error. */
+opd_tensor *opd_tensor_view(opd_tensor *tensor, const int64_t *sizes, const int64_t *strides, int ndim,
+                            int64_t offset) {
+    int64_t own = opd_offset(tensor);
+    if (!opd_ok() || opdi_null_tensor(tensor, "opd_tensor_view") || opdi_is_example(tensor)) { return NULL; }
+    int64_t element = (int64_t)opd_dtype_size((opd_scalar_type)tensor->dtype);
+    if (ndim > 0 && (!sizes || !strides)) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_tensor_view: sizes or strides are NULL");
+        return NULL;
+    }
+    if (opdi_count(sizes, ndim, (size_t)element) < 0) { return NULL; }
+    for (int i = 0; i < ndim; i++) {
+        if (strides[i] < 0) {
+            (void)opd_fail(OPD_ERROR_SHAPE,
+                           "as_strided: Negative strides are not supported at the moment, got strides: %lld",
+                           (long long)strides[i]);
+            return NULL;
+        }
+    }
+    int64_t extent = opdi_extent(sizes, strides, ndim);
+    if (offset < 0 || extent < 0 || (extent > 0 && extent > tensor->storage->bytes / element - offset)) {
+        char first[256], second[256];
+        (void)opd_fail(OPD_ERROR_INDEX, "setStorage: sizes %s, strides %s, storage offset %lld, "
+                       "and itemsize %lld are out of bounds for storage of size %lld",
+                       opdi_sizes_text(sizes, ndim, first, sizeof first),
+                       opdi_sizes_text(strides, ndim, second, sizeof second), (long long)offset, (long long)element,
+                       (long long)tensor->storage->bytes);
+        return NULL;
+    }
+    /* an empty view beyond the end lies at it */
+    if (extent == 0) { offset = OPDI_MIN(offset, tensor->storage->bytes / element); }
+    opd_tensor *view = opdi_view(tensor, sizes, strides, ndim, offset - own);
+    if (view && !opdi_self()->current) { opdi_view_untie(view); }
+    return view;
+}
+
+/* True if a caller's list of sizes can be read; otherwise false with an error. */
+static bool opdi_sizes_given(opd_ints sizes) {
+    if (sizes.n >= 0 && sizes.n <= OPD_MAX_DIMS && (sizes.data || sizes.n == 0)) { return true; }
+    (void)opd_fail(OPD_ERROR_SHAPE, "a tensor has at most %d dimensions, not %lld%s", OPD_MAX_DIMS, (long long)sizes.n,
+                   sizes.data ? "" : " at NULL");
+    return false;
+}
+/* True if a caller's sizes can be read and there is that dtype; otherwise false with an error. */
+static bool opdi_form_given(opd_ints sizes, opd_scalar_type dtype) {
+    if (!opdi_sizes_given(sizes)) { return false; }
+    if (!opd_dtype_size(dtype)) {
+        (void)opd_fail(OPD_ERROR_DTYPE, "%d is no dtype", (int)dtype);
+        return false;
+    }
+    return true;
+}
+opd_tensor *opd_tensor_new_on(opd_ints sizes, opd_scalar_type dtype, opd_device device) {
+    if (!opd_ok() || !opdi_sizes_given(sizes)) { return NULL; }
+    if (OPDI_UNLIKELY(opdi_self()->innermost.fake != NULL)) { return opdi_fake_new(sizes, dtype, device); }
+    return opdi_own(opdi_tensor_make(sizes.data, NULL, (int)sizes.n, dtype, opdi_place(device)));
+}
+opd_tensor *opd_tensor_new(opd_ints sizes, opd_scalar_type dtype) {
+    if (!opd_ok() || !opdi_sizes_given(sizes)) { return NULL; }
+    return opdi_own(opdi_tensor_make(sizes.data, NULL, (int)sizes.n, dtype, OPD_CPU));
+}
+
+opd_tensor *opd_tensor_from(const void *data, opd_ints sizes, opd_scalar_type dtype) {
+    opd_tensor *tensor = opd_tensor_new(sizes, dtype);
+    if (tensor && tensor->numel) {
+        if (!data) {
+            (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_tensor_from: the data is NULL");
+            return NULL;
+        }
+        memcpy(tensor->data, data, (size_t)tensor->storage->bytes);
+    }
+    return tensor;
+}
+
+/* Makes a tensor on a caller's memory after checking sizes, strides and alignment; a reference, or NULL with an error
+   and the memory still the caller's. */
+static opd_tensor *opdi_tensor_wrap(void *data, opd_ints sizes, const int64_t *strides, opd_scalar_type dtype,
+                                    void (*deleter)(void *data, void *user), void *user) {
+    int64_t limit, most, own[2 * OPD_MAX_DIMS];
+    if (!opdi_form_given(sizes, dtype)) { return NULL; }
+    limit = most = (INT64_C(1) << 62) / (int64_t)opd_dtype_size(dtype);
+    int64_t numel = opdi_count(sizes.data, (int)sizes.n, opd_dtype_size(dtype));
+    if (numel < 0) { return NULL; }
+    for (int i = 0; strides && i < sizes.n; i++) {
+        if (strides[i] < 0) {
+            (void)opd_fail(OPD_ERROR_SHAPE, "opd_tensor_wrap: negative strides are not supported");
+            return NULL;
+        }
+    }
+    if (!strides) { opdi_strides_fill(sizes.data, own, (int)sizes.n); }
+    int64_t extent = opdi_extent(sizes.data, strides ? strides : own, (int)sizes.n);
+    for (int i = 0; i < sizes.n; i++) {           /* places are computed also with a stride that reaches no element */
+        const int64_t steps = OPDI_MAX(sizes.data[i], 1) - 1, stride = strides ? strides[i] : own[i];
+        if (stride > most || (steps && stride > most / steps)) {
+            extent = -1;
+            break;
+        }
+        most -= steps * stride;
+    }
+    if (extent < 0 || extent > INT64_MAX / 16) {
+        (void)opd_fail(OPD_ERROR_SHAPE, "opd_tensor_wrap: sizes and strides overflow");
+        return NULL;
+    }
+    if (numel && !data) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_tensor_wrap: the data is NULL");
+        return NULL;
+    }
+    if ((uintptr_t)data % (uintptr_t)OPDI_MIN(opd_dtype_size(dtype), sizeof(void *)) != 0) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_tensor_wrap: the data is not aligned for elements of %s: copy it "
+                       "(memcpy into the data of opd_tensor_new)", opd_dtype_name(dtype));
+        return NULL;
+    }
+    if ((uint64_t)(limit - most + 1) * opd_dtype_size(dtype) > UINTPTR_MAX - (uintptr_t)data) {
+        (void)opd_fail(OPD_ERROR_SHAPE, "opd_tensor_wrap: sizes and strides reach beyond any memory");
+        return NULL;
+    }
+    opdi_foreign *foreign = (opdi_foreign *)opdi_alloc(sizeof *foreign);
+    if (!foreign) { return NULL; }
+    memset(foreign, 0, sizeof *foreign);
+    foreign->storage.refs = 1;
+    foreign->storage.data = (char *)data;
+    foreign->storage.bytes = extent * (int64_t)opd_dtype_size(dtype);
+    foreign->storage.block_bytes = -1;
+    foreign->storage.born = opdi_self()->innermost.serial;
+    opd_tensor *tensor = opdi_tensor_on(&foreign->storage, (char *)data, sizes.data, strides, (int)sizes.n, dtype,
+                                        OPD_CPU);
+    if (!tensor) {
+        opdi_free(foreign, sizeof *foreign);
+        return NULL;
+    }
+    foreign->deleter = deleter;
+    foreign->user = user;
+    foreign->plugin = opdi_plugin_hold((uintptr_t)deleter);
+    if (!foreign->plugin) { foreign->plugin = opdi_plugin_hold((uintptr_t)data); }
+    return tensor;
+}
+
+opd_tensor *opd_tensor_wrap(void *data, opd_ints sizes, const int64_t *strides, opd_scalar_type dtype,
+                            void (*deleter)(void *data, void *user), void *user) {
+    opd_tensor *tensor = opd_ok() ? opdi_tensor_wrap(data, sizes, strides, dtype, deleter, user) : NULL;
+    if (!tensor && deleter) { deleter(data, user); }
+    return tensor ? opdi_own(tensor) : NULL;
+}
+
+opd_tensor *opd_tensor_wrapped_number(opd_value number) {
+    opd_scalar_type dtype = number.tag == OPD_TAG_INT ? OPD_INT64 : number.tag == OPD_TAG_BOOL ? OPD_BOOL :
+                            number.tag == OPD_TAG_FLOAT ? OPD_FLOAT64 : OPD_COMPLEX128;
+    if (!opdi_is_number(&number)) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "a number was expected");
+        return NULL;
+    }
+    opd_tensor *tensor = opdi_tensor_make(NULL, NULL, 0, dtype, OPD_CPU);
+    if (!tensor) { return NULL; }
+    tensor->flags |= OPDI_WRAPPED;
+    if (dtype == OPD_INT64) { memcpy(tensor->data, &number.u.i, sizeof(int64_t)); }
+    else if (dtype == OPD_BOOL) { *tensor->data = number.u.i != 0; }
+    else if (dtype == OPD_FLOAT64) { memcpy(tensor->data, &number.u.d, sizeof(double)); }
+    else { memcpy(tensor->data, number.u.c, 2 * sizeof(double)); }
+    return opdi_own(tensor);
+}
+
+OPDI_COLD_END
+

@@ -1,0 +1,75 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>leftout      what tools that are left out answer
+//
+//  Each function of theirs is there, so that programs, plug-ins and other tools are linked as ever: it fails and says
+//  which macro left it out, writes NULL where its results would be, and takes nothing over.  What frees or closes does
+//  nothing.  Printed by tests/left_out.py: prototypes of the functions that stand in rooms that a macro leaves out.
+//----------------------------------------------------------------------------------------------------------------------
+
+OPDI_SHARED bool opdi_autocast_eligible(const opd_tensor *tensor, int device);
+OPDI_SHARED int opdi_cast_device(const opd_tensor *tensor);
+#if defined(OPD_NO_GRAPHS)
+OPDI_SHARED int opdi_tracer_kernel(opd_call *call);
+#endif
+#if defined(OPDI_CORE)
+#if defined(OPDI_TOOLS_LESS)
+OPDI_ONCE_BEGIN
+#if defined(__GNUC__) && !defined(__TINYC__)
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wunused-parameter"
+#endif
+
+//== what the rooms that are always there ask of them ==================================================================
+
+#if defined(OPD_NO_AUTOCAST)                      /* no region is ever open */
+OPDI_SHARED bool opdi_autocast_is_on(const opdi_thread *thread, int device) {
+    return (thread->state.allow & OPD_BIT_OF(OPD_F_AUTOCAST)) != 0;
+}
+static int opdi_autocast_kernel(opd_call *call) { /* one that a program has registered */
+    const opdi_kernel *kernel = (const opdi_kernel *)call->user;
+    call->user = kernel->user;
+    return kernel->fn(call);
+}
+static int opdi_autocast_of_fakes(opd_call *call) {
+    return opd_redispatch(call, opd_keyset_and(call->keys, opd_keyset_below(OPD_F_AUTOCAST)));
+}
+static opdi_kernel *opdi_autocast_policy(const opd_op *op, int device) { return NULL; }
+static int opdi_check_policy(opd_autocast policy) { return 0; }
+OPDI_SHARED bool opdi_autocast_eligible(const opd_tensor *tensor, int device) { return false; }
+OPDI_SHARED int opdi_cast_device(const opd_tensor *tensor) { return OPD_CPU; }
+#endif
+#if defined(OPD_NO_TRANSFORMS)                    /* no layer is ever open */
+static int opdi_function_layer(opd_context *ctx) { return -1; }
+static int opdi_function_compute(opd_context *ctx) { return -1; }
+static int opdi_grad_batched(opd_tensor *const *outputs, int count, opd_tensor *const *inputs, int ninputs,
+                             const opd_backward_options *options, opd_tensor **grads) {
+    return opd_fail(OPD_ERROR_NOT_FOUND, "is_grads_batched is left out: OPD_NO_TRANSFORMS was defined");
+}
+#endif
+#if defined(OPD_NO_GRAPHS)                        /* nothing is ever recorded */
+OPDI_SHARED int opdi_tracer_kernel(opd_call *call) {
+    return opd_redispatch(call, opd_keyset_and(call->keys, opd_keyset_below(OPD_F_TRACER)));
+}
+static struct opdi_gnode *opdi_trace_begin(opd_call *call, int64_t *waiting) { return NULL; }
+static int opdi_trace_done(opd_call *call, struct opdi_gnode *node, int64_t waiting, int rc) { return rc; }
+static int opdi_trace_later(struct opdi_tracer *tracer, opd_node *node, struct opdi_packer *packer) { return 0; }
+static int opdi_trace_outside(opd_tensor *tensor) { return 0; }
+static int opdi_trace_saved(const opd_backward_call *bw) { return 0; }
+static int opdi_traced_copy(opd_tensor *v, const opd_tensor *tensor) { return 0; }
+static int opdi_traced_read(const opd_tensor *tensor) { return 0; }
+#endif
+
+//== what programs call ================================================================================================
+
+/* Fails because `function` is left out; returns -1. */
+static int opdi_without(const char *function, const char *macro) {
+    return opd_fail(OPD_ERROR_NOT_FOUND, "%s is left out: %s was defined", function, macro);
+}
+static void *opdi_null_without(const char *function, const char *macro) {
+    (void)opdi_without(function, macro);
+    return NULL;
+}
+/* Writes zeros over count results of that many bytes each, where there are any. */
+static void opdi_no_results(void *results, int64_t count, size_t bytes) {
+    if (results && count > 0) { memset(results, 0, (size_t)count * bytes); }
+}

@@ -1,0 +1,8 @@
+//== end of what left_out.py prints
+#if defined(__GNUC__) && !defined(__TINYC__)
+#pragma GCC diagnostic pop
+#endif
+OPDI_ONCE_END
+#endif
+#endif
+

@@ -1,0 +1,866 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>opcheck      whether an operator does what its schema and registrations say
+//
+//  A trial is the operator with tensors of certain sizes; each sub-test calls it on fresh copies of them.  What goes
+//  wrong in a sub-test is an error, to which the operator's and the sub-test's name are added.  Uses calls, graphs,
+//  vmap and the tape as a program would.  Follows torch.library.opcheck in what it checks and in its texts.
+//----------------------------------------------------------------------------------------------------------------------
+
+OPDI_ONCE_BEGIN
+
+#if defined(OPDI_CORE)
+
+/* A trial: the operator with its arguments.  Their tensors, those in lists too, are numbered in their order. */
+typedef struct opdi_trial {
+    opd_op *op;
+    const opd_opcheck_options *options;
+    opd_value args[OPD_MAX_ARGS];
+    int count;
+    opd_tensor **inputs;
+    int *arg;                                     /* of which argument each is */
+    bool *written;
+    bool other_sizes;
+    opd_generator *generator;                     /* the one among the arguments; NULL: the default one */
+    uint64_t random[2];                           /* where it begins, */
+    uint64_t random_was[2][2];                    /* where the default one and it were */
+} opdi_trial;
+
+static const char *opdi_trial_arg(const opdi_trial *trial, int element) {
+    return trial->op->schema->args[trial->arg[element]].name;
+}
+
+/* Fills args with the arguments of the trial, in which in[k] stands for tensor k; lists are new ones, in the innermost
+   scope.  0, or -1 with an error. */
+static int opdi_trial_fill(const opdi_trial *trial, opd_tensor *const *in, opd_value *args) {
+    int k = 0;
+    for (int i = 0; i < trial->op->nargs; i++) {
+        args[i] = trial->args[i];
+        if (args[i].tag == OPD_TAG_TENSOR) { args[i] = opd_value_tensor(in[k++]); }
+        if (args[i].tag == OPD_TAG_TENSORS) {
+            opd_tensor **list = opdi_scope_tensors(args[i].n + 1);
+            if (!list) { return -1; }
+            for (int32_t j = 0; j < args[i].n; j++) { list[j] = trial->args[i].u.tensors[j] ? in[k++] : NULL; }
+            args[i].u.tensors = list;
+        }
+    }
+    return 0;
+}
+/* Seeds the generators of a random operator so that each of its calls draws the same numbers; a graph draws them from
+   the default generator. */
+static void opdi_trial_seed(const opdi_trial *trial) {
+    if (!opdi_op_is_random(trial->op)) { return; }
+    opdi_random_set(NULL, trial->random);
+    opdi_random_set(trial->generator, trial->random);
+}
+static void opdi_trial_seeded(opdi_trial *trial) {
+    opdi_random_get(NULL, trial->random_was[0]);
+    opdi_random_get(trial->generator, trial->random_was[1]);
+    trial->random[0] = trial->generator ? trial->random_was[1][0] : trial->options->seed;
+    trial->random[1] = trial->generator ? trial->random_was[1][1] : 0;
+}
+static int opdi_trial_call(const opdi_trial *trial, opd_tensor *const *in, opd_value *rets) {
+    opd_value args[OPD_MAX_ARGS];
+    if (opdi_trial_fill(trial, in, args)) { return -1; }
+    opdi_trial_seed(trial);
+    return opd_call_all(trial->op, rets, args, trial->op->nargs);
+}
+/* Collects the tensors among results, at most cap of them; which[count], unless NULL, becomes the result that each is
+   of. Returns how many. */
+static int opdi_trial_results(const opd_op *op, const opd_value *rets, opd_tensor **out, int *which, int cap) {
+    int count = 0;
+    for (int i = 0; i < op->nrets; i++) {
+        const opd_value one = rets[i].tag == OPD_TAG_TENSOR ? opd_value_tensors(&rets[i].u.t, 1) : rets[i];
+        for (int32_t j = 0; one.tag == OPD_TAG_TENSORS && j < one.n && count < cap; j++) {
+            if (!one.u.tensors[j]) { continue; }
+            if (which) { which[count] = i; }
+            out[count++] = one.u.tensors[j];
+        }
+    }
+    return count;
+}
+/* The operator as a function of its tensors: gives its results, then the arguments that it writes.  Returns how many;
+   -1 with an error. */
+static int opdi_trial_fn(void *user, opd_tensor *const *in, int total, opd_tensor **out) {
+    const opdi_trial *trial = (const opdi_trial *)user;
+    opd_value rets[OPDI_MAX_RETURNS];
+    if (opdi_trial_call(trial, in, rets)) { return -1; }
+    int count = opdi_trial_results(trial->op, rets, out, NULL, OPD_TRANSFORM_OUTPUTS);
+    for (int k = 0; k < total && count < OPD_TRANSFORM_OUTPUTS; k++) {
+        if (trial->written[k]) { out[count++] = in[k]; }
+    }
+    return count;
+}
+
+/* Returns copies of the trial's tensors with their strides; with `grad` those require it that do and are not written.
+   NULL with an error. */
+static opd_tensor **opdi_trial_copies(const opdi_trial *trial, bool grad) {
+    opd_tensor **in = opdi_scope_tensors(trial->count + 1);
+    for (int k = 0; in && k < trial->count; k++) {
+        opd_tensor *tensor = trial->inputs[k];
+        if (tensor->flags & OPDI_WRAPPED) {
+            in[k] = tensor;
+            continue;
+        }
+        in[k] = opdi_own(opdi_tensor_make(tensor->dims,
+                                          opdi_overlaps_itself(tensor) ? NULL : tensor->dims + tensor->ndim,
+                                          tensor->ndim, (opd_scalar_type)tensor->dtype, opdi_place_of(tensor)));
+        if (!in[k] || opdi_copy(in[k], tensor)) { return NULL; }
+        if (grad && opdi_requires_grad(tensor) && !trial->written[k] && !opd_tensor_set_requires_grad(in[k], true)) {
+            return NULL;
+        }
+    }
+    return in;
+}
+/* Returns a contiguous copy of tensor on the host; NULL with an error. */
+static opd_tensor *opdi_trial_bytes(const opd_tensor *tensor) {
+    opd_tensor *desk = opdi_own(opdi_tensor_make(tensor->dims, NULL, tensor->ndim, (opd_scalar_type)tensor->dtype,
+                                                 OPD_CPU));
+    return desk && opdi_copy(desk, tensor) == 0 ? desk : NULL;
+}
+
+//== what the schema says ==============================================================================================
+
+static int opdi_opcheck_written(const opdi_trial *trial, opd_tensor *const *in, opd_tensor *const *before,
+                                opd_tensor *const *shapes, const opd_value *args) {
+    for (int k = 0; k < trial->count; k++) {
+        const opd_tensor *now = opdi_trial_bytes(in[k]);
+        if (!now) { return -1; }
+        bool same = now->numel == before[k]->numel && shapes[k]->ndim == in[k]->ndim &&
+                    memcmp(shapes[k]->dims, in[k]->dims, 2 * (size_t)in[k]->ndim * sizeof(int64_t)) == 0 &&
+                    memcmp(now->data, before[k]->data, (size_t)now->storage->bytes) == 0;
+        if (same || opd_schema_is_mutable_at(trial->op->schema, trial->arg[k], args)) { continue; }
+        return opd_fail(OPD_ERROR_KERNEL, "Argument %s is not defined as mutable but was mutated. Say in the schema "
+                        "that it is written, Tensor(a!) %s, or let the kernel work on a copy (opd_clone)",
+                        opdi_trial_arg(trial, k), opdi_trial_arg(trial, k));
+    }
+    return 0;
+}
+/* Checks that a result looks at the memory of an argument, or of another result, only where the schema says so.  0, or
+   -1 with an error. */
+static int opdi_opcheck_aliases(const opdi_trial *trial, opd_tensor *const *in, const opd_value *args, opd_tensor **out,
+                                const int *which, int nout) {
+    const opd_schema *schema = trial->op->schema;
+    for (int i = 0; i < nout; i++) {
+        for (int k = 0; k < trial->count; k++) {
+            if (!opdi_same_memory(out[i], in[k]) || (!in[k]->data && out[i] != in[k]) ||
+                opd_schema_may_contain_alias(schema, OPD_RESULT(which[i]), trial->arg[k], true, NULL)) { continue; }
+            if (out[i] == in[k]) {
+                return opd_fail(OPD_ERROR_KERNEL, "Result %d is argument %s itself: operators are not allowed to "
+                                "directly return inputs. Return a copy (opd_clone), or say in the schema that the one "
+                                "is the other, Tensor(a) %s ... -> Tensor(a)", which[i], opdi_trial_arg(trial, k),
+                                opdi_trial_arg(trial, k));
+            }
+            return opd_fail(OPD_ERROR_KERNEL, "Argument %s is not defined to alias output but was aliasing. Return a "
+                            "copy (opd_clone), or say in the schema that result %d looks at its memory, Tensor(a) %s "
+                            "... -> Tensor(a)", opdi_trial_arg(trial, k), which[i], opdi_trial_arg(trial, k));
+        }
+        for (int k = 0; k < i; k++) {
+            if (which[k] == which[i] || !out[i]->data || !opdi_same_memory(out[i], out[k]) ||
+                opd_schema_may_contain_alias(schema, OPD_RESULT(which[k]), OPD_RESULT(which[i]), true, args)) {
+                continue;
+            }
+            return opd_fail(OPD_ERROR_KERNEL, "Outputs %d and %d alias unexpectedly. Return a copy of one of them "
+                            "(opd_clone)", which[k], which[i]);
+        }
+    }
+    return 0;
+}
+static int opdi_opcheck_schema(const opdi_trial *trial) {
+    opd_tensor **in = opdi_trial_copies(trial, false), **shapes = opdi_trial_copies(trial, false);
+    opd_tensor **before = opdi_scope_tensors(trial->count + 1), *out[OPD_TRANSFORM_OUTPUTS];
+    opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
+    int which[OPD_TRANSFORM_OUTPUTS];
+    if (!in || !shapes || !before || opdi_trial_fill(trial, in, args)) { return -1; }
+    for (int k = 0; k < trial->count; k++) { if (!(before[k] = opdi_trial_bytes(in[k]))) { return -1; } }
+    if (opdi_trial_call(trial, in, rets)) { return -1; }
+    return opdi_opcheck_written(trial, in, before, shapes, args) ||
+           opdi_opcheck_aliases(trial, in, args, out, which,
+                                opdi_trial_results(trial->op, rets, out, which, OPD_TRANSFORM_OUTPUTS)) ? -1 : 0;
+}
+
+//== where gradients come from =========================================================================================
+
+/* True when calls with tensors of that backend that require grad reach a kernel at an autograd key. */
+static bool opdi_opcheck_has_autograd(const opd_op *op, int backend) {
+    const opdi_table *table = OPDI_ACQUIRE(&op->table);
+    const opdi_slot *slot = table ? &table->slots[OPD_KEY_PER_BACKEND(5, backend)] : NULL;
+    return slot && slot->fn != opdi_autograd_fallback && slot->fn != opd_fallthrough && slot->fn != opdi_missing_kernel;
+}
+static int opdi_opcheck_grads(const opdi_trial *trial, opd_tensor *const *in, opd_tensor *const *outs, int nouts,
+                              opd_tensor **grads);
+/* Checks that the formula behind results gives a gradient for each argument that wants one, or says that there is none.
+   Other errors of a backward are no matter of this sub-test.  0, or -1 with an error. */
+static int opdi_opcheck_formula(const opdi_trial *trial, opd_tensor **in, opd_tensor **out, int count) {
+    opd_tensor **grads = opdi_scope_tensors(trial->count + 1);
+    const int mark = opd_error_mark();
+    if (!grads) { return -1; }
+    if (opdi_opcheck_grads(trial, in, out, count, grads) == 0) { return 0; }
+    if (opd_error_code() == OPD_ERROR_MEMORY || strstr(opd_error_message(), OPDI_TOO_FEW)) { return -1; }
+    (void)opd_error_rewind(mark);
+    return 0;
+}
+/* Checks that results do not require grad when the operator has no autograd kernel, and that its formula gives all
+   gradients.  0, or -1 with an error. */
+static int opdi_opcheck_autograd(const opdi_trial *trial) {
+    opd_tensor **in = opdi_trial_copies(trial, true), *out[OPD_TRANSFORM_OUTPUTS];
+    opd_value rets[OPDI_MAX_RETURNS];
+    bool any = false;
+    for (int k = 0; in && k < trial->count; k++) { any |= opdi_requires_grad(in[k]); }
+    if (!in || !any) { return in ? 0 : -1; }
+    opd_autograd_fallback_mode was = opd_autograd_fallback_set(OPD_AUTOGRAD_FALLBACK_NOTHING);
+    int rc = opdi_trial_call(trial, in, rets);
+    (void)opd_autograd_fallback_set(was);
+    if (rc) { return -1; }
+    int count = opdi_trial_results(trial->op, rets, out, NULL, OPD_TRANSFORM_OUTPUTS);
+    for (int i = 0; i < count; i++) {
+        bool given = false;
+        for (int k = 0; k < trial->count; k++) { given |= out[i] == in[k]; }
+        if (given || !opdi_requires_grad(out[i]) || opdi_opcheck_has_autograd(trial->op, out[i]->backend)) { continue; }
+        return opd_fail(OPD_ERROR_AUTOGRAD, "at least one output of this operator has requires_grad=True but the "
+                        "operator does not have an autograd kernel defined at an autograd key. Its kernel calls "
+                        "operators that record: declare a formula (`backward` of the card, opd_autograd_register), or "
+                        "register the kernel as composite, or run what it calls under OPD_NO_GRAD");
+    }
+    return opdi_opcheck_formula(trial, in, out, count);
+}
+
+//== fake against real =================================================================================================
+
+/* True when a fake's size may be the real one: both are equal, or it is one that data decide and the real one lies
+   between its bounds. */
+static bool opdi_opcheck_size(int64_t real, int64_t fake) {
+    const opdi_fake *mode = opdi_self()->innermost.fake;
+    for (int i = 0; i < OPDI_MIN(mode->nsizes, OPDI_FAKE_SIZES) && real != fake; i++) {
+        if (mode->sizes[i].value == fake && real >= mode->sizes[i].min &&
+            (mode->sizes[i].max < 0 || real <= mode->sizes[i].max)) { return true; }
+    }
+    return real == fake;
+}
+/* Checks that the fake result number i has the sizes, dtype, device and strides of the real one.  0, or -1
+   with an error. */
+static int opdi_opcheck_same_fake(const opd_tensor *real, const opd_tensor *fake, int i) {
+    char first[24 * OPD_MAX_DIMS], second[24 * OPD_MAX_DIMS];
+    int dim = 0;
+    if (opdi_self()->innermost.fake->nsizes && fake->ndim == real->ndim) {
+        while (dim < real->ndim && opdi_opcheck_size(real->dims[dim], fake->dims[dim])) { dim++; }
+        if (dim == real->ndim && fake->dtype == real->dtype) { return 0; }
+    }
+    if (!opdi_has_sizes(fake, real->dims, real->ndim)) {
+        return opd_fail(OPD_ERROR_SHAPE, "the fake kernel gives result %d the sizes %s, the real one %s. Sizes must be "
+                        "computed from those of the arguments, in the same way in both", i,
+                        opdi_sizes_text(fake->dims, fake->ndim, first, sizeof first),
+                        opdi_sizes_text(real->dims, real->ndim, second, sizeof second));
+    }
+    if (fake->dtype != real->dtype) {
+        return opd_fail(OPD_ERROR_DTYPE, "the fake kernel gives result %d the dtype %s, the real one %s. Give "
+                        "opd_result the same dtype in both", i,
+                        opd_dtype_name((opd_scalar_type)fake->dtype), opd_dtype_name((opd_scalar_type)real->dtype));
+    }
+    if (opd_tensor_device(fake).type != opd_tensor_device(real).type) {
+        return opd_fail(OPD_ERROR_KERNEL, "the fake kernel gives result %d the device %s, the real one %s. Make "
+                        "results in both with opd_result, or on opd_tensor_device of an argument", i,
+                        opd_device_print(opd_tensor_device(fake), first, sizeof first),
+                        opd_device_print(opd_tensor_device(real), second, sizeof second));
+    }
+    for (dim = 0; dim < real->ndim && real->numel; dim++) {
+        if (real->dims[dim] == 1 || opdi_strides(real)[dim] == opdi_strides(fake)[dim]) { continue; }
+        return opd_fail(OPD_ERROR_SHAPE, "the fake kernel gives result %d the strides %s, the real one %s. Make one of "
+                        "them contiguous, or give both the strides (opd_result_strided)", i,
+                        opdi_sizes_text(opdi_strides(fake), fake->ndim, first, sizeof first),
+                        opdi_sizes_text(opdi_strides(real), real->ndim, second, sizeof second));
+    }
+    return 0;
+}
+/* Calls the operator on fakes, in the fake mode that is open, and compares with its count real results.  0, or -1
+   with an error. */
+static int opdi_opcheck_fake_run(const opdi_trial *trial, opd_tensor *const *real, int count, const int *which) {
+    opd_tensor **in = opdi_trial_copies(trial, false), *fake[OPD_TRANSFORM_OUTPUTS];
+    opd_value rets[OPDI_MAX_RETURNS];
+    for (int k = 0; in && k < trial->count; k++) { if (!(in[k] = opd_fake_tensor(in[k]))) { return -1; } }
+    if (!in || opdi_trial_call(trial, in, rets)) { return -1; }
+    int m = opdi_trial_results(trial->op, rets, fake, NULL, OPD_TRANSFORM_OUTPUTS);
+    if (m != count) {
+        return opd_fail(OPD_ERROR_KERNEL, "the fake kernel gives %d tensors, the real one %d. Lists must be as long in "
+                        "both", m, count);
+    }
+    for (int k = 0; k < count; k++) { if (opdi_opcheck_same_fake(real[k], fake[k], which[k])) { return -1; } }
+    return 0;
+}
+/* True when all results are tensors or lists of them, which graphs can give, and of which examples can
+   be put together. */
+static bool opdi_opcheck_gives_tensors(const opd_op *op) {
+    for (int i = 0; i < op->nrets; i++) {
+        const opdi_type *type = opdi_strip_optional(op->schema->returns[i].type);
+        if (type->kind == OPDI_TYPE_LIST) { type = opdi_strip_optional(type->elems[0]); }
+        if (type->kind != OPDI_TYPE_TENSOR) { return false; }
+    }
+    return true;
+}
+static int opdi_opcheck_fake(const opdi_trial *trial) {
+    opd_tensor **in = opdi_trial_copies(trial, false), *real[OPD_TRANSFORM_OUTPUTS];
+    opd_value rets[OPDI_MAX_RETURNS];
+    int which[OPD_TRANSFORM_OUTPUTS];
+    if (opd_op_tags(trial->op) & OPD_OPTAG_DATA_DEPENDENT_OUTPUT) { return 0; }
+    if (opdi_direct(trial->op, OPD_KEY_COMPOSITE_IMPLICIT) && !opdi_opcheck_gives_tensors(trial->op)) {
+        return 0;                                 /* numbers alone, of operators that are checked themselves */
+    }
+    if (!in || opdi_trial_call(trial, in, rets)) { return -1; }
+    int count = opdi_trial_results(trial->op, rets, real, which, OPD_TRANSFORM_OUTPUTS);
+    opd_fake_block block = opd_fake_begin();
+    int rc = opdi_opcheck_fake_run(trial, real, count, which);
+    opd_fake_end(&block);
+    return rc;
+}
+
+//== traced against eager, vmap against a loop =========================================================================
+
+/* Compares number i of something as torch.testing.assert_close does.  0, or -1 with an error that begins with `what`
+   and ends with `so`. */
+static int opdi_opcheck_close(const opdi_trial *trial, const opd_tensor *got, const opd_tensor *want, const char *what,
+                              int i, const char *so) {
+    const opd_scalar_type dtype = (opd_scalar_type)want->dtype;
+    double rtol = trial->options->rtol, atol = trial->options->atol, *a, *b;
+    char first[24 * OPD_MAX_DIMS], second[24 * OPD_MAX_DIMS];
+    int64_t count = opdi_check_numel(want);
+    if (!opdi_has_sizes(got, want->dims, want->ndim) || got->dtype != want->dtype) {
+        return opd_fail(OPD_ERROR_KERNEL, "%s %d is %s of sizes %s, not %s of sizes %s. %s", what, i,
+                        opd_dtype_name((opd_scalar_type)got->dtype),
+                        opdi_sizes_text(got->dims, got->ndim, first, sizeof first), opd_dtype_name(dtype),
+                        opdi_sizes_text(want->dims, want->ndim, second, sizeof second), so);
+    }
+    if (rtol <= 0 && atol <= 0 && opdi_check_counts(want)) {
+        rtol = dtype == OPD_FLOAT64 || dtype == OPD_COMPLEX128 ? 1e-7 : dtype == OPD_FLOAT16 ? 1e-3
+            : dtype == OPD_BFLOAT16 ? 1.6e-2 : 1.3e-6;
+        atol = dtype == OPD_FLOAT64 || dtype == OPD_COMPLEX128 ? 1e-7 : 1e-5;
+    }
+    if (!(a = opdi_check_read(got)) || !(b = opdi_check_read(want))) { return -1; }
+    for (int64_t k = 0; k < count; k++) {
+        if ((isnan(a[k]) && isnan(b[k])) || !(a[k] < b[k] || a[k] > b[k] || isnan(a[k]) || isnan(b[k])) ||
+            fabs(a[k] - b[k]) <= atol + rtol * fabs(b[k])) { continue; }
+        return opd_fail(OPD_ERROR_KERNEL, "%s %d: element %lld is %.9g, not %.9g (atol %g, rtol %g). %s", what, i,
+                        (long long)k, a[k], b[k], atol, rtol, so);
+    }
+    return 0;
+}
+
+/* Fills in the gradients of outs, for seeds at random, by those of in that require grad; NULL where there is none. 0,
+   or -1 with an error. */
+static int opdi_opcheck_grads(const opdi_trial *trial, opd_tensor *const *in, opd_tensor *const *outs, int nouts,
+                              opd_tensor **grads) {
+    opd_tensor **to = opdi_scope_tensors(trial->count + 1), **got = opdi_scope_tensors(trial->count + 1);
+    opd_tensor *from[OPD_TRANSFORM_OUTPUTS], *seeds[OPD_TRANSFORM_OUTPUTS];
+    opd_backward_options options;
+    int k, count = 0, m = 0;
+    memset(&options, 0, sizeof options);
+    if (!to || !got) { return -1; }
+    for (k = 0; k < trial->count; k++) {
+        grads[k] = NULL;
+        if (opdi_requires_grad(in[k])) { to[m++] = in[k]; }
+    }
+    for (k = 0; k < nouts; k++) {
+        opd_tensor *desk;
+        bool leaf = false;
+        for (int j = 0; j < trial->count; j++) { leaf |= outs[k] == in[j] && !trial->written[j]; }
+        if (leaf || !opdi_requires_grad(outs[k])) { continue; }
+        if (!(desk = opdi_check_desk(outs[k]))) { return -1; }
+        for (int64_t element = 0; element < opdi_check_numel(outs[k]); element++) {
+            ((double *)(void *)desk->data)[element] = opdi_check_random(k, element + (int64_t)trial->options->seed);
+        }
+        seeds[count] = opdi_own(opdi_tensor_make(outs[k]->dims, NULL, outs[k]->ndim, (opd_scalar_type)outs[k]->dtype,
+                                                 opdi_place_of(outs[k])));
+        if (!seeds[count] || opdi_copy(seeds[count], desk)) { return -1; }
+        from[count++] = outs[k];
+    }
+    if (count == 0 || m == 0) { return 0; }
+    options.grad_outputs = seeds;
+    options.allow_unused = true;
+    if (opd_autograd_grad(from, count, to, m, &options, got)) { return -1; }
+    for (k = 0, m = 0; k < trial->count; k++) { if (opdi_requires_grad(in[k])) { grads[k] = got[m++]; } }
+    return 0;
+}
+/* Compares the operator with its trace graph, which is run on equal tensors: results, then gradients.  0, or -1
+   with an error. */
+static int opdi_opcheck_run_traced(const opdi_trial *trial, const opd_graph *graph) {
+    opd_tensor **in = opdi_trial_copies(trial, true), **again = opdi_trial_copies(trial, true);
+    opd_tensor **da = opdi_scope_tensors(trial->count + 1), **db = opdi_scope_tensors(trial->count + 1);
+    opd_tensor *firsts[OPD_TRANSFORM_OUTPUTS], *others[OPD_TRANSFORM_OUTPUTS];
+    static const char so[] = "Nothing but the arguments may decide what a kernel does (no state between calls), and "
+        "what it writes must be in the schema";
+    const int mark = opd_error_mark();
+    if (!in || !again || !da || !db) { return -1; }
+    int count = opdi_trial_fn((void *)(uintptr_t)trial, in, trial->count, firsts);
+    if (count < 0) { return -1; }
+    opdi_trial_seed(trial);
+    if (opd_graph_run(graph, again, trial->count, others, OPD_TRANSFORM_OUTPUTS) != count) {
+        return opd_ok() ? opd_fail(OPD_ERROR_KERNEL, "the trace has another number of outputs than the call's %d",
+                                   count) : -1;
+    }
+    for (int k = 0; k < count; k++) {
+        if (opdi_opcheck_close(trial, others[k], firsts[k],
+                               "Outputs of the operator are different when it is called and when its "
+                               "trace is run: output", k, so)) {
+            return -1;
+        }
+    }
+    for (int k = 0; k < count; k++) {
+        if (opdi_requires_grad(firsts[k]) && !opdi_opcheck_has_autograd(trial->op, firsts[k]->backend)) { return 0; }
+    }
+    if (opdi_opcheck_grads(trial, in, firsts, count, da)) {  /* of other sizes: the operator does not take them */
+        if (!trial->other_sizes || opd_error_code() == OPD_ERROR_MEMORY) { return -1; }
+        return opd_error_rewind(mark) == OPD_OK;
+    }
+    if (opdi_opcheck_grads(trial, again, others, count, db)) { return -1; }
+    for (int k = 0; k < trial->count; k++) {
+        if (!da[k] && !db[k]) { continue; }
+        if (!da[k] || !db[k]) {
+            return opd_fail(OPD_ERROR_AUTOGRAD, "Gradients of the operator are different: that of %s is there only "
+                            "when %s. %s", opdi_trial_arg(trial, k), da[k] ? "it is called" : "its trace is run", so);
+        }
+        if (opdi_opcheck_close(trial, db[k], da[k],
+                               "Gradients of the operator are different when it is called and when "
+                               "its trace is run: that of tensor", k, so)) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+/* Compares the operator with its trace on the trial's tensors.  The trace is made with the sizes of the first trial,
+   the caller's.  0, or -1 with an error. */
+static int opdi_opcheck_trace(const opdi_trial *trial, const opdi_trial *first) {
+    opd_tensor **in = opdi_trial_copies(first, true), **copies = opdi_trial_copies(trial, false), **again = in;
+    opd_tensor *out[OPD_TRANSFORM_OUTPUTS];
+    if (!opdi_opcheck_gives_tensors(trial->op)) { return 0; }
+    if (!in || !copies || (trial != first && !(again = opdi_trial_copies(first, false)))) { return -1; }
+    int rc = trial->count == 0 ? 0 : opdi_trial_fn((void *)(uintptr_t)trial, copies, trial->count, out);
+    if (rc <= 0) { return rc; }                   /* nothing that a graph could give */
+    if (trial != first && opdi_trial_fn((void *)(uintptr_t)first, again, first->count, out) != rc) {
+        return opd_ok() ? 0 : -1;                 /* a list as long as a size: not what was recorded */
+    }
+    opd_graph *graph = opd_graph_trace(opdi_trial_fn, (void *)(uintptr_t)first, in, first->count, NULL);
+    if (!graph) { return -1; }
+    rc = opdi_opcheck_run_traced(trial, graph);
+    opd_graph_free(graph);
+    return rc;
+}
+
+/* Makes two examples of each tensor: its numbers, and these moved on by one; second[k] is first[k] where the operator
+   does not take the numbers moved.  0, or -1 with an error. */
+static int opdi_opcheck_examples(const opdi_trial *trial, opd_tensor **first, opd_tensor **second) {
+    const int mark = opd_error_mark();
+    opd_tensor **again = opdi_scope_tensors(trial->count + 1), *out[OPD_TRANSFORM_OUTPUTS];
+    for (int k = 0; k < trial->count; k++) {
+        if (!(first[k] = opdi_trial_bytes(trial->inputs[k])) || !(second[k] = opdi_trial_bytes(trial->inputs[k]))) {
+            return -1;
+        }
+        if (first[k]->numel) {
+            const size_t size = opd_dtype_size((opd_scalar_type)first[k]->dtype);
+            const size_t rest = ((size_t)first[k]->numel - 1) * size;
+            memcpy(second[k]->data, first[k]->data + size, rest);
+            memcpy(second[k]->data + rest, first[k]->data, size);
+        }
+    }
+    for (int k = 0; k < trial->count && again; k++) { again[k] = opdi_trial_bytes(second[k]); }
+    if (!again || !opd_ok()) { return -1; }
+    (void)opdi_trial_fn((void *)(uintptr_t)trial, again, trial->count, out);
+    if (opd_error_rewind(mark) == OPD_OK) { return 0; }
+    for (int k = 0; k < trial->count; k++) { second[k] = first[k]; }
+    return 0;
+}
+/* Compares the operator under vmap with a loop over two examples, of which each tensor k with dims[k] == 0 has two, the
+   others one.  0, or -1 with an error. */
+static int opdi_opcheck_vmap_dims(const opdi_trial *trial, opd_tensor *const *first, opd_tensor *const *second,
+                                  const int *dims) {
+    opd_tensor **in = opdi_scope_tensors(trial->count + 1), **one = opdi_scope_tensors(trial->count + 1);
+    opd_tensor *got[OPD_TRANSFORM_OUTPUTS], *want[2][OPD_TRANSFORM_OUTPUTS];
+    opd_vmap_options options;
+    int count = 0;
+    if (!in || !one) { return -1; }
+    for (int example = 0; example < 2; example++) {
+        const int mark = opd_error_mark();
+        for (int k = 0; k < trial->count; k++) {
+            if (!(one[k] = opd_clone(example && dims[k] == 0 ? second[k] : first[k]))) { return -1; }
+        }
+        count = opdi_trial_fn((void *)(uintptr_t)trial, one, trial->count, want[example]);
+        if (count < 0 && example && opd_error_code() != OPD_ERROR_MEMORY) { /* the first moved on alone is refused */
+            (void)opd_error_rewind(mark);
+            return 0;
+        }
+        if (count < 0) { return -1; }
+    }
+    for (int k = 0; k < trial->count; k++) {
+        opd_tensor *both[2];
+        both[0] = first[k];
+        both[1] = second[k];
+        if (!(in[k] = dims[k] == 0 ? opd_stack(opd_tensors_of(both, 2)) : opd_clone(first[k]))) { return -1; }
+    }
+    memset(&options, 0, sizeof options);
+    options.in_dims = dims;
+    options.nin_dims = trial->count;
+    options.name = trial->op->base_name;
+    if (count == 0) { return 0; }
+    if (opd_vmap(opdi_trial_fn, (void *)(uintptr_t)trial, in, trial->count, &options, got) != count) { return -1; }
+    for (int k = 0; k < count; k++) {
+        opd_tensor *both[2], *all;
+        both[0] = want[0][k];
+        both[1] = want[1][k];
+        if (!(all = opd_stack(opd_tensors_of(both, 2))) ||
+            opdi_opcheck_close(trial, got[k], all,
+                               "Outputs of the operator are different under vmap and in a loop over "
+                               "the examples: output", k, "Correct its batching rule (`vmap` of the card), or leave it "
+                               "to OPD_BATCH_LOOP")) {
+            return -1;
+        }
+    }
+    return 0;
+}
+/* Checks vmap over all tensors, then over the first alone.  0, also where vmap cannot be checked, or -1
+   with an error. */
+static int opdi_opcheck_vmap(const opdi_trial *trial) {
+    opd_tensor **first = opdi_scope_tensors(trial->count + 1), **second = opdi_scope_tensors(trial->count + 1);
+    int *dims = (int *)opdi_scope_alloc(((size_t)trial->count + 1) * sizeof *dims), batched = 0, writes = 0;
+    if (!first || !second || !dims) { return -1; }
+    for (int k = 0; k < trial->count; k++) {
+        dims[k] = trial->inputs[k]->flags & OPDI_WRAPPED ? OPD_NO_DIM : 0;
+        batched += dims[k] == 0;
+        writes += trial->written[k];
+    }
+    if (!batched || opdi_op_is_random(trial->op) || !opdi_opcheck_gives_tensors(trial->op) ||
+        (opd_op_tags(trial->op) & (OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE | OPD_OPTAG_DATA_DEPENDENT_OUTPUT))) { return 0; }
+    if (opdi_opcheck_examples(trial, first, second)) { return -1; }
+    opd_vmap_fallback was = opd_vmap_fallback_set(OPD_VMAP_FALLBACK_SILENT);
+    int rc = opdi_opcheck_vmap_dims(trial, first, second, dims);
+    for (int k = 1; k < trial->count; k++) { dims[k] = OPD_NO_DIM; }
+    if (rc == 0 && batched > 1 && dims[0] == 0 && !writes) { rc = opdi_opcheck_vmap_dims(trial, first, second, dims); }
+    (void)opd_vmap_fallback_set(was);
+    return rc;
+}
+
+//== memory ============================================================================================================
+
+enum { OPDI_LAID_AS_GIVEN, OPDI_LAID_IN_ORDER, OPDI_LAID_ELSEWISE };
+/* Returns copies of the trial's tensors: as they are, in reading order, or with dims in the order of columns and a gap
+   behind each element.  NULL with an error. */
+static opd_tensor **opdi_trial_laid(const opdi_trial *trial, int how) {
+    opd_tensor **in = how == OPDI_LAID_AS_GIVEN ? opdi_trial_copies(trial, false)
+        : opdi_scope_tensors(trial->count + 1);
+    int64_t strides[OPD_MAX_DIMS], count;
+    int dim;
+    for (int k = 0; in && how != OPDI_LAID_AS_GIVEN && k < trial->count; k++) {
+        const opd_tensor *tensor = trial->inputs[k];
+        for (dim = 0, count = 2; dim < tensor->ndim; count *= OPDI_MAX(tensor->dims[dim], 1), dim++) {
+            strides[dim] = count;
+        }
+        in[k] = trial->inputs[k];
+        if (tensor->flags & OPDI_WRAPPED) { continue; }
+        in[k] = opdi_own(opdi_tensor_make(tensor->dims, how == OPDI_LAID_IN_ORDER ? NULL : strides, tensor->ndim,
+                                          (opd_scalar_type)tensor->dtype, OPD_CPU));
+        if (!in[k] || opdi_copy(in[k], tensor)) { return NULL; }
+    }
+    return in;
+}
+static int opdi_opcheck_overrun(const opdi_paint *paint, const opd_tensor *tensor, const char *what, const char *name) {
+    const opdi_storage *storage = tensor->storage;
+    const bool apart = opdi_is_apart(storage);
+    const void *block = apart ? (const void *)(storage->data - OPDI_IN_FRONT) : storage->block;
+    if (storage->block_bytes <= 0 ||
+        !opdi_is_overrun(paint, block, (size_t)(apart ? storage->bytes + OPDI_IN_FRONT : storage->block_bytes))) {
+        return 0;
+    }
+    return opd_fail(OPD_ERROR_KERNEL, "The operator writes behind the end of %s %s. Write opd_numel elements at most, "
+                    "where strides say", what, name);
+}
+/* Calls the operator with memory that holds `byte` and tensors that are laid out as `how` says.  Fills in the results,
+   in reading order, and returns how many; -1 with an error. */
+static int opdi_trial_with(const opdi_trial *trial, int byte, int how, opd_tensor **out) {
+    opdi_thread *thread = opdi_self();
+    opdi_paint paint;
+    char number[16];
+    paint.outer = thread->paint;
+    paint.byte = byte;
+    paint.count = 0;
+    thread->paint = &paint;
+    (void)OPDI_ADD(&opdi_fail_on, 2);
+    opd_tensor **in = opdi_trial_laid(trial, how);
+    int count = in ? opdi_trial_fn((void *)(uintptr_t)trial, in, trial->count, out) : -1;
+    (void)OPDI_ADD(&opdi_fail_on, -2);
+    thread->paint = paint.outer;
+    for (int k = 0; k < count; k++) {
+        (void)snprintf(number, sizeof number, "%d", k);
+        if (opdi_opcheck_overrun(&paint, out[k], "result", number)) { return -1; }
+    }
+    for (int k = 0; count >= 0 && k < trial->count; k++) {
+        if (opdi_opcheck_overrun(&paint, in[k], "argument", opdi_trial_arg(trial, k))) { return -1; }
+    }
+    for (int k = 0; k < count; k++) { if (!(out[k] = opdi_trial_bytes(out[k]))) { return -1; } }
+    return count;
+}
+/* Calls the operator with other memory (opdi_trial_with) and compares with the total results in want.  0, or -1 with an
+   error.  That an operator refuses other strides is its right. */
+static int opdi_opcheck_again(const opdi_trial *trial, int byte, int how, opd_tensor *const *want, int total,
+                              const char *what, const char *so) {
+    opd_tensor *got[OPD_TRANSFORM_OUTPUTS];
+    const int mark = opd_error_mark(), count = opdi_trial_with(trial, byte, how, got);
+    if (count < 0 && how != OPDI_LAID_AS_GIVEN && opd_error_code() != OPD_ERROR_MEMORY) {
+        (void)opd_error_rewind(mark);
+        return 0;
+    }
+    if (count < 0) { return -1; }
+    if (count != total) { return opd_fail(OPD_ERROR_KERNEL, "%s: there are %d, not %d. %s", what, count, total, so); }
+    for (int k = 0; k < total; k++) { if (opdi_opcheck_close(trial, got[k], want[k], what, k, so)) { return -1; } }
+    return 0;
+}
+/* True when a result may be a view, whose strides depend on those of the arguments. */
+static bool opdi_opcheck_gives_views(const opdi_trial *trial) {
+    const opd_schema *schema = trial->op->schema;
+    for (int i = 0; i < trial->op->nrets; i++) {
+        for (int k = 0; k < trial->count; k++) {
+            if (!trial->written[k] && opd_schema_may_contain_alias(schema, OPD_RESULT(i), trial->arg[k], true, NULL)) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+static int opdi_opcheck_memory(const opdi_trial *trial) {
+    static const char held[] = "Results of the operator (behind them what it writes) depend on what memory "
+        "held before: result";
+    static const char write[] = "Write every element of a result (what opd_result and opd_empty give holds anything), "
+        "and read nothing behind the end of an argument";
+    static const char twice[] = "Results of the operator (behind them what it writes) are different for the same "
+        "arguments, called twice: result";
+    static const char state[] = "Nothing but the arguments may decide what a kernel does (no state between calls); "
+        "tags of the card say that it draws (OPD_OPTAG_NONDETERMINISTIC_SEEDED)";
+    static const char laid[] = "Results of the operator (behind them what it writes) are different for "
+        "arguments with other strides: result";
+    static const char read[] = "Read by opd_strides, or from a copy without gaps, opd_contiguous(x)";
+    opd_tensor *want[OPD_TRANSFORM_OUTPUTS];
+    if (opdi_op_is_random(trial->op) || !opdi_opcheck_gives_tensors(trial->op)) { return 0; }
+    for (int k = 0; k < trial->count; k++) { if (opdi_place_of(trial->inputs[k]) != OPD_CPU) { return 0; } }
+    int count = opdi_trial_with(trial, 0, OPDI_LAID_AS_GIVEN, want);
+    if (count < 0 || opdi_opcheck_again(trial, 0, OPDI_LAID_AS_GIVEN, want, count, twice, state) ||
+        opdi_opcheck_again(trial, 255, OPDI_LAID_AS_GIVEN, want, count, held, write)) { return -1; }
+    if (opdi_opcheck_gives_views(trial)) { return 0; }
+    return opdi_opcheck_again(trial, 0, OPDI_LAID_IN_ORDER, want, count, laid, read) ||
+           opdi_opcheck_again(trial, 0, OPDI_LAID_ELSEWISE, want, count, laid, read) ? -1 : 0;
+}
+
+//== other sizes =======================================================================================================
+
+#define OPDI_TRIAL_SIZES 4
+/* Collects the distinct sizes over one of the trial's tensors, at most OPDI_TRIAL_SIZES. Returns how many. */
+static int opdi_trial_sizes(const opdi_trial *trial, int64_t *sizes) {
+    int i, count = 0;
+    for (int k = 0; k < trial->count; k++) {
+        for (int dim = 0; dim < trial->inputs[k]->ndim; dim++) {
+            for (i = 0; i < count && sizes[i] != trial->inputs[k]->dims[dim]; i++) { }
+            if (i == count && count < OPDI_TRIAL_SIZES && trial->inputs[k]->dims[dim] > 1) {
+                sizes[count++] = trial->inputs[k]->dims[dim];
+            }
+        }
+    }
+    return count;
+}
+/* Returns a copy of tensor in which each size `from` is one longer (0: all are twice as long), filled with tensor's
+   numbers over and over; NULL with an error. */
+static opd_tensor *opdi_trial_grown(const opd_tensor *tensor, int64_t from) {
+    const opd_tensor *old = opdi_trial_bytes(tensor);
+    const size_t size = opd_dtype_size((opd_scalar_type)tensor->dtype);
+    int64_t dims[OPD_MAX_DIMS];
+    opd_tensor *desk, *out;
+    for (int dim = 0; dim < tensor->ndim; dim++) {
+        dims[dim] = tensor->dims[dim] + (from == 0 && tensor->dims[dim] > 1 ? tensor->dims[dim]
+                                         : tensor->dims[dim] == from);
+    }
+    if (!old ||
+        !(desk = opdi_own(opdi_tensor_make(dims, NULL, tensor->ndim, (opd_scalar_type)tensor->dtype, OPD_CPU)))) {
+        return NULL;
+    }
+    for (int64_t i = 0; i < desk->numel && old->numel; i++) {
+        memcpy(desk->data + (size_t)i * size, old->data + (size_t)(i % old->numel) * size, size);
+    }
+    if (opdi_place_of(tensor) == OPD_CPU) { out = desk; }
+    else {
+        out = opdi_own(opdi_tensor_make(dims, NULL, tensor->ndim, (opd_scalar_type)tensor->dtype,
+                                        opdi_place_of(tensor)));
+        if (!out || opdi_copy(out, desk)) { return NULL; }
+    }
+    return opdi_requires_grad(tensor) ? opd_tensor_set_requires_grad(out, true) : out;
+}
+/* Makes `other` the trial with other sizes.  1; 0 when the operator does not take them; -1 with an error. */
+static int opdi_trial_grow(const opdi_trial *trial, int64_t from, opdi_trial *other) {
+    const int mark = opd_error_mark();
+    opd_tensor **in, *out[OPD_TRANSFORM_OUTPUTS];
+    *other = *trial;
+    other->other_sizes = true;
+    if (!(other->inputs = opdi_scope_tensors(trial->count + 1))) { return -1; }
+    for (int k = 0; k < trial->count; k++) {
+        other->inputs[k] = trial->inputs[k]->flags & OPDI_WRAPPED ? trial->inputs[k]
+            : opdi_trial_grown(trial->inputs[k], from);
+        if (!other->inputs[k]) { return -1; }
+    }
+    if (opdi_trial_fill(other, other->inputs, other->args) || !(in = opdi_trial_copies(other, false))) { return -1; }
+    (void)opdi_trial_fn(other, in, trial->count, out);
+    opd_code code = opd_error_rewind(mark);
+    return code == OPD_OK;
+}
+
+//== all of them =======================================================================================================
+
+/* In the order in which they run: where results depend on what memory held, traces and examples differ, too. */
+static const int opdi_opcheck_order[] = {0, 1, 2, 5, 3, 4};
+static const char *const opdi_opcheck_names[] = {"test_schema", "test_autograd_registration", "test_faketensor",
+                                                 "test_trace", "test_vmap", "test_memory"};
+
+static int opdi_opcheck_run(const opdi_trial *trial, const opdi_trial *first, int which) {
+    return which == 0 ? opdi_opcheck_schema(trial) : which == 1 ? opdi_opcheck_autograd(trial)
+         : which == 2 ? opdi_opcheck_fake(trial) : which == 3 ? opdi_opcheck_trace(trial, first)
+         : which == 4 ? opdi_opcheck_vmap(trial) : opdi_opcheck_memory(trial);
+}
+/* Runs one sub-test of one trial.  0; 1 with the error pending when it has failed; -1 when memory is out. */
+static int opdi_opcheck_one(const opdi_trial *trial, const opdi_trial *first, int which) {
+    opd_scope scope = opd_scope_open();
+    const int mark = opd_error_mark();
+    const bool grad = opd_grad_mode_set(which != 0 && which < 4);
+    int rc = opdi_opcheck_run(trial, first, which);
+    char text[2000], sizes[24 * OPD_MAX_DIMS];
+    opd_code code;
+    (void)opd_grad_mode_set(grad);
+    opd_scope_close(&scope);
+    if (rc == 0 && opd_ok()) { return 0; }
+    (void)snprintf(text, sizeof text, "%s", opd_error_message());
+    if ((code = opd_error_rewind(mark)) == OPD_ERROR_MEMORY) { return opd_fail(code, "%s", text); }
+    (void)opd_fail(code == OPD_OK ? OPD_ERROR_KERNEL : code, "opcheck(%s, ...): %s failed%s%s%s with %s",
+                   trial->op->name, opdi_opcheck_names[which],
+                   trial->other_sizes ? " with tensors of other sizes (the first is " : "",
+                   trial->other_sizes ? opdi_sizes_text(trial->inputs[0]->dims, trial->inputs[0]->ndim, sizes,
+                                                        sizeof sizes) : "", trial->other_sizes ? ")" : "",
+                   *text ? text : "no error");
+    return 1;
+}
+/* Writes down the result rc of a sub-test.  Returns 0 to go on; -1 with the error pending when there is no memory, or
+   the caller does not collect failures. */
+static int opdi_opcheck_tell(const opd_opcheck_options *options, opdi_text *report, int which, int rc, int mark) {
+    if (rc < 0) { return -1; }
+    if (rc == 0) { return 0; }
+    opdi_text_add(report, "%s\n", opd_error_message());
+    if (!options->failed) { return -1; }
+    *options->failed |= 1u << which;
+    (void)opd_error_rewind(mark);
+    return 0;
+}
+/* The sub-tests whose tools are not left out. */
+enum {
+    OPDI_OPCHECK_HERE = OPD_OPCHECK_ALL
+#if defined(OPD_NO_GRAPHS)
+                        & ~OPD_OPCHECK_TRACE
+#endif
+#if defined(OPD_NO_TRANSFORMS)
+                        & ~OPD_OPCHECK_VMAP
+#endif
+};
+/* Runs all sub-tests on the caller's tensors, then those of fakes and traces with other sizes.  0, or -1
+   with an error. */
+static int opdi_opcheck_all(opdi_trial *trial, const opd_opcheck_options *options) {
+    const int mark = opd_error_mark();
+    const unsigned tests = options->tests ? options->tests : (unsigned)OPDI_OPCHECK_HERE;
+    opdi_text report = opdi_text_of(options->report, options->report_cap);
+    int64_t sizes[OPDI_TRIAL_SIZES + 1];
+    for (int i = 0; i < 6; i++) {
+        const int which = opdi_opcheck_order[i];
+        const int rc = tests >> which & 1 ? opdi_opcheck_one(trial, trial, which) : 0;
+        if (opdi_opcheck_tell(options, &report, which, rc, mark)) { return -1; }
+    }
+    if (options->same_sizes || !(tests & (OPD_OPCHECK_FAKE | OPD_OPCHECK_TRACE)) || trial->count == 0) { return 0; }
+    int count = opdi_trial_sizes(trial, sizes);
+    if (count > 1) { sizes[count++] = 0; }
+    for (int i = 0; i < count; i++) {
+        opd_scope scope = opd_scope_open();
+        opdi_trial other;
+        int rc = opdi_trial_grow(trial, sizes[i], &other);
+        for (int which = 2; which < 4 && rc > 0; which++) {
+            if (!(tests >> which & 1) || (options->failed && *options->failed >> which & 1)) { continue; }
+            if (opdi_opcheck_tell(options, &report, which, opdi_opcheck_one(&other, trial, which), mark)) { rc = -1; }
+        }
+        opd_scope_close(&scope);
+        if (rc < 0) { return -1; }
+    }
+    return 0;
+}
+/* Numbers the tensors of the arguments.  0, or -1 with an error. */
+static int opdi_trial_make(opdi_trial *trial) {
+    int total = 0;
+    for (int i = 0; i < trial->op->nargs; i++) {
+        total += trial->args[i].tag == OPD_TAG_TENSORS ? trial->args[i].n : 1;
+    }
+    trial->inputs = opdi_scope_tensors(total + 1);
+    trial->arg = (int *)opdi_scope_alloc(((size_t)total + 1) * sizeof *trial->arg);
+    trial->written = (bool *)opdi_scope_alloc((size_t)total + 1);
+    if (!trial->inputs || !trial->arg || !trial->written) { return -1; }
+    for (int i = 0; i < trial->op->nargs; i++) {
+        const opd_value *value = &trial->args[i];
+        const int32_t count = value->tag == OPD_TAG_TENSORS ? value->n : value->tag == OPD_TAG_TENSOR;
+        if (value->tag == OPD_TAG_OBJECT && opdi_arg_index(trial->op->schema, "generator", 9) == i) {
+            trial->generator = (opd_generator *)value->u.object;
+        }
+        for (int32_t j = 0; j < count; j++) {
+            opd_tensor *tensor = value->tag == OPD_TAG_TENSOR ? value->u.t : value->u.tensors[j];
+            if (!tensor) { continue; }
+            if (tensor->backend == OPD_META || tensor->flags & OPDI_BATCHED || (tensor->meta && tensor->meta->inner)) {
+                return opd_fail(OPD_ERROR_ARGUMENT, "opcheck(%s, ...): argument %s has no memory of its own",
+                                trial->op->name, trial->op->schema->args[i].name);
+            }
+            trial->written[trial->count] = (trial->op->written_args >> i & 1) != 0;
+            trial->arg[trial->count] = i;
+            trial->inputs[trial->count++] = tensor;
+        }
+    }
+    return 0;
+}
+
+/* Checks options and arguments, makes the trial and runs the sub-tests; random generators are left as they were.  0, or
+   -1 with an error. */
+static int opdi_opcheck(opdi_thread *thread, opd_op *op, const opd_value *args, int nargs,
+                        const opd_opcheck_options *options) {
+    opd_opcheck_options used;
+    opdi_trial trial;
+    if (!opd_ok()) { return -1; }
+    memset(&used, 0, sizeof used);
+    if (options) { used = *options; }
+    if (used.failed) { *used.failed = 0; }
+    if (used.report && used.report_cap) { *used.report = 0; }
+    if (!op || !op->schema) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_opcheck: %s", op ? "an operator without a "
+                        "definition" : "the operator is NULL");
+    }
+    if (used.tests & ~(unsigned)OPD_OPCHECK_ALL) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_opcheck: tests is %#x, which are no sub-tests", used.tests);
+    }
+    if (opdi_any_dead_value(args, nargs, "opd_opcheck")) { return -1; }
+    if (thread->innermost.tracer || thread->innermost.layer) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_opcheck: not inside %s", thread->innermost.tracer ? "a recording"
+            : "a transform");
+    }
+    memset(&trial, 0, sizeof trial);
+    trial.op = op;
+    trial.options = &used;
+    opd_scope scope = opd_scope_open();
+    int rc = opdi_bind_all(op, args, nargs, trial.args) || opdi_trial_make(&trial) ? -1 : 0;
+    opdi_trial_seeded(&trial);
+    if (!rc) { rc = opdi_opcheck_all(&trial, &used); }
+    opdi_random_set(NULL, trial.random_was[0]);
+    opdi_random_set(trial.generator, trial.random_was[1]);
+    opd_scope_close(&scope);
+    return rc;
+}
+int opd_opcheck(opd_op *op, const opd_value *args, int nargs, const opd_opcheck_options *options) {
+    opdi_thread *thread = opdi_self();
+    const uint64_t was = opdi_enter(thread);      /* as a call: the schema stays */
+    const int rc = opdi_opcheck(thread, op, args, nargs, options);
+    opdi_leave(thread, was);
+    return rc;
+}
+#endif
+
+OPDI_ONCE_END
+

@@ -1,0 +1,1035 @@
+//== batching rules ====================================================================================================
+
+static int opdi_batch_missing(const opd_call *call, const char *why) {
+    return opd_fail(OPD_ERROR_ARGUMENT, "Batching rule not implemented for %s%s", call->op->name, why);
+}
+
+/* Returns a result that an operator gave for all examples at once, which are at `dim`.  A result that is no tensor is
+   an error, as it belongs to no example. */
+static int opdi_batch_give(opd_call *call, const opd_value *value, int dim) {
+    if (value->tag == OPD_TAG_TENSOR) { return opd_batch_return(call, value->u.t, dim); }
+    if (value->tag == OPD_TAG_TENSORS) { return opd_batch_return_list(call, value->u.tensors, value->n, dim); }
+    return value->tag == OPD_TAG_NONE ? opd_return_value(call, *value)
+        : opdi_batch_missing(call, ". We could not generate a fallback.");
+}
+
+/* Fails because a tensor without examples is written with something that has examples; returns -1. */
+static int opdi_batch_no_room(const opd_call *call, const char *arg) {
+    return opd_fail(OPD_ERROR_ARGUMENT, "vmap: %s(%s, *extra_args) is not possible because there exists a Tensor "
+                    "`other` in extra_args that has more elements than `%s`. This happened due to `other` being "
+                    "vmapped over but `%s` not being vmapped over at level %d. Please try to use out-of-place "
+                    "operators instead of %s.", call->op->name, arg, arg, arg, (int)call->th->innermost.rule->level,
+                    call->op->name);
+}
+static int opdi_batch_check_written(const opd_call *call) {
+    for (uint64_t mask = call->op->written_args; mask; mask &= mask - 1) {
+        const int i = opdi_low_bit(mask);
+        const opd_value *value = &call->args[i];
+        for (int32_t k = 0; k < (value->tag == OPD_TAG_TENSORS ? value->n : value->tag == OPD_TAG_TENSOR); k++) {
+            const opd_tensor *tensor = value->tag == OPD_TAG_TENSORS ? value->u.tensors[k] : value->u.t;
+            if (tensor && !opdi_batched_at(tensor, call->th->innermost.rule->level)) {
+                return opdi_batch_no_room(call, call->op->schema->args[i].name);
+            }
+        }
+    }
+    return 0;
+}
+
+/* Runs a kernel that is composed of operators with the rule's layer still in place, so that these are batched. */
+static int opdi_batch_slot(opd_call *call, const opdi_slot *slot) {
+    opdi_thread *thread = call->th;
+    opdi_layer *const rule = thread->innermost.rule, *const top = thread->innermost.layer;
+    opdi_layer_set(thread, rule);
+    thread->innermost.rule = NULL;
+    int rc = opdi_call_slot(call, slot, OPD_KEY_OF(OPD_F_BATCHED));
+    thread->innermost.rule = rule;
+    opdi_layer_set(thread, top);
+    return rc;
+}
+OPDI_SHARED int opdi_batch_as(opd_call *call, opd_kernel fn) {
+    opdi_slot slot;
+    slot.fn = fn;
+    slot.user = NULL;
+    return opdi_batch_slot(call, &slot);
+}
+
+/* The rule of composite operators: runs their kernel, whose operators are batched; without one, loops
+   over the examples. */
+int opd_batch_decompose(opd_call *call) {
+    const opdi_card *card = OPDI_ACQUIRE(&call->op->card);
+    opdi_slot slot = {NULL, NULL};
+    if (!call->th->innermost.rule) {
+        return opd_fail(OPD_ERROR_KERNEL, "opd_batch_decompose: no batching rule is running");
+    }
+    if (card && !card->with_user) {
+        slot.fn = card->desc.composite;
+        if (!slot.fn && card->desc.vmap == opd_batch_decompose) { slot.fn = card->desc.any; }
+    }
+    return slot.fn || opdi_composite_slot(call->op, &slot) ? opdi_batch_slot(call, &slot) : opd_batch_loop(call);
+}
+
+/* Fails because an example of ndim dims has too many, by itself or with the dim of the examples; returns -1. */
+static int opdi_batch_deep(int64_t ndim) {
+    if (ndim > OPD_MAX_DIMS) { return (int)opdi_count_error(NULL, (int)OPDI_MIN(ndim, INT32_MAX)); }
+    return opd_fail(OPD_ERROR_SHAPE, "vmap: the examples together have more than %d dimensions", OPD_MAX_DIMS);
+}
+/* Returns `value`, whose examples are in front, with dims of size 1 behind them so that an example has ndim dims; NULL
+   with an error. */
+OPDI_SHARED opd_tensor *opdi_batch_pad(opd_tensor *value, int ndim) {
+    int64_t sizes[OPD_MAX_DIMS];
+    int count = 0;
+    if (!value || value->ndim - 1 >= ndim) { return value; }
+    if (ndim >= OPD_MAX_DIMS) {
+        (void)opdi_batch_deep(ndim);
+        return NULL;
+    }
+    sizes[count++] = value->dims[0];
+    for (int i = value->ndim - 1; i < ndim; i++) { sizes[count++] = 1; }
+    for (int i = 1; i < value->ndim; i++) { sizes[count++] = value->dims[i]; }
+    return opd_view(value, opd_ints_of(sizes, count));
+}
+
+/* Aligns the arguments of a pointwise call whose examples lie along different dims or have different numbers of dims:
+   puts examples in front. ndim: the most dims of an example. zero_dim: some examples have no dims and another dtype:
+   such a tensor yields to others in promotion, which all its examples in one tensor would not.  0, or -1. */
+OPDI_SHARED int opdi_batch_align(opd_call *call, opd_value *args, int ndim, bool zero_dim) {
+    const opd_op *op = call->op;
+    for (uint64_t mask = op->tensor_args; mask; mask &= mask - 1) {
+        const int i = opdi_low_bit(mask);
+        opd_tensor *tensor = call->args[i].tag == OPD_TAG_TENSOR ? call->args[i].u.t : NULL;
+        int dim;
+        if (!tensor) { continue; }
+        args[i].u.t = opd_batch_value(tensor, &dim);
+        if (dim < 0) {                            /* beside examples without dims as good as they */
+            if (zero_dim && ndim == 0 && !(tensor->flags & OPDI_WRAPPED)) { args[i].u.t = opd_unsqueeze(tensor, 0); }
+        } else {
+            const bool yields = zero_dim && tensor->ndim == 0 && ndim > 0 && tensor->dtype != OPD_BOOL;
+            int want = yields ? opdi_batch_yield(op, call->args, i) : -1;
+            if (want >= 0 && want != tensor->dtype) { args[i].u.t = opd_to_dtype(args[i].u.t, (opd_scalar_type)want); }
+            args[i].u.t = opdi_batch_pad(opd_batch_front(args[i].u.t, dim), ndim);
+        }
+        if (!args[i].u.t) { return -1; }
+    }
+    return 0;
+}
+
+/* The rule of pointwise operators: each element of a result depends on one element of each argument, so that one call
+   serves all examples. */
+int opd_batch_pointwise(opd_call *call) {
+    opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
+    opd_op *op = call->op;
+    const int level = call->th->innermost.rule ? call->th->innermost.rule->level : 0;
+    int ndim = 0, least = OPD_MAX_DIMS, alone = 0, dim = -1, dtype = -1;
+    bool mixed = false, apart = false;
+    if (OPDI_UNLIKELY(op->list_args != 0)) { return opd_batch_loop(call); }     /* its tensors are not lined up here */
+    if (op->written_args && opdi_batch_check_written(call)) { return -1; }
+    for (int i = 0; i < op->nargs; i++) { args[i] = call->args[i]; }
+    for (uint64_t mask = op->tensor_args; mask; mask &= mask - 1) {
+        opd_value *value = &args[opdi_low_bit(mask)];
+        const opd_tensor *tensor = value->tag == OPD_TAG_TENSOR ? value->u.t : NULL;
+        if (!tensor) { continue; }
+        mixed = mixed || (dtype >= 0 && dtype != tensor->dtype);
+        dtype = tensor->dtype;
+        if (opdi_batched_at(tensor, level)) {
+            const opdi_batched *batched = opdi_batched_of(tensor);
+            apart = apart || (dim >= 0 && dim != batched->dim);
+            dim = batched->dim;
+            least = OPDI_MIN(least, tensor->ndim);
+            ndim = OPDI_MAX(ndim, tensor->ndim);
+            value->u.t = batched->value;
+        } else { alone = OPDI_MAX(alone, tensor->ndim); }
+    }
+    apart = apart || (dim > 0 && OPDI_LOAD(&op->random) > 0);     /* what is drawn does not depend on where they are */
+    if (OPDI_UNLIKELY(apart || least != ndim || alone > ndim - dim || (ndim == 0 && mixed))) {
+        if (opdi_batch_align(call, args, OPDI_MAX(ndim, alone), least == 0 && mixed)) { return -1; }
+        dim = 0;
+    }
+    if (opdi_call_with_defaults(call->th, op, rets, args, op->nargs, call->th->inside)) { return -1; }
+    for (int i = 0; i < op->nrets; i++) {
+        const int alias = op->ret_alias[i];
+        if (alias >= 0 ? opd_return_tensor(call, call->args[alias].u.t) : opdi_batch_give(call, &rets[i], dim)) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+OPDI_COLD_BEGIN
+
+/* Returns the dtype that batched argument i, whose examples have no dims, has to get beside the others; -1: its own. */
+static int opdi_batch_yield(const opd_op *op, const opd_value *args, int i) {
+    const opd_scalar_type own = (opd_scalar_type)args[i].u.t->dtype;
+    int dtype = -1;
+    for (uint64_t mask = op->tensor_args; mask; mask &= mask - 1) {
+        const opd_tensor *tensor = args[opdi_low_bit(mask)].tag == OPD_TAG_TENSOR ? args[opdi_low_bit(mask)].u.t : NULL;
+        if (!tensor || tensor->ndim == 0 || tensor->dtype == OPD_BOOL) { continue; }
+        dtype = dtype < 0 ? tensor->dtype : (int)opd_promote_types((opd_scalar_type)dtype,
+                                                                   (opd_scalar_type)tensor->dtype);
+    }
+    if (dtype < 0) { return -1; }
+    if (opd_dtype_is_complex(own) && !opd_dtype_is_complex((opd_scalar_type)dtype)) { return -1; }
+    if (opd_dtype_is_floating(own) && opd_dtype_is_integral((opd_scalar_type)dtype, true)) { return -1; }
+    return dtype;
+}
+
+/* True if a tensor in a list is batched at the rule's layer. */
+static bool opdi_any_listed(const opd_call *call) {
+    for (uint64_t mask = call->op->list_args; mask; mask &= mask - 1) {
+        const opd_value *value = &call->args[opdi_low_bit(mask)];
+        for (int32_t k = 0; value->tag == OPD_TAG_TENSORS && k < value->n; k++) {
+            if (opdi_batched_at(value->u.tensors[k], call->th->innermost.rule->level)) { return true; }
+        }
+    }
+    return false;
+}
+
+/* Finds the operator's CompositeImplicitAutograd kernel, if that is what its Autograd keys run; true if
+   there is one. */
+static bool opdi_composite_slot(opd_op *op, opdi_slot *slot) {
+    opdi_chosen how;
+    opdi_lock(&opdi_registry.lock);
+    const opdi_kernel *kernel = opdi_compute_slot(op, OPD_KEY_AUTOGRAD_CPU, &how);
+    if (kernel && how == OPDI_CHOSEN_MATH) {
+        slot->fn = kernel->fn;
+        slot->user = kernel->user;
+    }
+    opdi_unlock(&opdi_registry.lock);
+    return slot->fn != NULL;
+}
+
+static int opdi_fallback_mode_vmap;               /* opd_vmap_fallback */
+static int64_t opdi_fallback_calls;
+opd_vmap_fallback opd_vmap_fallback_set(opd_vmap_fallback mode) {
+    const opd_vmap_fallback was = (opd_vmap_fallback)OPDI_LOAD(&opdi_fallback_mode_vmap);
+    OPDI_STORE(&opdi_fallback_mode_vmap, (int)mode);
+    return was;
+}
+int64_t opd_vmap_fallback_count(void) { return OPDI_LOAD(&opdi_fallback_calls); }
+
+/* True if OPD_BATCH_LOOP was asked for as the rule of a program's operator, so that looping is no reason to warn. */
+static bool opdi_loop_is_rule(const opd_op *op) {
+    const opdi_table *table = OPDI_ACQUIRE(&op->table);
+    const opdi_card *card = OPDI_ACQUIRE(&op->card);
+    return (table && table->slots[OPD_F_BATCHED].fn == opd_batch_loop) ||
+           (card && card->desc.vmap == opd_batch_loop && strncmp(op->name, "aten::", 6) != 0);
+}
+
+/* Counts a call that runs example by example and warns at its first time; -1 with an error where that is forbidden. */
+static int opdi_batch_slow(opd_call *call) {
+    const int mode = OPDI_LOAD(&opdi_fallback_mode_vmap);
+    (void)OPDI_ADD(&opdi_fallback_calls, (int64_t)1);
+    if (opdi_loop_is_rule(call->op)) { return 0; }
+    if (mode == OPD_VMAP_FALLBACK_ERROR) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s hit the vmap fallback which is currently disabled", call->op->name);
+    }
+    if (mode == OPD_VMAP_FALLBACK_WARN && !OPDI_LOAD(&call->op->slow_said)) {
+        OPDI_STORE(&call->op->slow_said, (int8_t)1);
+        opd_warn("There is a performance drop because there is no batching rule for %s: vmap runs it once for each "
+                 "example.%s", call->op->name, strncmp(call->op->name, "aten::", 6) == 0 ? "" : " Set `.vmap` of its "
+                 "card (OPD_BATCH_POINTWISE, ...; OPD_BATCH_LOOP says that the loop is meant), or register a rule with "
+                 "opd_vmap_register.");
+    }
+    return 0;
+}
+
+/* Writes the arguments of example element to args; 0, or -1 with an error. */
+static int opdi_batch_example(opd_call *call, opd_value *args, int64_t element) {
+    const opd_op *op = call->op;
+    const int level = call->th->innermost.rule->level;
+    memcpy(args, call->args, (size_t)op->nargs * sizeof *args);
+    for (uint64_t mask = op->tensor_args | op->list_args; mask; mask &= mask - 1) {
+        opd_value *value = &args[opdi_low_bit(mask)];
+        if (value->tag == OPD_TAG_TENSOR && opdi_batched_at(value->u.t, level)) {
+            value->u.t = opd_select(opdi_batched_of(value->u.t)->value, opdi_batched_of(value->u.t)->dim, element);
+            if (!value->u.t) { return -1; }
+        }
+        if (value->tag != OPD_TAG_TENSORS) { continue; }
+        opd_tensor **list = opdi_scope_tensors(value->n);
+        for (int32_t j = 0; list && j < value->n; j++) {
+            opd_tensor *tensor = value->u.tensors[j];
+            list[j] = opdi_batched_at(tensor, level)
+                ? opd_select(opdi_batched_of(tensor)->value, opdi_batched_of(tensor)->dim, element) : tensor;
+            if (tensor && !list[j]) { return -1; }
+        }
+        if (!list) { return -1; }
+        value->u.tensors = list;
+    }
+    return 0;
+}
+
+/* Stacks result i (element j of it, if a list) of all count examples at dim 0; result i of example k is rets[k * nrets
+   + i].  NULL if it is undefined in all, or with an error. */
+static opd_tensor *opdi_batch_stack(opd_call *call, const opd_value *rets, int64_t count, int i, int32_t j) {
+    opd_tensor **all = opdi_scope_tensors((int)count);
+    for (int64_t k = 0; all && k < count; k++) {
+        const opd_value *value = &rets[k * call->op->nrets + i];
+        if (value->tag == OPD_TAG_TENSORS) { all[k] = j < value->n ? value->u.tensors[j] : NULL; }
+        else { all[k] = value->tag == OPD_TAG_TENSOR ? value->u.t : NULL; }
+        if (k && !all[k] != !all[0]) {
+            (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: slow fallback received a mix of undefined and defined tensors as "
+                           "the result of an operation", call->op->name);
+            return NULL;
+        }
+    }
+    return all && all[0] ? opd_stack(opd_tensors_of(all, count)) : NULL;
+}
+
+/* Returns the stacked results of count examples as the call's.  none: there are no examples, and rets are those of
+   a made-up one. */
+static int opdi_batch_collect(opd_call *call, const opd_value *rets, int64_t count, bool none) {
+    const opd_op *op = call->op;
+    for (int i = 0; i < op->nrets; i++) {
+        const opd_value *first = &rets[i];
+        opd_tensor **list;
+        if (op->ret_alias[i] >= 0) {
+            if (opd_return_value(call, call->args[op->ret_alias[i]])) { return -1; }
+            continue;
+        }
+        int32_t k = first->tag == OPD_TAG_TENSORS ? first->n : 1;
+        if (!(list = opdi_scope_tensors(k))) { return -1; }
+        for (int32_t j = 0; j < k; j++) {
+            opd_tensor *tensor = opdi_batch_stack(call, rets, count, i, j);
+            if (!opd_ok()) { return -1; }
+            if (tensor && none) { tensor = opd_narrow(tensor, 0, 0, 0); }
+            list[j] = tensor;
+        }
+        if (first->tag == OPD_TAG_TENSORS ? opd_batch_return_list(call, list, k, 0)
+            : list[0] ? opd_batch_return(call, list[0], 0) : opd_return_value(call, opd_value_none())) { return -1; }
+    }
+    return 0;
+}
+
+/* Refuses operators that the loop over examples cannot serve: other results than tensors, views, unbatched writes. */
+static int opdi_batch_check_loop(opd_call *call) {
+    const opd_op *op = call->op;
+    for (int i = 0; i < op->nrets; i++) {
+        const opdi_type *type = opdi_strip_optional(op->schema->returns[i].type);
+        if (type->kind == OPDI_TYPE_LIST) { type = opdi_strip_optional(type->elems[0]); }
+        if (type->kind != OPDI_TYPE_TENSOR) { return opdi_batch_missing(call, ". We could not generate a fallback."); }
+        if (op->ret_alias[i] < 0 && opd_schema_is_aliasing(op->schema, OPD_RESULT(i))) {
+            return opdi_batch_missing(call, "; the fallback path doesn't work on out= or view ops.");
+        }
+    }
+    return opdi_batch_check_written(call);
+}
+
+/* Calls the operator with a made-up example of ones; 0, or -1 with an error. */
+static int opdi_batch_ones(opd_call *call, opd_value *rets) {
+    const opd_op *op = call->op;
+    const int level = call->th->innermost.rule->level;
+    opd_value args[OPD_MAX_ARGS];
+    memcpy(args, call->args, (size_t)op->nargs * sizeof *args);
+    for (uint64_t mask = op->tensor_args | op->list_args; mask; mask &= mask - 1) {
+        opd_value *value = &args[opdi_low_bit(mask)];
+        const int32_t count = value->tag == OPD_TAG_TENSORS ? value->n : value->tag == OPD_TAG_TENSOR;
+        opd_tensor **list = opdi_scope_tensors(count);
+        if (!list) { return -1; }
+        for (int32_t j = 0; j < count; j++) {
+            opd_tensor *tensor = value->tag == OPD_TAG_TENSORS ? value->u.tensors[j] : value->u.t;
+            list[j] = tensor;
+            if (opdi_batched_at(tensor, level)) {
+                list[j] = opd_new_ones(opdi_batched_of(tensor)->value, opd_ints_of(tensor->dims, tensor->ndim));
+            }
+            if (tensor && !list[j]) { return -1; }
+        }
+        if (value->tag == OPD_TAG_TENSORS) { value->u.tensors = list; } else if (count) { value->u.t = list[0]; }
+    }
+    return opd_call_all(call->op, rets, args, op->nargs);
+}
+/* Gives the results for no examples at all: with the sizes that a made-up example's results have. */
+OPDI_SHARED int opdi_batch_empty(opd_call *call) {
+    opd_value rets[OPDI_MAX_RETURNS];
+    return opdi_batch_ones(call, rets) ? -1 : opdi_batch_collect(call, rets, 1, true);
+}
+
+/* Runs the operator once for each example and stacks the results; 0, or -1 with an error. */
+static int opdi_batch_each(opd_call *call) {
+    const opdi_layer *layer = call->th->innermost.rule;
+    opd_value args[OPD_MAX_ARGS];
+    if (layer->size == 0) { return opdi_batch_empty(call); }
+    opd_value *rets = (opd_value *)opdi_scope_alloc(((size_t)layer->size * (size_t)call->op->nrets + OPDI_MAX_RETURNS) *
+                                                    sizeof *rets);
+    for (int64_t k = 0; rets && k < layer->size; k++) {
+        if (opdi_batch_example(call, args, k) ||
+            opd_call_all(call->op, rets + k * call->op->nrets, args, call->op->nargs)) { return -1; }
+    }
+    return rets ? opdi_batch_collect(call, rets, layer->size, false) : -1;
+}
+
+/* The rule that runs the operator once for each example.  It serves every operator whose results are tensors or lists
+   of them and that is no view: also lists, writes in place, and no examples at all, which PyTorch's refuses. */
+int opd_batch_loop(opd_call *call) {
+    if (!call->th->innermost.rule) { return opd_fail(OPD_ERROR_KERNEL, "opd_batch_loop: no batching rule is running"); }
+    return opdi_batch_check_loop(call) || opdi_batch_slow(call) ? -1 : opdi_batch_each(call);
+}
+
+/* Handles sizes or dtypes that a rule is not made for: if they are wrong, the operator itself says
+   so; otherwise loops. */
+OPDI_SHARED int opdi_batch_unfit(opd_call *call) {
+    opd_value rets[OPDI_MAX_RETURNS];
+    return opdi_batch_ones(call, rets) ? -1 : opd_batch_loop(call);
+}
+
+/* Lets calls until opdi_untaped_end come to the layer that tensor is batched at without the tapes inside of it: their
+   results have no history there, only what the layers around record.  0, or -1 with an error and nothing begun. */
+static int opdi_untaped_begin(const opd_tensor *tensor, opdi_ruling *was) {
+    opdi_thread *thread = opdi_self();
+    opdi_layer *layer = thread->innermost.layer;
+    while (layer && layer->level != opdi_batched_of(tensor)->level) { layer = layer->outer; }
+    if (!layer) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "a tensor has escaped from inside a function being vmapped: it is batched "
+                        "at level %d, which is not open", (int)opdi_batched_of(tensor)->level);
+    }
+    opdi_rule_begin(thread, layer, was);
+    opdi_layer_set(thread, layer);
+    thread->innermost.rule = NULL;
+    layer->bare = true;
+    return 0;
+}
+static void opdi_untaped_end(const opdi_ruling *was) {
+    opdi_thread *thread = opdi_self();
+    thread->innermost.layer->bare = false;
+    opdi_rule_end(thread, was);
+}
+/* Returns a copy of batched tensor without history; a reference, or NULL with an error. */
+static opd_tensor *opdi_batch_clone(const opd_tensor *tensor) {
+    opdi_ruling was;
+    if (opdi_untaped_begin(tensor, &was)) { return NULL; }
+    opd_tensor *copy = opd_clone((opd_tensor *)(uintptr_t)tensor);
+    opdi_untaped_end(&was);
+    return copy ? opd_keep(copy) : NULL;
+}
+OPDI_SHARED int opdi_batch_copy(opd_tensor *dst, const opd_tensor *src) {
+    const bool deeper = !(dst->flags & OPDI_BATCHED) ||
+        ((src->flags & OPDI_BATCHED) && opdi_batched_of(src)->level > opdi_batched_of(dst)->level);
+    opdi_ruling was;
+    if (opdi_untaped_begin(deeper ? src : dst, &was)) { return -1; }
+    int rc = opdi_derived_copy(dst, (opd_tensor *)(uintptr_t)src, false);
+    opdi_untaped_end(&was);
+    return rc;
+}
+/* Returns the part of batched tensor that as_strided gives, turned over by OPDI_LAZY_KEYS in keys, without history; a
+   reference, or NULL with an error. */
+static opd_tensor *opdi_batch_part(opd_tensor *tensor, opd_ints sizes, opd_ints strides, int64_t offset,
+                                   uint64_t keys) {
+    opdi_ruling was;
+    if (opdi_untaped_begin(tensor, &was)) { return NULL; }
+    opd_tensor *part = opd_as_strided_full(tensor, sizes, strides, opd_value_int(offset));
+    if (part && (keys & OPD_BIT_OF(OPD_F_CONJUGATE))) { part = opd_conj_view(part); }
+    if (part && (keys & OPD_BIT_OF(OPD_F_NEGATIVE))) { part = opd__neg_view(part); }
+    opdi_untaped_end(&was);
+    return part ? opdi_shallow_copy(part) : NULL;
+}
+
+/* Returns one example of tensor as a plain tensor, for operators that look at sizes and strides only; NULL
+   with an error. */
+static opd_tensor *opdi_batch_alias(const opd_tensor *tensor) {
+    if (tensor->numel && tensor->storage->bytes == 0) {  /* of no examples: memory of its own */
+        const opd_value none = opd_value_none();
+        return opd_empty_strided_full(opd_ints_of(tensor->dims, tensor->ndim),
+                                      opd_ints_of(tensor->dims + tensor->ndim, tensor->ndim),
+                                      opd_value_int(tensor->dtype), none, opd_value_device(opd_tensor_device(tensor)),
+                                      none);
+    }
+    opd_tensor *one = opdi_tensor_on(tensor->storage, tensor->data, tensor->dims, tensor->dims + tensor->ndim,
+                                     tensor->ndim, (opd_scalar_type)tensor->dtype, tensor->backend);
+    if (one) {
+        opdi_ref_up(&tensor->storage->refs);
+        opdi_set_lazy(one, tensor->functionality);
+    }
+    return one ? opdi_own(one) : NULL;
+}
+
+/* Gives batched tensor another value, which has the examples in front; 0, or -1 with an error. */
+static int opdi_batch_become(opd_tensor *tensor, opd_tensor *value) {
+    opdi_batched *batched = opdi_batched_of(tensor);
+    opd_tensor *was = batched->value;
+    if (opdi_redescribe(tensor, value->dims + 1, value->dims + value->ndim + 1, value->ndim - 1, 0)) { return -1; }
+    tensor->data = value->data;
+    batched->value = opd_keep(value);
+    batched->dim = 0;
+    opd_release(was);
+    return 0;
+}
+
+/* The rule of view operators: runs the operator on one example, and does to all what it does to that one's geometry. */
+int opd_batch_view(opd_call *call) {
+    const opd_op *op = call->op;
+    const opdi_layer *layer = call->th->innermost.rule;
+    opd_value args[OPD_MAX_ARGS], ret;
+    opd_tensor *tensor = opd_arg_tensor(call, 0), **out;
+    opdi_state *state = &call->th->state;
+    const opdi_state was = *state;
+    int dim;
+    if (!tensor || !layer) { return -1; }
+    opd_tensor *value = opd_batch_value(tensor, &dim);
+    if (dim < 0) { return opdi_batch_missing(call, ": self is the same for all examples"); }
+    if (op->nrets != 1) { return opdi_batch_missing(call, ""); }
+    memcpy(args, call->args, (size_t)op->nargs * sizeof *args);
+    for (uint64_t mask = op->tensor_args; mask; mask &= mask - 1) {
+        opd_value *given = &args[opdi_low_bit(mask)];
+        if (given->tag == OPD_TAG_TENSOR && !(given->u.t = opdi_batch_alias(given->u.t))) { return -1; }
+    }
+    state->include &= ~OPDI_FRONT_BIT;
+    state->no_grad = 1;
+    state->forward |= OPDI_FORWARD_OFF;
+    int rc = opd_call_all(call->op, &ret, args, op->nargs);
+    *state = was;
+    if (rc) { return -1; }
+    int32_t count = ret.tag == OPD_TAG_TENSORS ? ret.n : 1;
+    if (!(out = opdi_scope_tensors(count))) { return -1; }
+    for (int32_t k = 0; k < count; k++) {
+        const opd_tensor *result = ret.tag == OPD_TAG_TENSORS ? ret.u.tensors[k] : ret.u.t;
+        int64_t sizes[OPD_MAX_DIMS + 1], strides[OPD_MAX_DIMS + 1];
+        if (result->storage != tensor->storage && tensor->storage->bytes) {
+            return opdi_batch_missing(call, ": its result does not look at the memory of self");
+        }
+        if (result->dtype != tensor->dtype && ret.tag == OPD_TAG_TENSOR) {  /* along the last dim */
+            args[0].u.t = opd_batch_front(value, dim);
+            return !args[0].u.t || opd_call_all(call->op, &ret, args, op->nargs) ? -1
+                : opd_batch_return(call, ret.u.t, 0);
+        }
+        if (result->ndim == OPD_MAX_DIMS) { return opdi_batch_deep(OPD_MAX_DIMS); }
+        sizes[0] = layer->size;
+        strides[0] = value->dims[value->ndim + dim];
+        for (int i = 0; i < result->ndim; i++) {
+            sizes[i + 1] = result->dims[i];
+            strides[i + 1] = result->dims[result->ndim + i];
+        }
+        out[k] = opd_as_strided_full(value, opd_ints_of(sizes, result->ndim + 1),
+                                     opd_ints_of(strides, result->ndim + 1), opd_value_int(opd_offset(result)));
+        if (!out[k]) { return -1; }
+    }
+    if (op->written_args) { return opdi_batch_become(tensor, out[0]) ? -1 : opd_return_tensor(call, tensor); }
+    return ret.tag == OPD_TAG_TENSORS ? opd_batch_return_list(call, out, count, 0) : opd_batch_return(call, out[0], 0);
+}
+
+/* The rule of questions about sizes and the like: answers for one example. */
+OPDI_SHARED int opdi_batch_ask(opd_call *call) { return OPDI_ACQUIRE(&call->op->card)->desc.any(call); }
+
+/* The rule of operators whose result's sizes depend on data: an error. */
+OPDI_SHARED int opdi_batch_dynamic(opd_call *call) {
+    return opd_fail(OPD_ERROR_ARGUMENT, "vmap: We do not support batching operators that can output dynamic shape. "
+                    "Attempted to vmap over %s.", call->op->name);
+}
+OPDI_SHARED int opdi_batch_item(opd_call *call) {
+    return opd_fail(OPD_ERROR_ARGUMENT, "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap "
+                    "over calling .item() on a Tensor, please try to rewrite what you're doing with other operations "
+                    "(%s).", call->op->name);
+}
+
+/* The rule of detach_: detaches the value that holds all examples. */
+OPDI_SHARED int opdi_batch_detach_(opd_call *call) {
+    opd_tensor *tensor = opd_arg_tensor(call, 0), *value = opd_detach(opdi_batch_front_arg(call, 0));
+    return !value || opdi_batch_become(tensor, value) ? -1 : opd_return_tensor(call, tensor);
+}
+/* The rule of resize_ and resize_as_: keeps what there is of each example; asking for more elements than that
+   is an error. */
+OPDI_SHARED int opdi_batch_resize(opd_call *call) {
+    opd_tensor *tensor = opd_arg_tensor(call, 0);
+    const opd_value *to = &call->args[1];
+    if (opdi_batch_check_written(call)) { return -1; }
+    int64_t numel = to->tag == OPD_TAG_TENSOR ? to->u.t->numel : opdi_count(to->u.ints, (int)to->n, 1);
+    if (numel >= 0 && (numel > tensor->numel || !(tensor->flags & OPDI_CONTIGUOUS))) {
+        return opdi_batch_missing(call, " to more elements than an example has, or of examples that are not "
+                                  "contiguous");
+    }
+    return numel < 0 ? -1 : opd_batch_view(call);
+}
+
+OPDI_COLD_END
+
+/* True if the schema says that a result is a view of an argument. */
+static bool opdi_is_view_op(const opd_op *op) {
+    for (int i = 0; i < op->nrets; i++) {
+        if (op->ret_alias[i] < 0 && opd_schema_is_aliasing(op->schema, OPD_RESULT(i))) { return true; }
+    }
+    return false;
+}
+
+/* How an operator deals with dims, which opdi_dims_learn reads from the names of its arguments (ATen's are meant). */
+enum { OPDI_DIMS_KNOWN = 1, OPDI_DIMS_VIEW = 2, OPDI_DIMS_MORE = 4, OPDI_DIMS_NONE = 8, OPDI_DIMS_ANY = 16 };
+static bool opdi_is_one_of(const char *name, const char *const *names) {
+    while (*names && strcmp(name, *names) != 0) { names++; }
+    return *names != NULL;
+}
+/* Notes which arguments of op name dims or sizes; returns the OPDI_DIMS_ bits. */
+static int opdi_dims_learn(opd_op *op) {
+    static const char *const dims[] = {"dim", "dims", "dim0", "dim1", "dim2", "dimension", NULL};
+    static const char *const sizes[] = {"input_sizes", "self_sizes", NULL};
+    static const char *const more[] = {"unsqueeze", "diag_embed", NULL}, *const none[] = {"flip", "squeeze", NULL};
+    static const char *const any[] = {"select_scatter", "diagonal_scatter", NULL};
+    int what = OPDI_DIMS_KNOWN;
+    uint64_t d = 0, count = 0;
+    for (int i = 1; i < op->nargs; i++) {
+        const char *name = op->schema->args[i].name;
+        d |= (uint64_t)opdi_is_one_of(name, dims) << i;
+        count |= (uint64_t)opdi_is_one_of(name, sizes) << i;
+    }
+    if (opdi_is_view_op(op)) { what |= OPDI_DIMS_VIEW; }
+    if (opdi_is_one_of(op->schema->name, more)) { what |= OPDI_DIMS_MORE; }      /* dims of the result */
+    if (opdi_is_one_of(op->schema->name, none)) { what |= OPDI_DIMS_NONE; }      /* no dims are none, not all */
+    if (opdi_is_one_of(op->schema->name, any)) { what |= OPDI_DIMS_ANY; }        /* tensors of fewer dims than self */
+    OPDI_STORE(&op->dim_args, d);
+    OPDI_STORE(&op->size_args, count);
+    OPDI_PUBLISH(&op->dims_known, (int8_t)what);
+    return what;
+}
+
+/* Returns 1, 2, ..., the dims of an example behind that of the examples, in dims[64]; an example without
+   dims gets one. */
+OPDI_SHARED opd_ints opdi_batch_all_dims(int ndim, int64_t *dims) {
+    int count;
+    for (count = 0; count < OPDI_MAX(ndim, 1); count++) { dims[count] = count + 1; }
+    return opd_ints_of(dims, count);
+}
+/* Returns `value` as [examples, elements of one]; NULL with an error. */
+OPDI_SHARED opd_tensor *opdi_batch_flat(opd_tensor *value) {
+    int64_t sizes[2], i;
+    if (!value || value->ndim == 2) { return value; }
+    sizes[0] = value->dims[0];
+    for (sizes[1] = 1, i = 1; i < value->ndim; i++) { sizes[1] = opdi_size_times(sizes[1], value->dims[i]); }
+    return value->ndim == 1 ? opd_unsqueeze(value, 1) : opd_reshape(value, opd_ints_of(sizes, 2));
+}
+
+/* Shifts the dims that argument value names by one, behind that of the examples.  ndim: how many may be named; self:
+   dims of an example; dims[64]: room for a list.  Returns 0, -1 with an error, or 1 for None, which is all elements
+   in a row. */
+static int opdi_batch_shift(const opd_call *call, opd_value *value, int i, int ndim, int self, int what,
+                            int64_t *dims) {
+    int32_t count = value->tag == OPD_TAG_INTS ? value->n : 0;
+    if (value->tag == OPD_TAG_INT) {
+        const int dim = opdi_dim_of(value->u.i, ndim);
+        value->u.i = dim + 1;
+        return dim < 0 ? -1 : 0;
+    }
+    if (value->tag != OPD_TAG_INTS && opdi_strip_optional(call->op->schema->args[i].type)->kind != OPDI_TYPE_LIST) {
+        return 1;
+    }
+    if (count > OPD_MAX_DIMS) { return opd_fail(OPD_ERROR_ARGUMENT, "%d dims are too many", (int)count); }
+    for (int32_t k = 0; k < count; k++) {
+        const int dim = opdi_dim_of(value->u.ints[k], ndim);
+        if (dim < 0) { return -1; }
+        dims[k] = dim + 1;
+    }
+    if (count == 0 && !(what & OPDI_DIMS_NONE)) { count = (int32_t)opdi_batch_all_dims(self, dims).n; }
+    *value = opd_value_ints(dims, count);
+    return 0;
+}
+/* Returns `first` and behind it `rest`, in room[64]; without data if that is too long, with an error. */
+OPDI_SHARED opd_ints opdi_batch_ints(int64_t first, opd_ints rest, int64_t *room) {
+    if (rest.n >= OPD_MAX_DIMS) {
+        (void)opdi_batch_deep(rest.n);
+        return opd_ints_of(NULL, 0);
+    }
+    room[0] = first;
+    if (rest.n) { memcpy(room + 1, rest.data, (size_t)rest.n * sizeof *room); }
+    return opd_ints_of(room, rest.n + 1);
+}
+/* Gives a result its dims back that was computed of examples without dims (what 1) or with all dims in one (2: keepdim
+   of ndim dims); NULL with an error. */
+static opd_tensor *opdi_batch_restore(opd_tensor *result, int what, int ndim, int64_t size) {
+    int64_t sizes[OPD_MAX_DIMS + 1];
+    if (!result || result->ndim != 2) { return result; }
+    if (what == 1) { return opd_squeeze_dim(result, 1); }
+    sizes[0] = size;                              /* keepdim: of all dims */
+    for (int k = 0; k < ndim; k++) { sizes[k + 1] = 1; }
+    return opd_reshape(result, opd_ints_of(sizes, ndim + 1));
+}
+
+/* The rule of operators that work along dims of their tensors (named by arguments like dim, or the last ones) or are
+   told the sizes of the result: puts the examples in front. */
+int opd_batch_shift_dim(opd_call *call) {
+    opd_op *op = call->op;
+    opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
+    const opd_tensor *self = call->args[0].tag == OPD_TAG_TENSOR ? call->args[0].u.t : NULL;
+    int what = OPDI_ACQUIRE(&op->dims_known), dim, flat = 0;
+    int64_t room[OPD_MAX_DIMS];
+    if (!self || op->list_args || op->written_args || !call->th->innermost.rule) { return opd_batch_loop(call); }
+    if (OPDI_UNLIKELY(!what)) { what = opdi_dims_learn(op); }
+    int64_t size = call->th->innermost.rule->size;
+    if (OPDI_UNLIKELY(self->ndim < 2)) {
+        if (!op->dim_args && !op->size_args && !(what & OPDI_DIMS_VIEW)) { return opdi_batch_unfit(call); }
+        if (self->ndim == 0 && op->dim_args && !op->size_args) {
+            if (what & OPDI_DIMS_VIEW) { return opd_batch_view(call); }
+            if (what & OPDI_DIMS_MORE) { return opdi_batch_unfit(call); }
+            flat = 1;
+        }
+    }
+    for (int i = 0; i < op->nargs; i++) { args[i] = call->args[i]; }
+    int count = self->ndim;
+    for (uint64_t mask = op->size_args; mask; mask &= mask - 1) {
+        int i = opdi_low_bit(mask);
+        count = args[i].n;
+        args[i].u.ints = opdi_batch_ints(size, opd_ints_of(args[i].u.ints, count), room).data;
+        if (!args[i].u.ints) { return -1; }
+        args[i].n++;
+    }
+    for (uint64_t mask = op->dim_args; mask; mask &= mask - 1) {
+        int i = opdi_low_bit(mask);
+        int rc = opdi_batch_shift(call, &args[i], i, count + (what & OPDI_DIMS_MORE ? 1 : 0), self->ndim, what, room);
+        if (rc < 0) { return -1; }
+        if (rc > 0) {
+            flat = flat ? flat : 2;
+            args[i] = opd_value_int(1);
+        }
+    }
+    for (uint64_t mask = op->tensor_args; mask; mask &= mask - 1) {
+        int i = opdi_low_bit(mask);
+        if (args[i].tag != OPD_TAG_TENSOR) { continue; }
+        if (i > 0 && args[i].u.t->ndim != self->ndim && !(what & OPDI_DIMS_ANY)) { return opd_batch_loop(call); }
+        args[i].u.t = opd_batch_value(args[i].u.t, &dim);
+        if (dim != 0) { args[i].u.t = opd_batch_front(args[i].u.t, dim); }
+        if (flat) { args[i].u.t = opdi_batch_flat(args[i].u.t); }
+        if (!args[i].u.t) { return -1; }
+    }
+    if (opd_call_all(op, rets, args, op->nargs)) { return -1; }
+    for (int i = 0; i < op->nrets; i++) {
+        if (OPDI_UNLIKELY(flat) && rets[i].tag == OPD_TAG_TENSOR &&
+            !(rets[i].u.t = opdi_batch_restore(rets[i].u.t, flat, self->ndim, size))) { return -1; }
+        if (opdi_batch_give(call, &rets[i], 0)) { return -1; }
+    }
+    return 0;
+}
+
+/* The rule of products like torch.matmul, whose dims before the last two broadcast: the examples are one dim more. */
+int opd_batch_matmul(opd_call *call) {
+    opd_op *op = call->op;
+    opd_value args[OPD_MAX_ARGS];
+    uint64_t mask = op->tensor_args;
+    int at[2], ndim[2], k, dim;
+    if (op->list_args || op->written_args || op->nrets != 1) { return opd_batch_loop(call); }
+    memcpy(args, call->args, (size_t)op->nargs * sizeof *args);
+    for (k = 0; k < 2 && mask; k++, mask &= mask - 1) {
+        at[k] = opdi_low_bit(mask);
+        ndim[k] = args[at[k]].tag == OPD_TAG_TENSOR ? args[at[k]].u.t->ndim : 0;
+    }
+    if (k < 2 || mask || ndim[0] == 0 || ndim[1] == 0) { return opdi_batch_unfit(call); }
+    int most = OPDI_MAX(2, OPDI_MAX(ndim[0], ndim[1]));
+    for (k = 0; k < 2; k++) {
+        opd_tensor *tensor = opd_batch_arg(call, at[k], &dim);
+        if (dim >= 0) { tensor = opd_batch_front(tensor, dim); }
+        if (ndim[k] == 1) { tensor = opd_unsqueeze(tensor, k ? -1 : -2); }
+        if (!(args[at[k]].u.t = dim < 0 ? tensor : opdi_batch_pad(tensor, most))) { return -1; }
+    }
+    opd_tensor *result = opd_call_op(op, args, op->nargs);
+    if (ndim[0] == 1) { result = opd_squeeze_dim(result, -2); }
+    if (ndim[1] == 1) { result = opd_squeeze_dim(result, -1); }
+    return opd_batch_return(call, result, 0);
+}
+
+OPDI_COLD_BEGIN
+
+/* Merges the dims `at` and at + 1 of tensor, which count the examples and what each has; opdi_batch_split splits them
+   again, n of each. */
+OPDI_SHARED opd_tensor *opdi_batch_merge(opd_tensor *tensor, int at) { return opd_flatten_full(tensor, at, at + 1); }
+OPDI_SHARED opd_tensor *opdi_batch_split(opd_tensor *tensor, int at, int64_t count) {
+    int64_t sizes[OPD_MAX_DIMS + 1];
+    int k = 0;
+    if (!tensor) { return NULL; }
+    for (int i = 0; i < tensor->ndim; i++) {
+        if (i == at) { sizes[k++] = opd_batch_size(); }
+        sizes[k++] = i == at ? count : tensor->dims[i];
+    }
+    return opd_reshape(tensor, opd_ints_of(sizes, k));
+}
+/* Splits a result's first dim into the examples and count of each; 0, or -1 with an error. */
+static int opdi_batch_split_result(opd_value *value, int64_t count) {
+    opd_tensor **list = value->tag == OPD_TAG_TENSORS ? opdi_scope_tensors(value->n) : NULL;
+    if (value->tag == OPD_TAG_TENSOR) { value->u.t = opdi_batch_split(value->u.t, 0, count); }
+    for (int32_t k = 0; list && k < value->n; k++) { list[k] = opdi_batch_split(value->u.tensors[k], 0, count); }
+    if (list) { value->u.tensors = list; }
+    return opd_ok() ? 0 : -1;
+}
+/* Runs a call for all examples at once by making those of the arguments in `folded` more samples of the batch that is
+   their first dim; single: there is no such dim, and the examples become the batch.  0, or -1. */
+OPDI_SHARED int opdi_batch_fold(opd_call *call, const opd_value *given, uint64_t folded, bool single) {
+    opd_op *op = call->op;
+    opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
+    int dim;
+    int64_t count = -1;
+    if (op->written_args || op->list_args) { return opd_batch_loop(call); }
+    memcpy(args, given, (size_t)op->nargs * sizeof *args);
+    for (uint64_t mask = op->tensor_args; mask; mask &= mask - 1) {
+        int i = opdi_low_bit(mask);
+        if (args[i].tag != OPD_TAG_TENSOR) { continue; }
+        opd_tensor *tensor = opd_batch_value(args[i].u.t, &dim);
+        if (!(folded >> i & 1)) {
+            if (dim >= 0) { return opd_batch_loop(call); }
+            continue;
+        }
+        if (!single) {
+            const opd_tensor *one = given[i].u.t;
+            if (one->ndim == 0 || (count >= 0 && one->dims[0] != count)) { return opdi_batch_unfit(call); }
+            count = one->dims[0];
+        }
+        tensor = opd_batch_front(tensor, dim);
+        if (!(args[i].u.t = single ? tensor : opdi_batch_merge(tensor, 0))) { return -1; }
+    }
+    if (opd_call_all(op, rets, args, op->nargs)) { return -1; }
+    for (int i = 0; i < op->nrets; i++) {
+        if ((!single && opdi_batch_split_result(&rets[i], count)) || opdi_batch_give(call, &rets[i], 0)) { return -1; }
+    }
+    return 0;
+}
+int opd_batch_fold(opd_call *call) { return opdi_batch_fold(call, call->args, ~(uint64_t)0, false); }
+/* Folds the examples as opdi_batch_fold does, for operators of images with nd dims and channels, batched or single. */
+static int opdi_batch_fold_nd(opd_call *call, int nd) {
+    int ndim = 0;
+    for (uint64_t mask = call->op->tensor_args; mask; mask &= mask - 1) {
+        const opd_value *value = &call->args[opdi_low_bit(mask)];
+        const opd_tensor *tensor = value->tag == OPD_TAG_TENSOR ? value->u.t : NULL;
+        if (!tensor) { continue; }
+        if ((tensor->ndim != nd + 1 && tensor->ndim != nd + 2) || (ndim && tensor->ndim != ndim)) {
+            return opdi_batch_unfit(call);
+        }
+        ndim = tensor->ndim;
+    }
+    return opdi_batch_fold(call, call->args, ~(uint64_t)0, ndim == nd + 1);
+}
+OPDI_SHARED int opdi_batch_fold_1d(opd_call *call) { return opdi_batch_fold_nd(call, 1); }
+OPDI_SHARED int opdi_batch_fold_2d(opd_call *call) { return opdi_batch_fold_nd(call, 2); }
+OPDI_SHARED int opdi_batch_fold_3d(opd_call *call) { return opdi_batch_fold_nd(call, 3); }
+/* Returns tensor with its examples beside the channels, its second dim: [N, B C, ...]; NULL with an error. */
+OPDI_SHARED opd_tensor *opdi_batch_channels(opd_tensor *tensor, int dim) {
+    if (tensor && dim < 0) {
+        tensor = opd_batch_front(tensor, -1);
+        dim = 0;
+    }
+    if (tensor && dim != 1) { tensor = opd_movedim(tensor, dim, 1); }
+    return opdi_batch_merge(tensor, 1);
+}
+
+/* Returns the index of the argument with this name, or -1. */
+static int opdi_batch_named(const opd_op *op, const char *name) {
+    int i;
+    for (i = op->nargs; i-- > 0 && strcmp(op->schema->args[i].name, name) != 0;) { }
+    return i;
+}
+
+/* Puts the number of examples in front of the sizes (and strides) that a factory is given; 0, or -1 with an error. */
+static int opdi_batch_enlarge(opd_call *call, opd_value *args, int at) {
+    const int64_t count = args[at].n;
+    const bool strided = opdi_batch_named(call->op, "stride") == at + 1 && args[at + 1].n == count;
+    int64_t *sizes = (int64_t *)opdi_scope_alloc(2 * ((size_t)count + 1) * sizeof *sizes);
+    if (!sizes) { return -1; }
+    int64_t *strides = sizes + count + 1;
+    sizes[0] = call->th->innermost.rule->size;
+    strides[0] = 1;
+    for (int64_t i = 0; i < count; i++) {
+        sizes[i + 1] = args[at].u.ints[i];
+        if (!strided) { continue; }
+        strides[i + 1] = args[at + 1].u.ints[i];
+        if (sizes[i + 1] <= 0 || strides[i + 1] <= 0) { continue; }   /* below 0: refused by the call */
+        if (sizes[i + 1] - 1 > (INT64_MAX / 4 - strides[0]) / strides[i + 1]) {
+            return opd_fail(OPD_ERROR_SHAPE, "sizes and strides do not fit into memory");
+        }
+        strides[0] += (sizes[i + 1] - 1) * strides[i + 1];
+    }
+    args[at] = opd_value_ints(sizes, count + 1);
+    if (strided) { args[at + 1] = opd_value_ints(strides, count + 1); }
+    return 0;
+}
+
+/* The rule of factories, which take sizes from an argument or a tensor, and values from random numbers or nowhere. */
+int opd_batch_factory(opd_call *call) {
+    opd_op *op = call->op;
+    opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
+    opd_tensor *self = op->tensor_args & 1 && call->args[0].tag == OPD_TAG_TENSOR ? call->args[0].u.t : NULL;
+    const int at = opdi_batch_named(op, "size"), format = opdi_batch_named(op, "memory_format");
+    int dim = -1;
+    if (!call->th->innermost.rule || op->nrets != 1 || op->list_args) { return opd_batch_loop(call); }
+    memcpy(args, call->args, (size_t)op->nargs * sizeof *args);
+    if (self) { args[0].u.t = opd_batch_value(self, &dim); }
+    if (opdi_op_is_random(op) && call->th->innermost.rule->randomness == OPD_RANDOM_SAME) {
+        if (dim >= 0) {                           /* one draw, of the sizes that one example has */
+            args[0].u.t = opd_new_empty_strided(args[0].u.t, opd_ints_of(self->dims, self->ndim),
+                                                opd_ints_of(self->dims + self->ndim, self->ndim));
+            dim = -1;
+        }
+    } else if (at >= 0) {
+        if (opdi_batch_enlarge(call, args, at)) { return -1; }
+        dim = 0;
+    } else if (self) {
+        const bool keep = format < 0 || args[format].tag != OPD_TAG_INT || args[format].u.i == 1;       /* preserve */
+        if (dim < 0 || !keep || opdi_op_is_random(op)) {
+            args[0].u.t = opd_batch_front(args[0].u.t, dim);
+            dim = 0;
+        }
+        if (!keep) { args[format].u.i = 0; }
+    } else { return opdi_batch_each(call); }
+    if ((self && !args[0].u.t) || opd_call_all(op, rets, args, op->nargs)) { return -1; }
+    return opd_batch_return(call, rets[0].u.t, dim);
+}
+
+/* True if a tape records the call: a tensor, or a value that it is an example of, requires grad. */
+static bool opdi_batch_records(const opd_call *call) {
+    if (call->th->state.no_grad) { return false; }
+    for (uint64_t mask = call->op->tensor_args; mask; mask &= mask - 1) {
+        const opd_value *value = &call->args[opdi_low_bit(mask)];
+        const opd_tensor *tensor = value->tag == OPD_TAG_TENSOR ? value->u.t : NULL;
+        while (tensor && (tensor->flags & OPDI_BATCHED) && !opd_tensor_requires_grad(tensor)) {
+            tensor = opdi_batched_of(tensor)->value;
+        }
+        if (tensor && opd_tensor_requires_grad(tensor)) { return true; }
+    }
+    return false;
+}
+/* Puts a copy in place of tensor among the arguments, as tensor is written to after formulas have saved it; 0, or -1
+   with an error. */
+static int opdi_batch_apart(const opd_op *op, opd_value *args, opd_tensor *tensor) {
+    opd_tensor *was = opd_clone(tensor);
+    for (int i = 0; was && i < op->nargs; i++) {
+        if (args[i].tag == OPD_TAG_TENSOR && args[i].u.t == tensor) { args[i].u.t = was; }
+    }
+    return was ? 0 : -1;
+}
+
+/* The rule of in-place and out= forms: runs the functional form and copies the results to where they belong. */
+static int opdi_batch_derived(opd_call *call, const opdi_card *card) {
+    opdi_thread *thread = call->th;
+    opdi_layer *const rule = thread->innermost.rule, *const top = thread->innermost.layer;
+    const opd_value *wrapped = &call->args[opdi_low_bit(call->op->written_args)];
+    opd_tensor *targets[OPDI_MAX_RETURNS];
+    opd_tensor *const *to = wrapped->tag == OPD_TAG_TENSORS ? wrapped->u.tensors : targets;
+    opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
+    opd_op *base = card->base->op;
+    int count = wrapped->tag == OPD_TAG_TENSORS ? wrapped->n : opdi_derived_targets(call, card, targets);
+    if (count < 0 || opdi_derived_args(call, card, count ? to[0] : NULL, args)) { return -1; }
+    opdi_layer_set(thread, rule);
+    thread->innermost.rule = NULL;
+    int rc = card->inplace && count == 1 && opdi_batch_records(call) ? opdi_batch_apart(base, args, to[0]) : 0;
+    if (rc == 0) { rc = opd_call_all(base, rets, args, base->nargs); }
+    thread->innermost.rule = rule;
+    if (rc == 0 && wrapped->tag == OPD_TAG_TENSORS && rets[0].n != count) {
+        rc = opd_fail(OPD_ERROR_ARGUMENT, "%s(): expected %d out tensors, but got %d", call->op->schema->name,
+                      (int)rets[0].n, count);
+    }
+    for (int i = 0; i < count && rc == 0; i++) {
+        opd_tensor *got = wrapped->tag == OPD_TAG_TENSORS ? rets[0].u.tensors[i]
+            : i < base->nrets && rets[i].tag == OPD_TAG_TENSOR ? rets[i].u.t : NULL;
+        if (!got || got == to[i]) { continue; }
+        if (opdi_batched_at(got, rule->level) && !opdi_batched_at(to[i], rule->level)) {
+            rc = opdi_batch_no_room(call, card->inplace ? "self" : "out");
+        } else { rc = opdi_derived_exact(call, card, to[i], got) || opdi_derived_copy(to[i], got, false) ? -1 : 0; }
+    }
+    opdi_layer_set(thread, top);
+    for (int i = 0; i < call->op->nrets && rc == 0; i++) { rc = opd_return_tensor(call, to[i]); }
+    return rc;
+}
+
+static int opdi_batch_escaped(const opd_call *call) {
+    return opd_fail(OPD_ERROR_ARGUMENT, "%s: Either your tensor may have escaped from inside a function being vmapped "
+                    "and this is a user error, or a batching rule is wrong: one of the arguments is batched at a level "
+                    "that is not open", call->op->name);
+}
+
+OPDI_COLD_END
+
+static int opdi_batch_random(opd_call *call, const opdi_card *card);
+/* Runs the batching rule of an operator's card; an operator without one is composed of others, or
+   loops over examples. */
+static int opdi_batched_rule(opd_call *call) {
+    const opdi_card *card = OPDI_ACQUIRE(&call->op->card);
+    opd_vmap_rule rule = card ? card->desc.vmap : NULL;
+    if (opdi_op_is_random(call->op) && rule != opd_batch_decompose) { return opdi_batch_random(call, card); }
+    if (OPDI_UNLIKELY(card && card->base != NULL)) {
+        rule = card->base->desc.vmap;
+        if (!card->inplace || rule != opd_batch_pointwise) { return opdi_batch_derived(call, card); }
+    }
+    if (!rule) { rule = opdi_is_view_op(call->op) ? opd_batch_view : opd_batch_decompose; }
+    return rule(call);
+}
+/* The kernel at FuncTorchBatched of every operator.  A call that comes here without its layer has a
+   tensor that escaped. */
+OPDI_SHARED int opdi_batched_kernel(opd_call *call) {
+    const opdi_layer *layer = call->th->innermost.rule;
+    return layer && (opdi_op_is_random(call->op) || opdi_any_batched(call->op, call->args, layer->level))
+        ? opdi_batched_rule(call) : opdi_batch_escaped(call);
+}
+#endif
+
+OPDI_COLD_BEGIN
+
+OPDI_SHARED int opdi_batch_drawn(opd_call *call);
+#if defined(OPDI_CORE)
+
+/* Refuses one draw for all examples if their parameters differ; what the draw writes does not count. */
+static int opdi_batch_check_same(const opd_call *call) {
+    const opd_op *op = call->op;
+    bool other = opdi_any_listed(call);
+    for (uint64_t mask = op->tensor_args & ~op->written_args; mask; mask &= mask - 1) {
+        const opd_value *value = &call->args[opdi_low_bit(mask)];
+        other = other || (value->tag == OPD_TAG_TENSOR && opdi_batched_at(value->u.t, call->th->innermost.rule->level));
+    }
+    return !other ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "Vmap does not currently support same randomness with a batched "
+                                 "tensor input");
+}
+
+/* Draws once for all examples; 0, or -1 with an error. */
+static int opdi_batch_draw_once(opd_call *call) {
+    opd_op *op = call->op;
+    opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
+    opd_tensor *self = (op->written_args & 1) && call->args[0].tag == OPD_TAG_TENSOR ? call->args[0].u.t : NULL;
+    int dim = -1;
+    if (opdi_batch_check_same(call)) { return -1; }
+    memcpy(args, call->args, (size_t)op->nargs * sizeof *args);
+    opd_tensor *value = opd_batch_value(self, &dim);
+    if (dim >= 0 && !(args[0].u.t = opd_new_empty(value, opd_ints_of(self->dims, self->ndim)))) { return -1; }
+    if (opd_call_all(op, rets, args, op->nargs)) { return -1; }
+    if (dim >= 0 && !opd_copy_(value, opd_unsqueeze(args[0].u.t, dim))) { return -1; }
+    for (int i = 0; i < op->nrets; i++) {
+        if (opd_return_value(call, op->ret_alias[i] >= 0 ? call->args[op->ret_alias[i]] : rets[i])) { return -1; }
+    }
+    return 0;
+}
+
+/* The rule of draws for each element, in place or with parameters that are tensors: bernoulli_, normal. */
+OPDI_SHARED int opdi_batch_drawn(opd_call *call) {
+    const opd_op *op = call->op;
+    const opd_value *const was = call->args;
+    opd_value args[OPD_MAX_ARGS];
+    const int i = opdi_low_bit(op->tensor_args);
+    opd_tensor *tensor;
+    if (call->th->innermost.rule->randomness == OPD_RANDOM_SAME) { return opdi_batch_draw_once(call); }
+    if (opdi_batched_at(was[i].u.t, call->th->innermost.rule->level)) { return opd_batch_pointwise(call); }
+    if (op->written_args) {
+        if (opdi_any_batched(op, was, call->th->innermost.rule->level)) { return opdi_batch_check_written(call); }
+        return opd_fail(OPD_ERROR_ARGUMENT, "vmap: Cannot ask for different inplace randomness on an unbatched tensor. "
+                        "This will appear like same randomness.");
+    }
+    memcpy(args, was, (size_t)op->nargs * sizeof *args);
+    const opdi_layer *layer = call->th->innermost.rule;
+    if (!(tensor = opd_batch_front(args[i].u.t, -1)) ||
+        !(args[i].u.t = opdi_own(opdi_batch_wrap(tensor, 0, layer->level, layer->serial)))) { return -1; }
+    call->args = args;
+    int rc = opd_batch_pointwise(call);
+    call->args = was;
+    return rc;
+}
+
+/* Runs a random operator as the layer's randomness says: refuses, draws once for all examples, or for each.  Also
+   called when nothing is batched. */
+static int opdi_batch_random(opd_call *call, const opdi_card *card) {
+    const opd_vmap_rule rule = card ? card->desc.vmap : NULL;
+    if (card && card->base) {
+        return card->inplace ? opdi_batch_derived(call, card)
+            : opd_fail(OPD_ERROR_ARGUMENT, "vmap: We do not support calling out variants of random operations inside "
+                       "of vmap. Please use non-out variants as a workaround");
+    }
+    if (call->th->innermost.rule->randomness == OPD_RANDOM_ERROR &&
+        opd_schema_is_nondeterministic(call->op->schema, call->args)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "vmap: called random operation while in randomness error mode. Please "
+                        "either use the 'same' or 'different' randomness flags on vmap or perform the randomness "
+                        "operation out of vmap");
+    }
+    if (rule && rule != opd_batch_loop) { return rule(call); }
+    if (call->th->innermost.rule->randomness == OPD_RANDOM_DIFFERENT) {
+        return opdi_batch_check_loop(call) ? -1 : opdi_batch_each(call);
+    }
+    return opdi_batch_draw_once(call);
+}
+#endif
+
+OPDI_COLD_END
+

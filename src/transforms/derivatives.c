@@ -1,0 +1,640 @@
+//== derivatives of functions ==========================================================================================
+//
+//  The inputs that a function is differentiated by become aliases: leaves of their own, or, where the tape outside
+//  follows the input, linked to it by alias's node.  What the function does is recorded on the one tape there is; the
+//  gradients by the aliases are computed when the layer is gone, so by the layers around, and recorded only when they
+//  lead to something else than the aliases.
+
+OPDI_COLD_BEGIN
+
+#if defined(OPDI_CORE)
+
+typedef struct opdi_diff {
+    const char *who;
+    opd_transform_fn fn;
+    void *user;
+    const opd_transform_options *options;
+    opd_tensor **in;                              /* what fn gets */
+    int nin;
+    opd_tensor **by, **given;                     /* those of them that it is differentiated by; as they are outside */
+    int *argnums, nby;
+    opdi_layer *layer;
+    opdi_state around;
+    uint64_t since;                               /* number of the first node inside */
+    uint32_t serial;                              /* its layer's; in output_nr of the leaves that it makes */
+    bool linked;                                  /* an alias leads outside */
+    const char *packers;                          /* the message by which saved-tensor hooks were forbidden before */
+} opdi_diff;
+
+/* Notes by which inputs to differentiate: those of the options; all if they name none and `all`, else the first. */
+static int opdi_diff_argnums(opdi_diff *diff, bool all) {
+    const opd_transform_options *options = diff->options;
+    const int count = options->argnums || options->nargnums ? options->nargnums : all ? diff->nin : 1;
+    int k;
+    if (count <= 0) {
+        return all && !diff->nin ? opd_fail(OPD_ERROR_ARGUMENT, "%s: got no inputs", diff->who)
+            : opd_fail(OPD_ERROR_ARGUMENT, "%s: argnums must be non-empty", diff->who);
+    }
+    if (!(diff->argnums = (int *)opdi_scope_alloc((size_t)count * sizeof *diff->argnums))) { return -1; }
+    for (int i = 0; i < count; i++) {
+        const int given = options->argnums ? options->argnums[i] : i, first = given < 0 ? given + diff->nin : given;
+        if (first < 0 || first >= diff->nin) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s: Got argnum=%d, but only %d positional inputs", diff->who, given,
+                            diff->nin);
+        }
+        for (k = 0; k < i && diff->argnums[k] != first; k++) { }
+        if (k < i) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s: argnums elements must be unique, got %d twice", diff->who, given);
+        }
+        diff->argnums[i] = first;
+    }
+    diff->nby = count;
+    return 0;
+}
+
+/* Fills the struct with what is asked for, after checking it; 0, or -1 with an error. */
+static int opdi_diff_make(opdi_diff *diff, const char *who, opd_transform_fn fn, void *user, opd_tensor *const *inputs,
+                            int ninputs, const opd_transform_options *options, bool all) {
+    static const opd_transform_options none = {
+        /* argnums, nargnums */ NULL, 0, /* naux, chunk_size */ 0, 0, OPD_RANDOM_ERROR, /* strict */ false};
+    memset(diff, 0, sizeof *diff);
+    if (!opd_ok()) { return -1; }
+    diff->who = who;
+    diff->fn = fn;
+    diff->user = user;
+    diff->options = options ? options : &none;
+    diff->nin = ninputs;
+    if (!fn || ninputs < 0 || (ninputs && !inputs)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: the %s is NULL", who, fn ? "list of inputs" : "function");
+    }
+    if (diff->options->naux < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: naux is %d", who, diff->options->naux); }
+    if (opdi_any_dead(inputs, ninputs, who)) { return -1; }
+    if (!(diff->in = opdi_scope_tensors(ninputs)) || opdi_diff_argnums(diff, all)) { return -1; }
+    for (int i = 0; i < ninputs; i++) { diff->in[i] = inputs[i]; }
+    diff->by = opdi_scope_tensors(diff->nby);
+    return diff->by && (diff->given = opdi_scope_tensors(diff->nby)) ? 0 : -1;
+}
+
+static int opdi_trace_outside(opd_tensor *tensor);
+static const opdi_derivative opdi_input_formula = {
+    "AliasBackward0", opdi_input_bw, /* card, plugin */ NULL, NULL,
+    /* context, once, fresh, real */ false, false, false, false};
+/* Returns an alias of tensor, which the tape outside follows, linked to tensor by a node.  It is no view: what is
+   written outside does not concern the function.  NULL with an error. */
+static opd_tensor *opdi_diff_link(opdi_diff *diff, opd_tensor *tensor) {
+    opd_tensor *alias = opdi_own(opdi_shallow_copy(tensor));
+    opd_node *node = alias ? opdi_node_make(&opdi_input_formula, 1, 0, 0, &alias, 1, 0) : NULL;
+    if (!node) { return NULL; }
+    opdi_edge_to(opdi_edges(node), tensor);
+    opdi_attach(alias, node, 0);
+    opdi_node_release(node);
+    diff->linked = true;
+    return alias;
+}
+/* Returns what tensor is outside if it is a linked input or a view of one: the given tensor, or the same view of it.
+    NULL if it is neither, or with an error. */
+static opd_tensor *opdi_diff_unlink(const opdi_diff *diff, opd_tensor *tensor) {
+    opd_tensor *base = tensor->flags & OPDI_IS_VIEW ? opdi_view_record_of(tensor)->base : tensor;
+    int i;
+    for (i = 0; i < diff->nby && diff->by[i] != base; i++) { }
+    if (i == diff->nby || !diff->linked || !opdi_diff_is_input(base)) { return NULL; }
+    if (tensor == base) { return opd_alias(diff->given[i]); }
+    opd_tensor *value = opdi_own(opdi_view_replay(tensor, diff->given[i]));
+    if (value && !(value->flags & OPDI_IS_VIEW)) {
+        opdi_view_tie(value, diff->given[i], opdi_view_record_of(tensor)->creation);
+    }
+    return value;
+}
+/* Returns an alias of input i with a place of its own on the tape; NULL with an error. */
+static opd_tensor *opdi_diff_alias(opdi_diff *diff, int i) {
+    opd_tensor *tensor = diff->in[i];
+    if (!tensor) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: Expected all inputs that are differentiated by to be Tensors, got "
+                       "None as input %d", diff->who, i);
+        return NULL;
+    }
+    if (!opdi_differentiable(tensor)) {
+        (void)opd_fail(OPD_ERROR_AUTOGRAD, "%s: only Tensors of floating point and complex dtype can require gradients "
+                       "(input %d is %s)", diff->who, i, opd_dtype_name((opd_scalar_type)tensor->dtype));
+        return NULL;
+    }
+    if (!diff->around.no_grad && opdi_requires_grad(tensor)) {
+        return opdi_refresh(tensor) ? NULL : opdi_diff_link(diff, tensor);
+    }
+    if (OPDI_UNLIKELY(opdi_self()->innermost.tracer != NULL) && opdi_trace_outside(tensor)) { return NULL; }
+    opd_tensor *alias = opdi_own(opdi_shallow_copy(tensor));
+    if (alias) {
+        alias->flags |= OPDI_REQUIRES_GRAD;
+        alias->functionality |= OPDI_GRAD_KEYS;   /* inside it is no inference tensor */
+        alias->output_nr = diff->serial;
+    }
+    return alias;
+}
+
+/* Enters a layer; for a grad layer the inputs become aliases.  0, or -1 with an error. */
+static int opdi_diff_enter(opdi_diff *diff, opdi_layer_kind kind) {
+    opdi_thread *thread = opdi_self();
+    diff->around = thread->state;
+    diff->serial = thread->innermost.serials + 1 ? thread->innermost.serials + 1 : 1;
+    for (int i = 0; i < diff->nby && kind == OPDI_LAYER_GRAD; i++) {
+        diff->given[i] = diff->in[diff->argnums[i]];
+        if (!(diff->in[diff->argnums[i]] = diff->by[i] = opdi_diff_alias(diff, diff->argnums[i]))) { return -1; }
+    }
+    diff->since = thread->sequence;
+    if (!(diff->layer = opdi_layer_push(kind, 0, OPD_RANDOM_ERROR))) { return -1; }
+    diff->layer->inputs = diff->in;
+    diff->layer->ninputs = diff->nin;
+    diff->layer->since = diff->since;
+    thread->state.include |= OPDI_DEFAULT_INCLUDE;
+    thread->state.allow |= OPDI_AUTOGRAD_BITS | OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW);
+    thread->state.inference = 0;
+    if (kind == OPDI_LAYER_JVP) { return 0; }
+    thread->state.no_grad = 0;
+    diff->packers = opd_saved_hooks_disabled();
+    return diff->packers ? 0
+        : opd_saved_hooks_disable("torch.func.{grad, vjp, jacrev, hessian} don't yet support saved "
+                                  "tensor hooks. Please open an issue with your use case.");
+}
+static void opdi_diff_leave(opdi_diff *diff) {
+    opdi_thread *thread = opdi_self();
+    if (!diff->layer) { return; }
+    if (diff->layer->kind == OPDI_LAYER_GRAD && !diff->packers) { thread->innermost.packers_off = NULL; }
+    opdi_layers_end(diff->layer->level);
+    thread->state = diff->around;
+    diff->layer = NULL;
+}
+
+/* Calls the function inside of the layer; returns how many outputs it gives without the aux ones, or -1. */
+static int opdi_diff_call(opdi_diff *diff, opd_tensor **out) {
+    const int count = opdi_outputs_check(diff->fn(diff->user, diff->in, diff->nin, out), out, diff->who, "fn");
+    if (count < 0 || count > diff->options->naux) { return count < 0 ? -1 : count - diff->options->naux; }
+    return diff->options->naux ? opd_fail(OPD_ERROR_ARGUMENT,
+                                          "%s: output of function f should be a tuple: (output, aux) if "
+                                          "has_aux is True; got %d outputs, %d of them aux", diff->who, count,
+                                              diff->options->naux)
+        : opd_fail(OPD_ERROR_ARGUMENT, "%s: Expected f to be a function that has non-empty output", diff->who);
+}
+
+/* A set of nodes, in the order in which they were put in. */
+typedef struct opdi_nodes { const opd_node **list; int32_t *slots; int32_t count, cap; } opdi_nodes;
+
+/* Returns the slot of node node, or the empty one where it goes. */
+static int32_t *opdi_nodes_slot(const opdi_nodes *nodes, const opd_node *node) {
+    uint32_t slot = (uint32_t)((uintptr_t)node / 16) % (2 * (uint32_t)nodes->cap);
+    while (nodes->slots[slot] && nodes->list[nodes->slots[slot] - 1] != node) {
+        slot = slot + 1 < 2 * (uint32_t)nodes->cap ? slot + 1 : 0;
+    }
+    return &nodes->slots[slot];
+}
+static int opdi_nodes_grow(opdi_nodes *nodes) {
+    const int32_t cap = nodes->cap ? 4 * nodes->cap : 64;
+    const opd_node **list =
+        (const opd_node **)opdi_scope_alloc((size_t)cap * (sizeof *list + 2 * sizeof *nodes->slots));
+    if (!list) { return -1; }
+    if (nodes->count) { memcpy(list, nodes->list, (size_t)nodes->count * sizeof *list); }
+    nodes->list = list;
+    nodes->slots = (int32_t *)(void *)(list + cap);
+    nodes->cap = cap;
+    memset(nodes->slots, 0, 2 * (size_t)cap * sizeof *nodes->slots);
+    for (int32_t i = 0; i < nodes->count; i++) { *opdi_nodes_slot(nodes, list[i]) = i + 1; }
+    return 0;
+}
+static int opdi_nodes_put(opdi_nodes *nodes, const opd_node *node) {
+    if (nodes->count == nodes->cap && opdi_nodes_grow(nodes)) { return -1; }
+    int32_t *slot = opdi_nodes_slot(nodes, node);
+    if (!*slot) {
+        nodes->list[nodes->count++] = node;
+        *slot = nodes->count;
+    }
+    return 0;
+}
+
+/* True if a leaf belongs to this layer, or to one inside of it that is gone. */
+static bool opdi_diff_mine(const opdi_diff *diff, const opd_tensor *leaf) {
+    int i;
+    for (i = 0; i < diff->nby && diff->by[i] != leaf; i++) { }
+    return i < diff->nby || (leaf->output_nr && leaf->output_nr > diff->serial);
+}
+/* True if node was recorded inside of the layer, by this thread. */
+static bool opdi_diff_inside(const opdi_diff *diff, const opd_node *node) {
+    return opdi_node_sequence(node) >= diff->since &&
+        node->sequence >> OPDI_SEQUENCE_BITS == opdi_thread_number(opdi_self());
+}
+/* Returns 1 if tensor's history leads out of the layer, to something that was there before, else 0;
+   -1 without memory. */
+static int opdi_diff_leads_out(const opdi_diff *diff, const opd_tensor *tensor) {
+    opdi_nodes seen;
+    if (!tensor->grad_fn) { return (tensor->flags & OPDI_REQUIRES_GRAD) && !opdi_diff_mine(diff, tensor); }
+    if (!opdi_diff_inside(diff, tensor->grad_fn)) { return 1; }
+    memset(&seen, 0, sizeof seen);
+    if (opdi_nodes_put(&seen, tensor->grad_fn)) { return -1; }
+    for (int32_t i = 0; i < seen.count; i++) {
+        for (int k = 0; k < seen.list[i]->nedges; k++) {
+            const uintptr_t vertex = opdi_edges(seen.list[i])[k].vertex;
+            if (!vertex) { continue; }
+            if (vertex & OPDI_LEAF ? !opdi_diff_mine(diff, opdi_edge_leaf(vertex)) : !opdi_diff_inside(diff,
+                    opdi_edge_node(vertex))) {
+                return 1;
+            }
+            if (!(vertex & OPDI_LEAF) && opdi_nodes_put(&seen, opdi_edge_node(vertex))) { return -1; }
+        }
+    }
+    return 0;
+}
+
+static opd_tensor *opdi_diff_result(const opdi_diff *diff, opd_tensor *tensor);
+/* Replaces tensor's tangents, which have histories of their own, by what they are outside (see opdi_diff_result);
+   0 or -1. */
+static int opdi_diff_tangents(const opdi_diff *diff, const opd_tensor *tensor) {
+    for (opdi_level *level = opdi_self()->innermost.level; level; level = level->outer) {
+        opdi_lock(&opdi_dual_lock);
+        opdi_dual *dual = opdi_dual_at(tensor, level);
+        opd_tensor *tangent = dual ? opd_keep(dual->tangent) : NULL;
+        opdi_unlock(&opdi_dual_lock);
+        if (!tangent) { continue; }
+        opd_tensor *made = opdi_diff_result(diff, tangent);
+        if (made && made != tangent) {
+            opdi_retain(made);
+            opdi_lock(&opdi_dual_lock);
+            dual->tangent = made;
+            opdi_unlock(&opdi_dual_lock);
+            opdi_drop(tangent);
+        }
+        opdi_drop(tangent);
+        if (!made) { return -1; }
+    }
+    return 0;
+}
+
+/* Returns 1 if tensor may keep its history outside of the layer (or has none), 0 if it leads nowhere there, -1
+   with an error. */
+static int opdi_diff_keeps(const opdi_diff *diff, const opd_tensor *tensor) {
+    const opd_tensor *base = !tensor->grad_fn && (tensor->flags & OPDI_IS_VIEW) ? opdi_view_record_of(tensor)->base
+        : tensor;
+    if (!opdi_requires_grad(tensor)) { return 1; }
+    if (base->grad_fn ? !opdi_diff_inside(diff, base->grad_fn) : !opdi_diff_mine(diff, base)) { return 1; }
+    return diff->around.no_grad ? 0 : opdi_diff_leads_out(diff, tensor);
+}
+/* Returns what tensor is outside of the layer: itself, or an alias without history if nobody there follows that.  NULL
+   with an error. */
+static opd_tensor *opdi_diff_result(const opdi_diff *diff, opd_tensor *tensor) {
+    const opdi_batched *batched = tensor && tensor->flags & OPDI_BATCHED ? opdi_batched_of(tensor) : NULL;
+    opd_tensor *value = NULL, *v;
+    int keep;
+    if (!tensor || opdi_refresh(tensor)) { return NULL; }
+    if ((v = opdi_diff_unlink(diff, tensor)) != NULL || !opd_ok()) { return v; }
+    if (OPDI_UNLIKELY(tensor->storage->duals != NULL) && opdi_diff_tangents(diff, tensor)) { return NULL; }
+    if ((keep = opdi_diff_keeps(diff, tensor)) < 0) { return NULL; }
+    if (keep && (!batched || opdi_requires_grad(tensor))) { return tensor; }
+    if (batched && !(value = opdi_diff_result(diff, batched->value))) { return NULL; }  /* whose tape is another one */
+    if (keep && value == batched->value) { return tensor; }
+    v = opdi_own(batched ? opdi_batch_again(tensor, value) : opdi_shallow_copy(tensor));
+    return v && opdi_family_pass(v, tensor) == 0 ? v : NULL;
+}
+
+/* A derivative that a program holds: of a function that was called once with aliases (vjp), or that will be called
+   again with each tangent (linearize). */
+struct opd_derivative {
+    opdi_diff diff;
+    opd_tensor **outs;                            /* of a vjp: with their histories */
+    opd_tensor *const *primals;                   /* of a linearization */
+    int nouts, vmaps;
+    opd_transform_options o;                      /* the program's; argnums are those of diff */
+};
+
+/* Makes the options the derivative's own: the caller's may be gone when it is called. */
+static void opdi_derivative_own(opd_derivative *derivative) {
+    derivative->o = *derivative->diff.options;
+    derivative->o.argnums = derivative->diff.argnums;
+    derivative->o.nargnums = derivative->diff.nby;
+    derivative->diff.options = &derivative->o;
+}
+
+/* Refuses outputs of a dtype without derivatives. */
+static int opdi_diff_check(const opdi_diff *diff, opd_tensor *const *out, int count) {
+    for (int i = 0; i < count; i++) {
+        if (opdi_differentiable(out[i])) { continue; }
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: Expected f to return only floating point or complex Tensors, got "
+                        "%s as output %d", diff->who, opd_dtype_name((opd_scalar_type)out[i]->dtype), i);
+    }
+    return 0;
+}
+
+/* Calls the function inside of a grad layer and writes its outputs and aux ones as they are outside; returns how
+   many, or -1. */
+static int opdi_vjp_make(opd_derivative *derivative, opd_tensor **outputs) {
+    opdi_diff *diff = &derivative->diff;
+    opd_tensor *out[OPD_TRANSFORM_OUTPUTS] = {NULL};
+    int count;
+    if (opdi_diff_enter(diff, OPDI_LAYER_GRAD) || (count = opdi_diff_call(diff, out)) < 0) { return -1; }
+    derivative->vmaps = diff->layer->vmaps;
+    opdi_diff_leave(diff);
+    if (opdi_diff_check(diff, out, count) || !(derivative->outs = opdi_scope_tensors(count))) { return -1; }
+    for (int i = 0; i < count + diff->options->naux; i++) {
+        if (i < count) { derivative->outs[i] = opdi_own(opd_keep(out[i])); }
+        if (!(outputs[i] = opdi_diff_result(diff, out[i]))) { return -1; }
+    }
+    derivative->nouts = count;
+    return count + diff->options->naux;
+}
+static opd_derivative *opdi_derivative_new(void) {
+    opd_derivative *derivative = (opd_derivative *)opdi_scope_alloc(sizeof *derivative);
+    if (derivative) { memset(derivative, 0, sizeof *derivative); }
+    return derivative;
+}
+/* Hands count outputs of the innermost scope to the scope around; returns count, or -1. */
+static int opdi_diff_hand(opd_tensor *const *outputs, int count) {
+    for (int i = 0; i < count; i++) {
+        if (!opd_scope_return(outputs[i])) { return -1; }
+    }
+    return count;
+}
+static int opdi_diff_room(const void *outputs, const void *other, const char *who) {
+    return outputs && other ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "%s: where the results go is NULL", who);
+}
+
+/* Returns how many outputs a transform has at least: one, and the aux ones. */
+static int opdi_least_outputs(const opd_transform_options *options) {
+    return 1 + (options ? OPDI_MIN(OPDI_MAX(options->naux, 0), OPD_TRANSFORM_OUTPUTS - 1) : 0);
+}
+/* Returns how many outputs a transform has at least that gives a gradient for each argnum in place of one output. */
+static int opdi_least_gradients(const opd_transform_options *options) {
+    const int by = options && options->nargnums > 0 ? OPDI_MIN(options->nargnums, OPD_TRANSFORM_OUTPUTS) : 1;
+    return by + opdi_least_outputs(options) - 1;
+}
+int opd_vjp(opd_transform_fn fn, void *user, opd_tensor *const *primals, int count,
+            const opd_transform_options *options, opd_tensor **outputs, opd_derivative **vjp) {
+    opd_tensor *out[OPD_TRANSFORM_OUTPUTS] = {NULL};
+    opd_derivative *derivative = opd_ok() ? opdi_derivative_new() : NULL;
+    int rc = -1;
+    if (derivative && opdi_diff_make(&derivative->diff, "vjp", fn, user, primals, count, options, true) == 0 &&
+        opdi_diff_room(outputs, vjp, "vjp") == 0) {
+        opdi_derivative_own(derivative);
+        rc = opdi_vjp_make(derivative, out);
+    }
+    if (derivative) { opdi_diff_leave(&derivative->diff); }
+    if (vjp) { *vjp = rc >= 0 ? derivative : NULL; }
+    return opdi_outputs_give(outputs, out, rc, opdi_least_outputs(options));
+}
+
+/* Pulls cotangents of the outputs (NULL: zeros; no array: ones) back to gradients of the inputs; returns how
+   many, or -1. */
+static int opdi_vjp_pull(opd_derivative *derivative, opd_tensor *const *cotangents, unsigned flags,
+                         opd_tensor **grads) {
+    opdi_thread *thread = opdi_self();
+    opdi_diff diff = derivative->diff;
+    opd_tensor **roots = opdi_scope_tensors(derivative->nouts), **with = opdi_scope_tensors(derivative->nouts);
+    opd_backward_options options;
+    bool create = opd_grad_mode_enabled() && !(flags & OPD_DERIVATIVE_DETACHED), reach = diff.linked;
+    int k = 0;
+    if (!roots || !with) { return -1; }
+    diff.around.no_grad = !create;
+    for (int i = 0; i < derivative->nouts; i++) {
+        opd_tensor *tensor = derivative->outs[i], *grad = cotangents ? cotangents[i] : NULL;
+        int out;
+        if (opdi_refresh(tensor)) { return -1; }
+        if (!opdi_requires_grad(tensor) || (cotangents && !grad)) { continue; }
+        with[k] = grad;
+        roots[k++] = tensor;
+        if (create && !reach && (out = opdi_diff_leads_out(&diff, tensor)) != 0) {
+            if (out < 0) { return -1; }
+            reach = true;
+        }
+        reach = reach || opdi_tracked(grad);
+    }
+    memset(&options, 0, sizeof options);
+    options.grad_outputs = with;
+    options.retain_graph = !(flags & OPD_DERIVATIVE_LAST);
+    /* below a vmap the tape is another one */
+    options.create_graph = create && (reach || (derivative->vmaps && thread->innermost.layer));
+    options.allow_unused = true;
+    if (k && opdi_autograd_grad(roots, k, diff.by, diff.nby, &options, !reach, diff.serial, grads)) { return -1; }
+    for (int i = 0; i < diff.nby; i++) {
+        opd_tensor *grad = k ? grads[i] : NULL;
+        grads[i] = grad ? opdi_diff_result(&diff, grad) : opd_zeros_like(diff.by[i]);
+        if (!grads[i]) { return -1; }
+    }
+    return diff.nby;
+}
+
+/* Refuses to give more results than a transform may have. */
+static int opdi_diff_most(const opdi_diff *diff, int count) {
+    return count <= OPD_TRANSFORM_OUTPUTS ? 0 : opd_fail(OPD_ERROR_ARGUMENT,
+                                                         "%s: %d results are more than the %d outputs "
+                                                         "that are allowed", diff->who, count, OPD_TRANSFORM_OUTPUTS);
+}
+/* Writes the gradients of a function with one output, a number, then (value) that output, then the aux ones; returns
+   how many, or -1. */
+static int opdi_diff_grad(opdi_diff *diff, bool value, opd_tensor **outputs) {
+    opd_tensor *out[OPD_TRANSFORM_OUTPUTS], *grads[OPD_TRANSFORM_OUTPUTS];
+    opd_derivative derivative;
+    int k = diff->nby;
+    memset(&derivative, 0, sizeof derivative);
+    derivative.diff = *diff;
+    if (opdi_diff_most(diff, diff->nby) ||
+        opdi_diff_most(diff, k + value + OPDI_MIN(diff->options->naux, OPD_TRANSFORM_OUTPUTS))) {
+        return -1;
+    }
+    int count = opdi_vjp_make(&derivative, out);
+    opdi_diff_leave(&derivative.diff);
+    if (count < 0) { return -1; }
+    if (derivative.nouts != 1) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: Expected f(*args) to return one scalar Tensor, got %d outputs",
+                        diff->who, derivative.nouts);
+    }
+    if (out[0]->ndim != 0) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: Expected f(*args) to return a scalar Tensor, got tensor with %d dims. "
+                        "Maybe you wanted to use the vjp or jacrev APIs instead?", diff->who, (int)out[0]->ndim);
+    }
+    if (opdi_vjp_pull(&derivative, NULL, OPD_DERIVATIVE_LAST, grads) < 0) { return -1; }
+    for (int i = 0; i < diff->nby; i++) { outputs[i] = grads[i]; }
+    for (int i = value ? 0 : 1; i < count; i++) { outputs[k++] = out[i]; }
+    return k;
+}
+static int opdi_grad_of(const char *who, opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
+                        const opd_transform_options *options, bool value, opd_tensor **outputs) {
+    opd_tensor *out[OPD_TRANSFORM_OUTPUTS] = {NULL};
+    opd_scope scope = opd_scope_open();
+    opdi_diff diff;
+    int count = opdi_diff_make(&diff, who, fn, user, inputs, ninputs, options, false);
+    if (count == 0 && !outputs) { count = opd_fail(OPD_ERROR_ARGUMENT, "%s: the outputs are NULL", who); }
+    if (count == 0) { count = opdi_diff_grad(&diff, value, out); }
+    count = opdi_diff_hand(out, count);
+    opd_scope_close(&scope);
+    return opdi_outputs_give(outputs, out, count, opdi_least_gradients(options) + value);
+}
+int opd_grad(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
+             const opd_transform_options *options, opd_tensor **outputs) {
+    return opdi_grad_of("grad", fn, user, inputs, ninputs, options, false, outputs);
+}
+int opd_grad_and_value(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
+                       const opd_transform_options *options, opd_tensor **outputs) {
+    return opdi_grad_of("grad_and_value", fn, user, inputs, ninputs, options, true, outputs);
+}
+
+//== forward ===========================================================================================================
+
+/* Calls the function at the primals diff->in with tangents (NULL: none) and writes outputs and their tangents; returns
+   how many outputs there are with the aux ones, or -1. */
+static int opdi_jvp_make(opdi_diff *diff, opd_tensor *const *tangents, opd_tensor **outputs,
+                         opd_tensor **out_tangents) {
+    opdi_thread *thread = opdi_self();
+    opdi_within within;
+    int count, rc = 0;
+    if (opdi_diff_enter(diff, OPDI_LAYER_JVP) || opdi_level_begin(thread, true)) { return -1; }
+    thread->state.forward = 0;
+    opdi_forward_at(thread, thread->innermost.floor);
+    opdi_within_enter(thread, &within, thread->innermost.level);
+    for (int i = 0; i < diff->nby && rc == 0; i++) {
+        const int first = diff->argnums[i];
+        if (!tangents[i]) { continue; }
+        if (!(diff->in[first] = opdi_make_dual(diff->in[first], tangents[i]))) { rc = -1; }
+        else { diff->in[first]->functionality |= OPDI_GRAD_KEYS; }  /* inside it is no inference tensor */
+    }
+    opdi_within_leave(thread, &within);
+    if (rc || (count = opdi_diff_call(diff, outputs)) < 0) { return -1; }
+    opdi_within_enter(thread, &within, thread->innermost.level);
+    for (int i = 0; i < count && rc == 0; i++) {
+        out_tangents[i] = opdi_tangent_of(outputs[i]);
+        if (!out_tangents[i] && opd_ok() && diff->options->strict) {
+            rc = opd_fail(OPD_ERROR_ARGUMENT, "jvp(f, primals, tangents, strict=True): Output %d of f is independent "
+                          "of the inputs. This is not allowed with strict=True.", i);
+        }
+        if (!out_tangents[i] && opd_ok()) { out_tangents[i] = opd_zeros_like(outputs[i]); }
+        rc = out_tangents[i] ? rc : -1;
+    }
+    opdi_within_leave(thread, &within);
+    opdi_diff_leave(diff);
+    return rc ? -1 : count + diff->options->naux;
+}
+
+/* Checks that each tangent fits its primal: sizes, dtype, device.  0, or -1 with an error. */
+static int opdi_jvp_check(const opdi_diff *diff, opd_tensor *const *tangents, const char *who) {
+    char first[256], second[256];
+    if (opdi_any_dead(tangents, diff->nby, who)) { return -1; }
+    for (int i = 0; i < diff->nby; i++) {
+        const opd_tensor *primal = diff->in[diff->argnums[i]], *tensor = tangents[i];
+        if (!primal || !tensor) {
+            if (!primal || strcmp(who, "linearize") == 0) {
+                return opd_fail(OPD_ERROR_ARGUMENT, "%s: Expected %s to only contain Tensors, got None at %d", who,
+                                primal ? "tangents" : "primals", i);
+            }
+            continue;
+        }
+        if (!opdi_dual_dtype(primal, "primal") || !opdi_dual_dtype(tensor, "tangent")) { return -1; }
+        if (!opdi_has_sizes(tensor, primal->dims, primal->ndim)) {
+            return opd_fail(OPD_ERROR_SHAPE, "%s: tangent:%d with shape %s doesn't match the shape %s of the "
+                            "corresponding primal", who, i,
+                            opdi_sizes_text(tensor->dims, tensor->ndim, first, sizeof first),
+                            opdi_sizes_text(primal->dims, primal->ndim, second, sizeof second));
+        }
+        if (tensor->dtype != primal->dtype) {
+            return opd_fail(OPD_ERROR_DTYPE, "%s: tangent:%d with dtype %s doesn't match the dtype %s of the "
+                            "corresponding primal", who, i, opd_dtype_name((opd_scalar_type)tensor->dtype),
+                            opd_dtype_name((opd_scalar_type)primal->dtype));
+        }
+        if (opdi_place_of(tensor) != opdi_place_of(primal)) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s: tangent:%d is on another device than the corresponding primal",
+                            who, i);
+        }
+    }
+    return 0;
+}
+
+/* Runs the function in forward mode; outputs and tangents are handed to the caller's scope. */
+int opd_jvp(opd_transform_fn fn, void *user, opd_tensor *const *primals, opd_tensor *const *tangents, int count,
+            const opd_transform_options *options, opd_tensor **outputs, opd_tensor **out_tangents) {
+    opd_tensor *out[OPD_TRANSFORM_OUTPUTS] = {NULL}, *along[OPD_TRANSFORM_OUTPUTS] = {NULL};
+    opd_scope scope = opd_scope_open();
+    opdi_diff diff;
+    int rc = opdi_diff_make(&diff, "jvp", fn, user, primals, count, options, true);
+    if (rc == 0 && !tangents) {
+        rc = opd_fail(OPD_ERROR_ARGUMENT, "jvp(f, primals, tangents): Expected primals and tangents to have the same "
+                      "structure. For example, if primals is a tuple of 3 tensors, tangents also must be.");
+    }
+    if (rc == 0) { rc = opdi_diff_room(outputs, out_tangents, "jvp"); }
+    if (rc == 0) { rc = opdi_jvp_check(&diff, tangents, "jvp"); }
+    if (rc == 0) { rc = opdi_jvp_make(&diff, tangents, out, along); }
+    opdi_diff_leave(&diff);
+    rc = opdi_diff_hand(out, rc);
+    if (rc > 0 && opdi_diff_hand(along, rc - diff.options->naux) < 0) { rc = -1; }
+    opd_scope_close(&scope);
+    (void)opdi_outputs_give(out_tangents, along, rc < 0 ? rc : rc - diff.options->naux, 1);
+    return opdi_outputs_give(outputs, out, rc, opdi_least_outputs(options));
+}
+
+/* Calls the function once and keeps its primals for later tangents; returns how many outputs there are, or -1. */
+static int opdi_linearize(opd_transform_fn fn, void *user, opd_tensor *const *primals, int count,
+                          const opd_transform_options *options, opd_tensor **outputs, opd_derivative **jvp) {
+    opd_derivative *derivative = opd_ok() ? opdi_derivative_new() : NULL;
+    opd_tensor **kept;
+    int rc = -1;
+    if (!derivative || opdi_diff_make(&derivative->diff, "linearize", fn, user, primals, count, options, true) ||
+        opdi_diff_room(outputs, jvp, "linearize") || !(kept = opdi_scope_tensors(count))) { return -1; }
+    for (int i = 0; i < count; i++) {
+        if (!primals[i] || !(kept[i] = opdi_own(opd_keep(primals[i])))) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "linearize: Expected primals to only contain Tensors, got None at %d",
+                            i);
+        }
+    }
+    derivative->primals = kept;
+    opdi_derivative_own(derivative);
+    rc = opdi_diff_call(&derivative->diff, outputs);
+    if (rc < 0) { return -1; }
+    derivative->nouts = rc;
+    *jvp = derivative;
+    return rc + derivative->diff.options->naux;
+}
+int opd_linearize(opd_transform_fn fn, void *user, opd_tensor *const *primals, int count,
+                  const opd_transform_options *options, opd_tensor **outputs, opd_derivative **jvp) {
+    opd_tensor *out[OPD_TRANSFORM_OUTPUTS] = {NULL};
+    if (jvp) { *jvp = NULL; }
+    count = opdi_linearize(fn, user, primals, count, options, outputs ? out : NULL, jvp);
+    return opdi_outputs_give(outputs, out, count, opdi_least_outputs(options));
+}
+
+/* Applies a derivative to cotangents (vjp) or tangents (linearize); returns how many tensors it gives, or -1. */
+static int opdi_derivative_call(opd_derivative *derivative, opd_tensor *const *in, int count, unsigned flags,
+                                opd_tensor **out) {
+    opd_tensor *outputs[OPD_TRANSFORM_OUTPUTS], *along[OPD_TRANSFORM_OUTPUTS];
+    int rc = -1;
+    if (!opd_ok()) { return -1; }
+    if (!derivative || !out || (count && !in)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_derivative_call: an argument is NULL");
+    }
+    if (opdi_any_dead(in, count, "opd_derivative_call")) { return -1; }
+    if (count != (derivative->primals ? derivative->diff.nby : derivative->nouts)) {
+        return derivative->primals ? opd_fail(OPD_ERROR_ARGUMENT,
+                                              "linearize: Expected the tangents to have the same structure "
+                                              "as the primals. primals: %d, tangents: %d", derivative->diff.nby, count)
+            : opd_fail(OPD_ERROR_ARGUMENT, "vjp: Expected pytree structure of cotangents to be the same as pytree "
+                       "structure of outputs to the function. cotangents: %d, primal output: %d", count,
+                       derivative->nouts);
+    }
+    opd_scope scope = opd_scope_open();
+    if (!derivative->primals) { rc = opdi_vjp_pull(derivative, in, flags, out); }
+    else {
+        opdi_diff diff;
+        rc = opdi_diff_make(&diff, "linearize", derivative->diff.fn, derivative->diff.user, derivative->primals,
+                            derivative->diff.nin, derivative->diff.options, true);
+        if (rc == 0) { rc = opdi_jvp_check(&diff, in, "linearize"); }
+        if (rc == 0) { rc = opdi_jvp_make(&diff, in, outputs, along); }
+        opdi_diff_leave(&diff);
+        if (rc > 0 && (rc -= diff.options->naux) != derivative->nouts) {
+            rc = opd_fail(OPD_ERROR_ARGUMENT, "linearize: the function gave %d outputs and now gives %d",
+                          derivative->nouts, rc);
+        }
+        for (int i = 0; i < rc; i++) { out[i] = along[i]; }
+    }
+    rc = opdi_diff_hand(out, rc);
+    opd_scope_close(&scope);
+    return rc;
+}
+int opd_derivative_call(opd_derivative *derivative, opd_tensor *const *in, int count, unsigned flags,
+                        opd_tensor **out) {
+    const int rc = opdi_derivative_call(derivative, in, count, flags, out);
+    return rc < 0 ? opdi_no_tensors(out,
+                                    !derivative ? 1 : derivative->primals ? derivative->nouts : derivative->diff.nby)
+        : rc;
+}
+

@@ -1,0 +1,323 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>batching     calls through the layers, batching rules: how an operator is run on a batch of examples
+//
+//  Rules for families of operators, the loop over examples for those that have none, and the helpers that rules are
+//  written with.
+//----------------------------------------------------------------------------------------------------------------------
+
+//== calls through the layers ==========================================================================================
+//
+//  How a call travels while a vmap layer is open:
+//    opdi_front_kernel       at DynamicLayerFront, above all keys; opdi_layer_of finds the layer of the call
+//      opdi_vmap_call          no tape and no tangents inside of that layer: right to its rule
+//      opdi_call_again         otherwise the call once more: at the tape inside, whose kernels record it, and
+//        opdi_back_kernel        below that, at DynamicLayerBack > opdi_vmap_call
+//                              a call of no layer goes on as an ordinary one
+//    opdi_vmap_call          opdi_rule_begin (the layers around are in place), the rule, opdi_rule_end, opdi_batch_tie
+//      opdi_batched_rule       the card's rule; random > opdi_batch_random; in-place and out= > opdi_batch_derived;
+//                              without a rule: views > opd_batch_view, others > opd_batch_decompose > opd_batch_loop
+//    opdi_batched_kernel     at FuncTorchBatched without its layer: an error, a tensor has escaped
+
+OPDI_SHARED int opdi_detach_kernel(opd_call *call);
+OPDI_SHARED int opdi_front_kernel(opd_call *call);
+OPDI_SHARED int opdi_back_kernel(opd_call *call);
+OPDI_SHARED int opdi_batch_as(opd_call *call, opd_kernel fn);
+OPDI_SHARED opd_tensor *opdi_batch_pad(opd_tensor *value, int ndim);
+OPDI_SHARED int opdi_batch_align(opd_call *call, opd_value *args, int ndim, bool zero_dim);
+OPDI_SHARED int opdi_batch_empty(opd_call *call);
+OPDI_SHARED int opdi_batch_unfit(opd_call *call);
+OPDI_SHARED int opdi_redescribe(opd_tensor *tensor, const int64_t *sizes, const int64_t *strides, int ndim,
+                                int64_t offset);
+OPDI_SHARED int opdi_batch_ask(opd_call *call);
+OPDI_SHARED int opdi_batch_dynamic(opd_call *call);
+OPDI_SHARED int opdi_batch_item(opd_call *call);
+OPDI_SHARED int opdi_batch_detach_(opd_call *call);
+OPDI_SHARED int opdi_batch_resize(opd_call *call);
+OPDI_SHARED opd_ints opdi_batch_all_dims(int ndim, int64_t *dims);
+OPDI_SHARED opd_tensor *opdi_batch_flat(opd_tensor *value);
+OPDI_SHARED opd_ints opdi_batch_ints(int64_t first, opd_ints rest, int64_t *room);
+OPDI_SHARED opd_tensor *opdi_batch_merge(opd_tensor *tensor, int at);
+OPDI_SHARED opd_tensor *opdi_batch_split(opd_tensor *tensor, int at, int64_t count);
+OPDI_SHARED int opdi_batch_fold(opd_call *call, const opd_value *given, uint64_t folded, bool single);
+OPDI_SHARED int opdi_batch_fold_1d(opd_call *call);
+OPDI_SHARED int opdi_batch_fold_2d(opd_call *call);
+OPDI_SHARED int opdi_batch_fold_3d(opd_call *call);
+OPDI_SHARED opd_tensor *opdi_batch_channels(opd_tensor *tensor, int dim);
+#if defined(OPDI_CORE)
+
+/* Runs the call once more when the layers are done with it: below them, or (`back`) on the tape of a vmap layer.
+   0 or -1. */
+static int opdi_call_again(opd_call *call, bool back) {
+    opdi_state *state = &call->th->state;
+    const uint64_t include = state->include, allow = state->allow;
+    const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
+    opdi_union sets;
+    opd_call other;
+    if (!table && !(table = opdi_table_make(call->op))) { return -1; }
+    if (opdi_unite_args(&sets, call->op, call->args) < 0) { return -1; }
+    other.op = call->op;
+    other.args = call->args;
+    other.rets = call->rets;
+    other.targets = NULL;
+    state->include = include & ~OPDI_FRONT_BIT;
+    if (back) { opdi_back_keys(state); }
+    const opdi_slot *slot = opdi_find_slot(call->th, &other, table, &sets);
+    state->include = include;                     /* what its kernels call comes to the layers again */
+    state->allow = allow;
+    int rc = opdi_invoke(call->th, &other, slot);
+    call->filled = other.filled;
+    call->owned = other.owned;
+    call->cursor = other.cursor;
+    return rc;
+}
+
+/* Runs another kernel of the same call, with a call struct of its own; its results are those of `call`. */
+static int opdi_call_slot(opd_call *call, const opdi_slot *slot, opd_key key) {
+    opd_call other;
+    other.op = call->op;
+    other.args = call->args;
+    other.rets = call->rets;
+    other.targets = NULL;
+    other.keys = call->keys;
+    other.slot = key;
+    other.flags = 0;
+    int rc = opdi_invoke(call->th, &other, slot);
+    call->filled = other.filled;
+    call->owned = other.owned;
+    call->cursor = other.cursor;
+    return rc;
+}
+
+static bool opdi_op_is_random(opd_op *op) {
+    if (OPDI_UNLIKELY(!OPDI_LOAD(&op->random))) {
+        OPDI_STORE(&op->random, (int8_t)(opd_op_tags(op) & OPD_OPTAG_NONDETERMINISTIC_SEEDED ? 1 : -1));
+    }
+    return OPDI_LOAD(&op->random) > 0;
+}
+
+/* Makes results that share an argument's memory views of it for the tape of the layers inside; results of
+   detach are not. */
+static void opdi_batch_tie(opd_call *call) {
+    const opd_op *op = call->op;
+    const opdi_card *card = OPDI_ACQUIRE(&op->card);
+    if (card && card->desc.any == opdi_detach_kernel) { return; }
+    for (int i = 0; i < op->nrets; i++) {
+        const opd_value *ret = &call->rets[i];
+        if (op->ret_alias[i] >= 0 || (ret->tag != OPD_TAG_TENSOR && ret->tag != OPD_TAG_TENSORS)) { continue; }
+        for (int32_t k = 0; k < (ret->tag == OPD_TAG_TENSORS ? ret->n : 1); k++) {
+            opd_tensor *tensor = ret->tag == OPD_TAG_TENSORS ? ret->u.tensors[k] : ret->u.t;
+            uint64_t mask = tensor && (tensor->flags & (OPDI_BATCHED | OPDI_IS_VIEW)) == OPDI_BATCHED
+                ? op->tensor_args : 0;
+            for (; mask; mask &= mask - 1) {
+                const opd_value *value = &call->args[opdi_low_bit(mask)];
+                if (value->tag != OPD_TAG_TENSOR || value->u.t == tensor || value->u.t->storage != tensor->storage) {
+                    continue;
+                }
+                opdi_view_tie(tensor, value->u.t, call->th->state.no_grad ? OPDI_VIEW_NO_GRAD : OPDI_VIEW_DEFAULT);
+                break;
+            }
+        }
+    }
+}
+
+static int opdi_batched_rule(opd_call *call);
+/* The thread's state before a batching rule.  Rules run under the layers around their vmap layer, and
+   under their modes. */
+typedef struct opdi_ruling {
+    opdi_layer *layer, *rule;
+    struct opdi_level *level;
+    opdi_state state;
+    int32_t floor;
+} opdi_ruling;
+static inline void opdi_rule_begin(opdi_thread *thread, opdi_layer *layer, opdi_ruling *was) {
+    was->layer = thread->innermost.layer;
+    was->rule = thread->innermost.rule;
+    was->level = thread->innermost.level;
+    was->state = thread->state;
+    was->floor = thread->innermost.floor;
+    for (const opdi_layer *inner = thread->innermost.layer; inner != layer; inner = inner->outer) {
+        if (inner->kind == OPDI_LAYER_GRAD && inner->around.no_grad) { thread->state.no_grad = 1; }
+        if (inner->kind == OPDI_LAYER_JVP) { thread->state.forward |= inner->around.forward & OPDI_FORWARD_OFF; }
+    }
+    thread->innermost.rule = layer;
+    thread->innermost.level = layer->forward;
+    opdi_forward_at(thread, 0);
+    opdi_layer_set(thread, layer->outer);
+}
+static inline void opdi_rule_end(opdi_thread *thread, const opdi_ruling *was) {
+    thread->innermost.layer = was->layer;
+    thread->innermost.rule = was->rule;
+    thread->innermost.level = was->level;
+    thread->state = was->state;
+    thread->innermost.floor = was->floor;
+}
+
+/* Runs the batching rule of a call for a vmap layer; 0, or -1 with an error. */
+static int opdi_vmap_call(opd_call *call, opdi_layer *layer) {
+    opdi_thread *thread = call->th;
+    const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
+    opdi_ruling was;
+    if (!table && !(table = opdi_table_make(call->op))) { return -1; }
+    if (opdi_batch_check_all(call->op, call->args, layer)) { return -1; }
+    opdi_rule_begin(thread, layer, &was);
+    int rc = table->slots[OPD_F_BATCHED].fn == opdi_batched_kernel ? opdi_batched_rule(call)
+        : opdi_call_slot(call, &table->slots[OPD_F_BATCHED], OPD_KEY_OF(OPD_F_BATCHED));
+    opdi_rule_end(thread, &was);
+    if (rc == 0 && layer->inner) { opdi_batch_tie(call); }
+    return rc;
+}
+
+/* Returns the innermost vmap layer that takes part in the call (something is batched there, or it is random);
+   NULL if none. */
+static opdi_layer *opdi_layer_of(const opd_call *call) {
+    opdi_layer *layer = call->th->innermost.layer;
+    while (layer && (layer->kind != OPDI_LAYER_VMAP || (!opdi_any_batched(call->op, call->args, layer->level) &&
+                                                        !opdi_op_is_random(call->op)))) { layer = layer->outer; }
+    return layer;
+}
+
+/* True if a level of forward mode was opened inside of a layer. */
+static inline bool opdi_level_inside(const struct opdi_level *level, const opdi_layer *layer) {
+    return level && level->layer > layer->level;
+}
+
+/* The kernel at DynamicLayerFront, above everything: hands the call to the tape inside of the vmap layer that it
+   belongs to, or right to that layer's rule.  A call that belongs to none is an ordinary one: the tape is one
+   for all layers. */
+OPDI_SHARED int opdi_front_kernel(opd_call *call) {
+    opdi_thread *thread = call->th;
+    opdi_layer *const rule = thread->innermost.rule, *const layer = opdi_layer_of(call),
+        *innermost = thread->innermost.layer;
+    const int32_t floor = thread->innermost.floor;
+    opdi_state through;
+    bool at_tape = false;
+    while (innermost != layer && innermost->kind == OPDI_LAYER_VMAP) { innermost = innermost->outer; }
+    if (layer && innermost == layer && (layer->bare || (!opdi_level_inside(thread->innermost.level, layer) &&
+                                                        !opdi_level_inside(thread->innermost.dual, layer)))) {
+        return opdi_vmap_call(call, layer);
+    }
+    if (layer) {
+        through = layer->through;
+        layer->through = thread->state;           /* a kernel at this tape hides what it calls from no other tape */
+        if ((at_tape = layer->at_tape)) { layer->through.allow |= through.allow & OPDI_AUTOGRAD_BITS; }
+        layer->at_tape = true;
+    }
+    thread->innermost.rule = NULL;
+    opdi_forward_at(thread, layer ? layer->level : 0);
+    int rc = opdi_call_again(call, layer != NULL);
+    thread->innermost.rule = rule;
+    thread->innermost.floor = floor;
+    if (layer) {
+        layer->through = through;
+        layer->at_tape = at_tape;
+    }
+    return rc;
+}
+
+/* The kernel at DynamicLayerBack, below the tape: runs the rule of the call's vmap layer. */
+OPDI_SHARED int opdi_back_kernel(opd_call *call) {
+    opdi_layer *layer = opdi_layer_of(call);
+    const uint64_t allow = call->th->state.allow | ~OPD_BIT_OF(OPD_F_AUTOCAST);       /* what it has cast stays so */
+    if (!layer) { return opd_fail(OPD_ERROR_KERNEL, "%s: the layers of transforms are gone", call->op->name); }
+    call->th->state = layer->through;
+    call->th->state.allow &= allow;
+    return opdi_vmap_call(call, layer);
+}
+
+OPDI_COLD_BEGIN
+
+/* Checks the outputs of a transformed function; returns their number count, or -1 with an error. */
+static int opdi_outputs_check(int count, opd_tensor *const *out, const char *who, const char *name) {
+    if (count < 0 || !opd_ok()) {
+        return !opd_ok() ? -1 : opd_fail(OPD_ERROR_USER, "%s: %s failed without saying why", who, name);
+    }
+    if (count > OPD_TRANSFORM_OUTPUTS) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: %s gives %d outputs, at most %d are allowed", who, name, count,
+                        OPD_TRANSFORM_OUTPUTS);
+    }
+    for (int i = 0; i < count; i++) {
+        if (!out[i]) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "%s: `%s` must only return Tensors, got None as output %d", who, name,
+                            i);
+        }
+    }
+    return count;
+}
+
+/* Makes *tensors, a reference, the result of a node that fails, if a tape follows one of the count tensors in `reads`
+   (or its tangent in a level) from which a formula that is differentiable once has computed *tensors.  0 or -1. */
+static int opdi_once_tie(const opd_node *from, opd_tensor **tensors, opd_tensor *const *reads, int count,
+                         opdi_level *level) {
+    const opd_value name = opd_value_str(from->formula->name);
+    opd_node *twice = opdi_node_make(&opdi_twice_formula, 2 * count, 1, 0, tensors, 1, 0);
+    bool followed = false;
+    if (!twice) { return -1; }
+    for (int i = 0; i < count; i++) {
+        opdi_edge *edge = &opdi_edges(twice)[2 * i];
+        opdi_edge_to(edge, reads[i]);
+        opdi_lock(&opdi_dual_lock);
+        const opdi_dual *dual = level && reads[i] ? opdi_dual_at(reads[i], level) : NULL;
+        if (dual) { opdi_edge_to(edge + 1, dual->tangent); }
+        opdi_unlock(&opdi_dual_lock);
+        followed = followed || edge[0].vertex || edge[1].vertex;
+    }
+    int rc = opdi_keep_value(opdi_kept(twice), &name, true) || (followed && opdi_unalias(tensors, true)) ? -1 : 0;
+    if (!rc && followed) { opdi_attach(*tensors, twice, 0); }
+    opdi_node_release(twice);
+    return rc;
+}
+/* Ties tensor's tangents as opdi_once_tie does, in the levels that are open outside of layer `below` and inside
+   of tensor's own. */
+static int opdi_once_tangents(const opd_node *from, const opd_tensor *tensor, opd_tensor *const *reads, int count,
+                              int below) {
+    const int above = tensor->flags & OPDI_BATCHED ? opdi_batched_of(tensor)->level : 0;
+    int rc = 0;
+    for (opdi_level *level = opdi_self()->innermost.level; level && !rc; level = level->outer) {
+        opd_tensor *tangent, *was;
+        if (level->layer <= above || level->layer > below) { continue; }
+        opdi_lock(&opdi_dual_lock);
+        opdi_dual *dual = opdi_dual_at(tensor, level);
+        tangent = was = dual ? opd_keep(dual->tangent) : NULL;
+        opdi_unlock(&opdi_dual_lock);
+        if (!tangent) { continue; }
+        rc = opdi_once_deeper(from, &tangent, reads, count, level->layer);
+        if (!rc) { rc = opdi_once_tie(from, &tangent, reads, count, level); }
+        if (!rc && tangent != was) {
+            opdi_retain(tangent);
+            opdi_lock(&opdi_dual_lock);
+            was = dual->tangent;
+            dual->tangent = tangent;
+            opdi_unlock(&opdi_dual_lock);
+            opdi_drop(was);
+        }
+        opdi_drop(tangent);
+    }
+    return rc;
+}
+/* Ties *tensors as opdi_once_tie does for the layers around: its tangents, and the value of which it is an example. */
+static int opdi_once_deeper(const opd_node *from, opd_tensor **tensors, opd_tensor *const *reads, int count,
+                            int below) {
+    opd_tensor **outside;
+    if (!*tensors || opdi_once_tangents(from, *tensors, reads, count, below)) { return *tensors ? -1 : 0; }
+    if (!((*tensors)->flags & OPDI_BATCHED)) { return 0; }
+    if (opdi_unalias(tensors, true) || !(outside = opdi_scope_tensors(count))) { return -1; }
+    for (int i = 0; i < count; i++) {
+        outside[i] = reads[i];
+        while (outside[i] && (outside[i]->flags & OPDI_BATCHED) &&
+               opdi_batched_of(outside[i])->level >= opdi_batched_of(*tensors)->level) {
+            outside[i] = opdi_batched_of(outside[i])->value;
+        }
+    }
+    opd_tensor *value = opd_keep(opdi_batched_of(*tensors)->value);
+    int rc = opdi_once_deeper(from, &value, outside, count, opdi_batched_of(*tensors)->level);
+    if (!rc) { rc = opdi_once_tie(from, &value, outside, count, NULL); }
+    opd_release(opdi_batched_of(*tensors)->value);
+    opdi_batched_of(*tensors)->value = value;
+    return rc;
+}
+
+OPDI_COLD_END
+
+static int opdi_batch_yield(const opd_op *op, const opd_value *args, int i);
+static bool opdi_composite_slot(opd_op *op, opdi_slot *slot);
+

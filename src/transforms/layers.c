@@ -1,0 +1,388 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>layers       the stack of layers of transforms, batched tensors
+//
+//  A thread has a stack of layers; the innermost sees a call first. A vmap layer takes what is batched at its level
+//  out of its wrapper and runs the operator's batching rule, which calls operators that the layers around see. A grad
+//  or jvp layer has no wrappers: it is the tape on the tensors as they are in its layer, so only calls with a vmap
+//  layer somewhere pass here, by two keys: DynamicLayerFront, above everything, picks the layer; DynamicLayerBack,
+//  below the autograd keys, hands the call on to the layer around.  These kernels are in >>batching.
+//----------------------------------------------------------------------------------------------------------------------
+
+typedef enum opdi_layer_kind { OPDI_LAYER_VMAP, OPDI_LAYER_GRAD, OPDI_LAYER_JVP } opdi_layer_kind;
+/* A layer of transforms.  It lives in a block of the scope stack, whose handle keeps it. */
+typedef struct opdi_layer {
+    struct opdi_layer *outer, *inner;
+    opdi_thread *th;
+    int32_t level, vmaps;                         /* from 1; vmap layers from here outwards */
+    opdi_layer_kind kind;
+    opd_randomness randomness;
+    int64_t size;                                 /* vmap: how many examples */
+    opdi_state around;                            /* the thread's state when it was entered */
+    opdi_state through;                           /* vmap: when the call came that a tape inside has before its rule */
+    struct opdi_level *forward;                   /* the level of forward mode around it */
+    uint32_t serial, tape;                        /* its number; th->innermost.tape before */
+    opd_tensor **inputs;                          /* grad, jvp: of the function inside */
+    int ninputs;
+    uint64_t since;                               /* grad: the number of the first node inside */
+    bool bare;                                    /* vmap: calls pass by the tape, see opdi_untaped_begin */
+    bool at_tape;                                 /* vmap: a call is at the tape inside it */
+} opdi_layer;
+
+OPDI_SHARED opd_tensor *opdi_batch_front_arg(opd_call *call, int i);
+#if defined(OPDI_CORE)
+#define OPDI_FRONT_BIT OPD_BIT_OF(OPD_F_DYNAMIC_LAYER_FRONT)
+#define OPDI_BATCHED_BIT OPD_BIT_OF(OPD_F_BATCHED)
+
+/* Makes `layer` the one that calls on this thread go to first; NULL: none. */
+static inline void opdi_layer_set(opdi_thread *thread, opdi_layer *layer) {
+    thread->innermost.layer = layer;
+    if (layer && layer->vmaps) { thread->state.include |= OPDI_FRONT_BIT; }
+    else { thread->state.include &= ~OPDI_FRONT_BIT; }
+}
+
+//== the stack of layers ===============================================================================================
+
+/* Enters a new innermost layer; it belongs to the scope.  NULL with an error. */
+static opdi_layer *opdi_layer_push(opdi_layer_kind kind, int64_t size, opd_randomness randomness) {
+    opdi_thread *thread = opdi_self();
+    if (!opd_ok()) { return NULL; }
+    if (thread->innermost.layer && thread->innermost.layer->level == OPDI_MAX_LAYERS) {
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "transforms are nested deeper than %d", OPDI_MAX_LAYERS);
+        return NULL;
+    }
+    opdi_layer *layer = (opdi_layer *)opdi_scope_alloc(sizeof *layer);
+    if (!layer) { return NULL; }
+    ((opdi_block *)(void *)layer - 1)->bytes |= OPDI_BLOCK_LAYER;
+    layer->outer = thread->innermost.layer;
+    layer->inner = NULL;
+    layer->th = thread;
+    layer->level = thread->innermost.layer ? thread->innermost.layer->level + 1 : 1;
+    layer->vmaps = (thread->innermost.layer ? thread->innermost.layer->vmaps : 0) + (kind == OPDI_LAYER_VMAP);
+    layer->kind = kind;
+    layer->randomness = randomness;
+    layer->size = size;
+    layer->around = thread->state;
+    layer->forward = thread->innermost.level;
+    layer->serial = ++thread->innermost.serials ? thread->innermost.serials : ++thread->innermost.serials;
+    layer->tape = thread->innermost.tape;
+    layer->inputs = NULL;
+    layer->ninputs = 0;
+    layer->since = 0;
+    layer->bare = false;
+    layer->at_tape = false;
+    thread->innermost.serial = layer->serial;
+    if (kind != OPDI_LAYER_VMAP) { thread->innermost.tape = layer->serial; }
+    if (thread->innermost.layer) { thread->innermost.layer->inner = layer; }
+    opdi_layer_set(thread, layer);
+    return layer;
+}
+
+/* Takes a layer off the thread when its handle leaves the scope stack; the layers inside of it are gone by then. */
+static void opdi_layer_gone(void *block) {
+    opdi_layer *layer = (opdi_layer *)block;
+    opdi_thread *thread = layer->th;
+    if (layer->outer) { layer->outer->inner = NULL; }
+    opdi_layer_set(thread, layer->outer);
+    thread->innermost.serial = layer->outer ? layer->outer->serial : 0;
+    thread->innermost.tape = layer->tape;
+    while (thread->innermost.level && thread->innermost.level != layer->forward) { opdi_level_end(thread); }
+}
+
+/* Refuses a write into a tensor that the function of the innermost grad or jvp has neither made nor been given; 0, or
+   -1 with an error. */
+static int opdi_is_captured(opdi_thread *thread, const opd_tensor *tensor) {
+    const opdi_layer *layer = thread->innermost.layer ? thread->innermost.layer : thread->innermost.rule;
+    const uint32_t born = tensor->storage->born;
+    if (thread->innermost.dual || (born && (int32_t)(born - thread->innermost.tape) >= 0)) { return 0; }
+    while (layer && layer->inner) { layer = layer->inner; }
+    while (layer && layer->serial != thread->innermost.tape) { layer = layer->outer; }
+    for (int i = 0; layer && i < layer->ninputs; i++) {
+        if (layer->inputs[i] && layer->inputs[i]->storage == tensor->storage) { return 0; }
+    }
+    return opd_fail(OPD_ERROR_AUTOGRAD, "During a grad (vjp, jvp, grad, etc) transform, the function provided "
+                    "attempted to call in-place operation (%s) that would mutate a captured Tensor. This is not "
+                    "supported; please rewrite the function being transformed to explicitly accept the mutated "
+                    "Tensor(s) as inputs.", thread->current ? thread->current->op->name : "");
+}
+
+/* Takes the innermost layer away by removing its handle, wherever that is in the scope stack. */
+static void opdi_layer_pop(opdi_layer *layer) {
+    opdi_thread *thread = layer->th;
+    const uintptr_t h = (uintptr_t)((opdi_block *)(void *)layer - 1) | OPDI_HANDLE_BLOCK;
+    int64_t i = thread->top;
+    while (i-- > 0) {
+        if (thread->handles[i] == h) {
+            opdi_scope_remove(thread, i, i + 1);
+            return;
+        }
+    }
+}
+
+/* Ends the layer of this level and those that were left open inside of it. */
+static void opdi_layers_end(int level) {
+    opdi_thread *thread = opdi_self();
+    while (thread->innermost.layer && thread->innermost.layer->level >= level) {
+        opdi_layer_pop(thread->innermost.layer);
+    }
+}
+
+int opd_transform_depth(void) {
+    const opdi_thread *thread = opdi_self();
+    return thread->innermost.layer ? thread->innermost.layer->level : 0;
+}
+bool opd_tensor_is_batched(const opd_tensor *tensor) {
+    return !opdi_is_none(tensor, "opd_tensor_is_batched") && (tensor->flags & OPDI_BATCHED);
+}
+
+//== batched tensors ===================================================================================================
+
+/* Makes the tensor that stands for one example of `value`, whose dim `dim` counts the examples of the vmap layer at
+   `level`, which has the number `serial`.  It holds `value`.  A reference, or NULL without memory. */
+static opd_tensor *opdi_batch_wrap(opd_tensor *value, int dim, int level, uint32_t serial) {
+    const int ndim = value->ndim - 1;
+    opd_tensor *tensor = (opd_tensor *)opdi_alloc(sizeof *tensor + 2 * (size_t)ndim * sizeof(int64_t) +
+                                                  sizeof(opdi_view_record) + sizeof(opdi_batched));
+    int64_t want = 1;
+    bool contiguous = true;
+    if (!tensor) { return NULL; }
+    opdi_tensor_init(tensor, (opd_scalar_type)value->dtype, value->backend, ndim);
+    opdi_view_record_of(tensor)->base = NULL;
+    tensor->ndim = (uint8_t)ndim;
+    tensor->numel = 1;
+    for (int i = 0; i < ndim; i++) {
+        const int from = i < dim ? i : i + 1;
+        tensor->dims[i] = value->dims[from];
+        tensor->dims[ndim + i] = value->dims[value->ndim + from];
+        tensor->numel *= tensor->dims[i];
+    }
+    for (int i = ndim; i-- > 0;) {
+        contiguous = contiguous && (tensor->dims[i] == 1 || tensor->dims[ndim + i] == want);
+        want *= tensor->dims[i];
+    }
+    if (contiguous || tensor->numel == 0) { tensor->flags |= OPDI_CONTIGUOUS; }
+    tensor->flags = (uint8_t)(tensor->flags | OPDI_BATCHED | (value->flags & OPDI_WRAPPED));
+    tensor->functionality = (tensor->functionality & ~OPDI_GRAD_KEYS) | OPDI_BATCHED_BIT |
+        (value->functionality & (OPDI_GRAD_KEYS | ~OPDI_TENSOR_KEYS)) | (opdi_self()->innermost.tape
+            ? OPDI_GRAD_KEYS : 0);
+    tensor->storage = value->storage;
+    tensor->data = value->data;
+    opdi_ref_up(&tensor->storage->refs);
+    opdi_batched *batched = opdi_batched_of(tensor);
+    opdi_retain(value);
+    batched->value = value;
+    batched->dim = dim;
+    batched->level = level;
+    batched->serial = serial;
+    return tensor;
+}
+
+/* True if the value that batched tensor holds is what it was when the tensor was made. */
+static inline bool opdi_batch_fits(const opd_tensor *tensor) {
+    const opd_tensor *value = opdi_batched_of(tensor)->value;
+    const int dim = opdi_batched_of(tensor)->dim, ndim = tensor->ndim;
+    if (value->ndim != ndim + 1 || value->storage != tensor->storage || value->data != tensor->data ||
+        value->dtype != tensor->dtype || ((value->functionality ^ tensor->functionality) & OPDI_LAZY_KEYS)) {
+        return false;
+    }
+    for (int i = 0; i < ndim; i++) {
+        const int from = i < dim ? i : i + 1;
+        if (tensor->dims[i] != value->dims[from] || tensor->dims[ndim + i] != value->dims[value->ndim + from]) {
+            return false;
+        }
+    }
+    return true;
+}
+OPDI_COLD_BEGIN
+/* Makes batched tensor, whose value is another one by now, stand for an example of that: of other memory or other
+   strides. Other sizes or another dtype are an error.  0 or -1. */
+OPDI_NOINLINE static int opdi_batch_refit(opd_tensor *tensor) {
+    const opdi_batched *batched = opdi_batched_of(tensor);
+    opd_tensor *value = batched->value;
+    const int ndim = tensor->ndim;
+    bool fits = value->ndim == ndim + 1 && value->dtype == tensor->dtype && value->backend == tensor->backend &&
+        (value->storage == tensor->storage || !(tensor->flags & OPDI_IS_VIEW));
+    for (int i = 0; fits && i < ndim; i++) { fits = tensor->dims[i] == value->dims[i < batched->dim ? i : i + 1]; }
+    if (!fits) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "a tensor inside vmap stands for an example of a tensor that has other "
+                        "sizes or another dtype by now: that one was written to by an operator like resize_ or "
+                        "unsqueeze_, or given other data, after it was wrapped (at level %d). Do that before",
+                        (int)batched->level);
+    }
+    for (int i = 0; i < ndim; i++) {
+        tensor->dims[ndim + i] = value->dims[value->ndim + (i < batched->dim ? i : i + 1)];
+    }
+    const bool contiguous = tensor->numel == 0 || opdi_strides_contiguous(tensor->dims, tensor->dims + ndim, ndim);
+    tensor->flags = (uint8_t)(contiguous ? tensor->flags | OPDI_CONTIGUOUS : tensor->flags & ~OPDI_CONTIGUOUS);
+    opdi_set_lazy(tensor, value->functionality);
+    opdi_ref_up(&value->storage->refs);
+    opdi_storage_drop(tensor->storage);
+    tensor->storage = value->storage;
+    tensor->data = value->data;
+    return 0;
+}
+/* Fails because the layer of a batched tensor has ended; returns -1. */
+static int opdi_batch_ended(const opd_tensor *tensor) {
+    return opd_fail(OPD_ERROR_ARGUMENT, "a tensor has escaped from inside a function being vmapped: it is batched at "
+                    "level %d, by a vmap that has ended. Use the function's outputs in its place",
+                    (int)opdi_batched_of(tensor)->level);
+}
+/* Returns the tensor that stands for an example of `value` as batched tensor does for its own; a reference, or NULL
+   with an error. */
+static opd_tensor *opdi_batch_again(const opd_tensor *tensor, opd_tensor *value) {
+    const opdi_batched *batched = opdi_batched_of(tensor);
+    if (!opdi_batch_fits(tensor) && opdi_batch_refit((opd_tensor *)(uintptr_t)tensor)) { return NULL; }
+    return opdi_batch_wrap(value, batched->dim, batched->level, batched->serial);
+}
+/* Checks that tensor, and what it is an example of, are what they were made for, as opdi_batch_refit does. */
+static int opdi_batch_fit(const opd_tensor *tensor) {
+    for (; tensor->flags & OPDI_BATCHED; tensor = opdi_batched_of(tensor)->value) {
+        if (!opdi_batch_fits(tensor) && opdi_batch_refit((opd_tensor *)(uintptr_t)tensor)) { return -1; }
+    }
+    return 0;
+}
+OPDI_COLD_END
+/* Checks that tensor, which is batched at `layer`'s level, is of that layer and has its examples; 0, or -1 with
+   an error. */
+static inline int opdi_batch_check(opd_tensor *tensor, const opdi_layer *layer) {
+    const opdi_batched *batched = opdi_batched_of(tensor);
+    if (OPDI_UNLIKELY(batched->serial != layer->serial)) { return opdi_batch_ended(tensor); }
+    if (OPDI_UNLIKELY(!opdi_batch_fits(tensor)) && opdi_batch_refit(tensor)) { return -1; }
+    if (OPDI_LIKELY(batched->value->dims[batched->dim] == layer->size)) { return 0; }
+    return opd_fail(OPD_ERROR_ARGUMENT, "a tensor inside vmap has %lld examples by now, not %lld: it was given other "
+                    "data after it was wrapped (at level %d). Do that before",
+                    (long long)batched->value->dims[batched->dim], (long long)layer->size, (int)batched->level);
+}
+
+static inline bool opdi_batched_at(const opd_tensor *tensor, int level) {
+    return tensor && (tensor->flags & OPDI_BATCHED) && opdi_batched_of(tensor)->level == level;
+}
+/* Checks the tensors of a call that are batched at `layer`'s level, as opdi_batch_check does. */
+static int opdi_batch_check_all(const opd_op *op, const opd_value *args, const opdi_layer *layer) {
+    for (uint64_t mask = op->tensor_args; mask; mask &= mask - 1) {
+        const opd_value *value = &args[opdi_low_bit(mask)];
+        if (value->tag == OPD_TAG_TENSOR && opdi_batched_at(value->u.t, layer->level) &&
+            opdi_batch_check(value->u.t, layer)) { return -1; }
+    }
+    for (uint64_t mask = op->list_args; mask; mask &= mask - 1) {
+        const opd_value *value = &args[opdi_low_bit(mask)];
+        for (int32_t k = 0; value->tag == OPD_TAG_TENSORS && k < value->n; k++) {
+            if (opdi_batched_at(value->u.tensors[k], layer->level) && opdi_batch_check(value->u.tensors[k], layer)) {
+                return -1;
+            }
+        }
+    }
+    return 0;
+}
+/* True if a tensor argument, or one in a list, is batched at this level. */
+static bool opdi_any_batched(const opd_op *op, const opd_value *args, int level) {
+    for (uint64_t mask = op->tensor_args; mask; mask &= mask - 1) {
+        const opd_value *value = &args[opdi_low_bit(mask)];
+        if (value->tag == OPD_TAG_TENSOR && opdi_batched_at(value->u.t, level)) { return true; }
+    }
+    for (uint64_t mask = op->list_args; mask; mask &= mask - 1) {
+        const opd_value *value = &args[opdi_low_bit(mask)];
+        for (int32_t k = 0; value->tag == OPD_TAG_TENSORS && k < value->n; k++) {
+            if (opdi_batched_at(value->u.tensors[k], level)) { return true; }
+        }
+    }
+    return false;
+}
+
+opd_tensor *opd_batch_value(opd_tensor *tensor, int *dim) {
+    const opdi_layer *layer = opdi_self()->innermost.rule;
+    *dim = -1;
+    if (opdi_is_none(tensor, "opd_batch_value")) { return NULL; }
+    if (!layer || !opdi_batched_at(tensor, layer->level)) { return tensor; }
+    if (opdi_batch_check(tensor, layer)) { return NULL; }
+    *dim = opdi_batched_of(tensor)->dim;
+    return opdi_batched_of(tensor)->value;
+}
+opd_tensor *opd_batch_arg(opd_call *call, int i, int *dim) {
+    *dim = -1;
+    return opd_arg_is_none(call, i) ? NULL : opd_batch_value(opd_arg_tensor(call, i), dim);
+}
+int64_t opd_batch_size(void) {
+    const opdi_layer *layer = opdi_self()->innermost.rule;
+    return layer ? layer->size : opd_fail(OPD_ERROR_ARGUMENT, "opd_batch_size: no batching rule is running");
+}
+opd_randomness opd_batch_randomness(void) {
+    const opdi_layer *layer = opdi_self()->innermost.rule;
+    return layer ? layer->randomness : OPD_RANDOM_ERROR;
+}
+
+opd_tensor *opd_batch_front(opd_tensor *tensor, int dim) {
+    int64_t sizes[OPD_MAX_DIMS + 1];
+    if (opdi_is_none(tensor, "opd_batch_front")) { return NULL; }
+    if (dim == 0) { return tensor; }
+    if (dim > 0) {                                /* the order of the dims */
+        sizes[0] = dim;
+        for (int i = 1; i < tensor->ndim; i++) { sizes[i] = i <= dim ? i - 1 : i; }
+        return opd_permute(tensor, opd_ints_of(sizes, tensor->ndim));
+    }
+    if (tensor->ndim == OPD_MAX_DIMS) {
+        (void)opd_fail(OPD_ERROR_SHAPE, "vmap: the examples together have more than %d dimensions", OPD_MAX_DIMS);
+        return NULL;
+    }
+    sizes[0] = opd_batch_size();
+    for (int i = 0; i < tensor->ndim; i++) { sizes[i + 1] = tensor->dims[i]; }
+    return opd_expand(tensor, opd_ints_of(sizes, tensor->ndim + 1));
+}
+OPDI_SHARED opd_tensor *opdi_batch_front_arg(opd_call *call, int i) {
+    int dim;
+    opd_tensor *tensor = opd_batch_arg(call, i, &dim);
+    return opd_batch_front(tensor, dim);
+}
+
+static int opdi_batch_check_result(const opd_call *call, const opd_tensor *tensor, int dim) {
+    const int64_t size = call->th->innermost.rule->size;
+    return dim < tensor->ndim && tensor->dims[dim] == size ? 0
+        : opd_fail(OPD_ERROR_KERNEL, "the batching rule of %s returns a result without the %lld examples at dim "
+                   "%d", call->op->name, (long long)size, dim);
+}
+int opd_batch_return(opd_call *call, opd_tensor *tensor, int dim) {
+    const opdi_layer *layer = call->th->innermost.rule;
+    opd_tensor *second;
+    if (!tensor || dim < 0 || !layer) { return opd_return_tensor(call, tensor); }
+    if (opdi_batch_check_result(call, tensor, dim)) { return -1; }
+    if (!(second = opdi_batch_wrap(tensor, dim, layer->level, layer->serial))) { return -1; }
+    int rc = opd_return_tensor(call, second);
+    opdi_drop(second);
+    return rc;
+}
+int opd_batch_return_list(opd_call *call, opd_tensor *const *list, int64_t count, int dim) {
+    const opdi_layer *layer = call->th->innermost.rule;
+    if (!opd_ok()) { return -1; }
+    if (dim < 0 || !layer) { return opd_return_tensors(call, list, count); }
+    opd_tensor **out = (opd_tensor **)opdi_scope_alloc(((size_t)count + 1) * sizeof *out);
+    for (int64_t k = 0; out && k < count; k++) {
+        if (list[k] && opdi_batch_check_result(call, list[k], dim)) { return -1; }
+        out[k] = list[k] ? opdi_own(opdi_batch_wrap(list[k], dim, layer->level, layer->serial)) : NULL;
+        if (list[k] && !out[k]) { return -1; }
+    }
+    return out ? opd_return_tensors(call, out, count) : -1;
+}
+#endif
+
+OPDI_COLD_BEGIN
+#if defined(OPDI_CORE)
+
+/* True if an element of any example of tensor is NaN (nan), or is not zero. */
+static bool opdi_any_element(opd_tensor *tensor, bool nan) {
+    opdi_thread *thread = opdi_self();
+    opdi_layer *const layer = thread->innermost.layer, *const rule = thread->innermost.rule;
+    const opdi_state was = thread->state;
+    while (tensor->flags & OPDI_BATCHED) { tensor = opdi_batched_of(tensor)->value; }
+    opdi_layer_set(thread, NULL);
+    thread->innermost.rule = NULL;
+    thread->state.include &= ~OPDI_BACK_BIT;
+    thread->state.allow &= ~OPD_BIT_OF(OPD_F_TRACER);
+    thread->state.no_grad = 1;
+    bool found = opd_item_f64(opd_any(nan ? opd_isnan(tensor) : opd_ne_Scalar(tensor, opd_value_int(0)))) > 0;
+    thread->innermost.layer = layer;
+    thread->innermost.rule = rule;
+    thread->state = was;
+    return found;
+}
+#endif
+OPDI_COLD_END
+

@@ -1,0 +1,166 @@
+//== custom functions under vmap =======================================================================================
+
+/* Finds the innermost vmap layer that an input of a custom function is batched at; forward mode is that of
+   the layers inside. */
+static int opdi_function_layer(opd_context *ctx) {
+    opdi_layer *layer = opdi_self()->innermost.layer;
+    if (!ctx->fn.setup_context) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "In order to use an autograd.Function with functorch transforms (vmap, "
+                        "grad, jvp, jacrev, ...), it must have a setup_context: the member of opd_autograd_function "
+                        "that runs behind forward and fills the context in its place. (%s)", ctx->fn.name);
+    }
+    for (; layer && !ctx->layer; layer = layer->outer) {
+        for (int i = 0; i < ctx->ninputs && layer->kind == OPDI_LAYER_VMAP; i++) {
+            const opd_value *value = &ctx->inputs[i];
+            for (int32_t k = 0; k < (value->tag == OPD_TAG_TENSORS ? value->n : value->tag == OPD_TAG_TENSOR); k++) {
+                if (opdi_batched_at(value->tag == OPD_TAG_TENSORS ? value->u.tensors[k] : value->u.t, layer->level)) {
+                    ctx->layer = layer;
+                }
+            }
+        }
+    }
+    opdi_forward_at(opdi_self(), ctx->layer ? ctx->layer->level : 0);
+    return 0;
+}
+
+/* Returns tensor element of a value: an element of a list, or the tensor itself. */
+static opd_tensor *opdi_value_tensor(const opd_value *value, int32_t element) {
+    return value->tag == OPD_TAG_TENSORS ? value->u.tensors[element] : value->u.t;
+}
+static int32_t opdi_value_tensors(const opd_value *value) {
+    return value->tag == OPD_TAG_TENSORS ? value->n : value->tag == OPD_TAG_TENSOR;
+}
+/* Returns value with the tensors of `list`, which lies in the innermost scope, in place of its own. */
+static opd_value opdi_value_with(const opd_value *value, opd_tensor **list) {
+    return value->tag == OPD_TAG_TENSORS ? opd_value_tensors(list, value->n) : value->tag == OPD_TAG_TENSOR && list[0]
+        ? opd_value_tensor(list[0]) : *value;
+}
+
+/* Applies a custom function to each example under the layers around and stacks outputs that are tensors; returns how
+   many outputs there are, or -1. */
+static int opdi_function_loop(opd_context *ctx, const opd_value *values, const int *dims, opd_value *outputs) {
+    const int64_t size = opd_batch_size(), runs = OPDI_MAX(size, 1);
+    opd_value *args = (opd_value *)opdi_scope_alloc(((size_t)ctx->ninputs + 1) * sizeof *args);
+    opd_value *all = (opd_value *)opdi_scope_alloc((size_t)runs * OPD_TRANSFORM_OUTPUTS * sizeof *all);
+    opd_tensor **list;
+    int total = 0;
+    for (int64_t example = 0; args && all && example < runs; example++) {
+        for (int i = 0; i < ctx->ninputs; i++) {
+            const int32_t count = opdi_value_tensors(&values[i]);
+            if (!(list = opdi_scope_tensors(count))) { return -1; }
+            for (int32_t k = 0; k < count; k++) {
+                opd_tensor *tensor = opdi_value_tensor(&values[i], k), *one = opdi_value_tensor(&ctx->inputs[i], k);
+                list[k] = dims[i] < 0 || !tensor ? tensor : size ? opd_select(tensor, dims[i], example)
+                    : opd_new_ones(tensor, opd_ints_of(one->dims, one->ndim));
+                if (tensor && !list[k]) { return -1; }
+            }
+            args[i] = opdi_value_with(&values[i], list);
+        }
+        int got = opd_autograd_apply(&ctx->fn, all + example * OPD_TRANSFORM_OUTPUTS, OPD_TRANSFORM_OUTPUTS, args,
+                                     ctx->ninputs);
+        if (got < 0) { return -1; }
+        if ((example && got != total) || got > OPD_TRANSFORM_OUTPUTS) {
+            return opd_fail(OPD_ERROR_AUTOGRAD,
+                            example ? "%s gives %d outputs for one example and %d for another"
+                            : "%s gives %d outputs, at most %d are allowed under a vmap", ctx->fn.name,
+                            example ? total : got, example ? got : OPD_TRANSFORM_OUTPUTS);
+        }
+        for (int i = 0; i < got; i++) {
+            if (all[example * OPD_TRANSFORM_OUTPUTS + i].tag == all[i].tag) { continue; }
+            return opd_fail(OPD_ERROR_AUTOGRAD, "output %d of %s is a Tensor for one example and none for another", i,
+                            ctx->fn.name);
+        }
+        total = got;
+    }
+    if (!args || !all) { return -1; }
+    for (int i = 0; i < total; i++) {
+        outputs[i] = all[i];
+        if (outputs[i].tag != OPD_TAG_TENSOR) { continue; }
+        if (!(list = opdi_scope_tensors((int)runs))) { return -1; }
+        for (int64_t example = 0; example < runs; example++) {
+            list[example] = all[example * OPD_TRANSFORM_OUTPUTS + i].u.t;
+        }
+        if (!(list[0] = opd_stack(opd_tensors_of(list, runs)))) { return -1; }
+        if (!size && !(list[0] = opd_narrow(list[0], 0, 0, 0))) { return -1; }
+        outputs[i].u.t = list[0];
+    }
+    return total;
+}
+
+/* True if tensor, or a value that it is an example of, has a tangent. */
+static bool opdi_is_dual_inside(const opd_tensor *tensor) {
+    while (tensor && (tensor->flags & OPDI_BATCHED) && !opdi_is_dual(tensor)) {
+        tensor = opdi_batched_of(tensor)->value;
+    }
+    return tensor && opdi_is_dual(tensor);
+}
+/* Computes a custom function's outputs by its vmap rule, or by the loop if something outside follows an input; returns
+   how many, -1 with an error, or -2: neither, forward may run as it is. */
+static int opdi_function_outside(opd_context *ctx, opd_value *outputs, int *out_dims) {
+    opdi_thread *thread = opdi_self();
+    opd_value *values = (opd_value *)opdi_scope_alloc(((size_t)ctx->ninputs + 1) * sizeof *values);
+    int *dims = (int *)opdi_scope_alloc(((size_t)ctx->ninputs + 1) * sizeof *dims);
+    bool followed = false;
+    int dim;
+    for (int i = 0; values && dims && i < ctx->ninputs; i++) {
+        const int32_t count = opdi_value_tensors(&ctx->inputs[i]);
+        opd_tensor **list = opdi_scope_tensors(count);
+        if (!list) { return -1; }
+        dims[i] = -1;
+        for (int32_t k = 0; k < count; k++) {
+            (void)opd_batch_value(opdi_value_tensor(&ctx->inputs[i], k), &dim);
+            dims[i] = dim < 0 ? dims[i] : ctx->inputs[i].tag == OPD_TAG_TENSORS ? 0 : dim;
+        }
+        for (int32_t k = 0; k < count; k++) {
+            list[k] = opd_batch_value(opdi_value_tensor(&ctx->inputs[i], k), &dim);
+            if (ctx->inputs[i].tag == OPD_TAG_TENSORS && dims[i] == 0 && !(list[k] = opd_batch_front(list[k], dim))) {
+                return -1;
+            }
+            followed = followed || (!thread->state.no_grad && opdi_tracked(list[k])) || opdi_is_dual_inside(list[k]);
+        }
+        values[i] = opdi_value_with(&ctx->inputs[i], list);
+    }
+    if (!values || !dims) { return -1; }
+    for (int i = 0; i < OPD_TRANSFORM_OUTPUTS; i++) { out_dims[i] = ctx->fn.vmap ? -1 : 0; }
+    if (!ctx->fn.vmap) { return followed ? opdi_function_loop(ctx, values, dims, outputs) : -2; }
+    int total = ctx->fn.vmap(ctx->fn.user, values, dims, ctx->ninputs, outputs, out_dims);
+    if (opd_ok() && (total < 0 || total > OPD_TRANSFORM_OUTPUTS)) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "the vmap of %s failed without saying why", ctx->name);
+    }
+    for (int i = 0; i < total; i++) {
+        const opd_tensor *tensor = opdi_tensor_in(&outputs[i]);
+        if (out_dims[i] < 0 ||
+            (tensor && out_dims[i] < tensor->ndim && tensor->dims[out_dims[i]] == ctx->layer->size)) {
+            continue;
+        }
+        return opd_fail(OPD_ERROR_AUTOGRAD, "the vmap of %s returned an incompatible (output, out_dims) tuple: output "
+                        "%d has no examples at dim %d", ctx->name, i, out_dims[i]);
+    }
+    return opd_ok() ? total : -1;
+}
+
+/* Computes the outputs of a custom function with batched inputs, in place of its forward; 0, or -1 with an error. */
+static int opdi_function_compute(opd_context *ctx) {
+    opdi_thread *thread = opdi_self();
+    opd_value outputs[OPD_TRANSFORM_OUTPUTS];
+    int out_dims[OPD_TRANSFORM_OUTPUTS], rc = 0;
+    opd_scope scope = opd_scope_open();
+    opdi_ruling was;
+    opdi_rule_begin(thread, ctx->layer, &was);
+    int count = opdi_function_outside(ctx, outputs, out_dims);
+    opdi_rule_end(thread, &was);
+    if (count == -2) { rc = opdi_context_run(ctx, ctx->fn.forward, &ctx->in_forward, "forward"); }
+    ctx->in_forward = true;
+    for (int i = 0; i < count && rc == 0; i++) {
+        if (outputs[i].tag == OPD_TAG_TENSOR && out_dims[i] >= 0) {
+            outputs[i].u.t = opdi_own(opdi_batch_wrap(outputs[i].u.t, out_dims[i], ctx->layer->level,
+                                                        ctx->layer->serial));
+            rc = outputs[i].u.t ? 0 : -1;
+        }
+        if (rc == 0) { rc = opd_context_return_value(ctx, outputs[i]); }
+    }
+    ctx->in_forward = false;
+    opd_scope_close(&scope);
+    return count == -1 ? -1 : rc;
+}
+

@@ -1,0 +1,467 @@
+//== types and alias annotations =======================================================================================
+
+typedef struct opdi_parser {
+    opdi_lexer lx;
+    opdi_arena *arena;
+    bool typevars;               /* an unknown lower-case word is a type variable */
+    bool written;                /* an annotation of the current argument has "!" */
+    int inside;                  /* brackets of composite types: annotations and words like SymInt are lost in them */
+    int nodes;                   /* composite types in the current argument (bracketed ones twice): bounds nesting */
+    int fresh;                   /* bare "!" so far */
+} opdi_parser;
+
+/* The words that are types, with what they are and print as. */
+typedef struct opdi_base_type { const char *spelled; opdi_type type; } opdi_base_type;
+#define OPDI_BASE(spelled, kind, word) {spelled, {kind, -1, 0, 0, word, NULL, NULL}}
+static const opdi_base_type opdi_base_types[] = {
+    OPDI_BASE("Any", OPDI_TYPE_OTHER, "Any"),
+    OPDI_BASE("AnyClassType", OPDI_TYPE_OTHER, "AnyClassType"),
+    OPDI_BASE("AnyEnumType", OPDI_TYPE_OTHER, "AnyEnumType"),
+    OPDI_BASE("Capsule", OPDI_TYPE_OTHER, "Capsule"),
+    OPDI_BASE("ConstQuantizerPtr", OPDI_TYPE_INT, "int"),
+    OPDI_BASE("Device", OPDI_TYPE_DEVICE, "Device"),
+    OPDI_BASE("DeviceIndex", OPDI_TYPE_INT, "int"),
+    OPDI_BASE("Dimname", OPDI_TYPE_STR, "str"),
+    OPDI_BASE("Generator", OPDI_TYPE_GENERATOR, "Generator"),
+    OPDI_BASE("Layout", OPDI_TYPE_INT, "Layout"),
+    OPDI_BASE("MemoryFormat", OPDI_TYPE_INT, "MemoryFormat"),
+    OPDI_BASE("None", OPDI_TYPE_NONE, "NoneType"),
+    OPDI_BASE("NoneType", OPDI_TYPE_NONE, "NoneType"),
+    OPDI_BASE("QScheme", OPDI_TYPE_OTHER, "QScheme"),
+    OPDI_BASE("Quantizer", OPDI_TYPE_OTHER, "Quantizer"),
+    OPDI_BASE("Scalar", OPDI_TYPE_NUMBER, "Scalar"),
+    OPDI_BASE("ScalarType", OPDI_TYPE_INT, "ScalarType"),
+    OPDI_BASE("Storage", OPDI_TYPE_OTHER, "Storage"),
+    OPDI_BASE("Stream", OPDI_TYPE_OTHER, "Stream"),
+    OPDI_BASE("SymBool", OPDI_TYPE_BOOL, "SymBool"),
+    OPDI_BASE("SymInt", OPDI_TYPE_INT, "SymInt"),
+    OPDI_BASE("Tensor", OPDI_TYPE_TENSOR, "Tensor"),
+    OPDI_BASE("bool", OPDI_TYPE_BOOL, "bool"),
+    OPDI_BASE("complex", OPDI_TYPE_COMPLEX, "complex"),
+    OPDI_BASE("float", OPDI_TYPE_FLOAT, "float"),
+    OPDI_BASE("int", OPDI_TYPE_INT, "int"),
+    OPDI_BASE("str", OPDI_TYPE_STR, "str"),
+};
+
+enum { OPDI_BASE_SCALAR = 15, OPDI_BASE_INT = 25 };      /* rows of the table */
+
+static const opdi_type *opdi_base_find(const opdi_token *tok) {
+    const char letter = tok->text[0];
+    /* where to begin: "bool", "Tensor", "Scalar" */
+    size_t i = letter >= 'a' ? 22 : letter >= 'T' ? 21 : letter == 'S' ? 15 : 0;
+    for (; i < sizeof opdi_base_types / sizeof *opdi_base_types; i++) {
+        if (opdi_base_types[i].spelled[0] == letter && opdi_token_is(tok, opdi_base_types[i].spelled)) {
+            return &opdi_base_types[i].type;
+        }
+    }
+    return NULL;
+}
+
+static const opdi_type opdi_none_type = {
+    OPDI_TYPE_NONE, /* size */ -1, /* nelems, spare */ 0, 0, "NoneType", /* elems, alias */ NULL, NULL};
+
+static bool opdi_type_is_any(const opdi_type *type) {
+    return type->kind == OPDI_TYPE_OTHER && strcmp(type->word, "Any") == 0;
+}
+
+/* True if two types are the same.  A type variable equals every other; unions are sorted. */
+static bool opdi_type_same(const opdi_type *type, const opdi_type *other) {
+    if (type->kind != other->kind || type->nelems != other->nelems) { return false; }
+    if (type->kind == OPDI_TYPE_OTHER || type->kind == OPDI_TYPE_CLASS) { return strcmp(type->word, other->word) == 0; }
+    for (int i = 0; i < type->nelems; i++) {
+        if (!opdi_type_same(type->elems[i], other->elems[i])) { return false; }
+    }
+    return true;
+}
+
+static bool opdi_union_has_numbers(const opdi_type *const *members, int count) {
+    int found = 0;
+    for (int i = 0; i < count; i++) {
+        const int32_t kind = members[i]->kind;
+        found += kind == OPDI_TYPE_INT || kind == OPDI_TYPE_FLOAT || kind == OPDI_TYPE_COMPLEX;
+    }
+    return found == 3;
+}
+
+/* True if every value of type inner is one of type outer (isSubtypeOf); lists and dictionaries only with equal
+   types of elements. */
+static bool opdi_type_fits(const opdi_type *inner, const opdi_type *outer) {
+    if (opdi_type_is_any(outer)) { return true; }
+    if (inner->kind == OPDI_TYPE_UNION || inner->kind == OPDI_TYPE_OPTIONAL) {
+        for (int i = 0; i < inner->nelems; i++) { if (!opdi_type_fits(inner->elems[i], outer)) { return false; } }
+        return inner->kind == OPDI_TYPE_UNION || opdi_type_fits(&opdi_none_type, outer);
+    }
+    if (outer->kind == OPDI_TYPE_OPTIONAL) {
+        return inner->kind == OPDI_TYPE_NONE || opdi_type_fits(inner, outer->elems[0]);
+    }
+    if (outer->kind == OPDI_TYPE_UNION) {
+        for (int i = 0; i < outer->nelems; i++) { if (opdi_type_fits(inner, outer->elems[i])) { return true; } }
+        return inner->kind == OPDI_TYPE_NUMBER && opdi_union_has_numbers(outer->elems, outer->nelems);
+    }
+    switch (inner->kind) {
+    case OPDI_TYPE_INT: case OPDI_TYPE_FLOAT: case OPDI_TYPE_COMPLEX:
+        return outer->kind == OPDI_TYPE_NUMBER || outer->kind == inner->kind;
+    case OPDI_TYPE_TUPLE: case OPDI_TYPE_FUTURE: case OPDI_TYPE_RREF: case OPDI_TYPE_AWAIT:
+        if (inner->kind != outer->kind || inner->nelems != outer->nelems) { return false; }
+        for (int i = 0; i < inner->nelems; i++) {
+            if (!opdi_type_fits(inner->elems[i], outer->elems[i])) { return false; }
+        }
+        return true;
+    case OPDI_TYPE_CLASS:
+        if (outer->kind == OPDI_TYPE_OTHER && strcmp(outer->word, "AnyClassType") == 0) { return true; }
+        break;
+    default: break;
+    }
+    return opdi_type_same(inner, outer);
+}
+
+/* The text that composite types begin with, from OPDI_TYPE_TUPLE on. */
+static const char *const opdi_type_heads[] = {"(", "Dict(", "Union(", "Future(", "RRef(", "Await("};
+
+/* Returns the first token of a type's text; for a list: `list`, or the token of its element if that is NULL. */
+static const char *opdi_type_head(const opdi_type *type, const char *list) {
+    while (type->kind == OPDI_TYPE_OPTIONAL || (type->kind == OPDI_TYPE_LIST && list == NULL)) {
+        type = type->elems[0];
+    }
+    return type->kind == OPDI_TYPE_LIST ? list : type->kind >= OPDI_TYPE_TUPLE
+        ? opdi_type_heads[type->kind - OPDI_TYPE_TUPLE] : type->word;
+}
+
+/* Compares two members of a union: by kind, in the order of PyTorch's list of kinds, then by text. */
+static int opdi_type_order(const opdi_type *type, const opdi_type *other, bool by_kind) {
+    static const char *const kinds[] = {
+        "Any", "AnyEnumType", "Tensor", "Storage", "(", "[", "Dict(", "float", "complex", "Future(", "Await(", "RRef(",
+        "int", "NoneType", "str", "Generator", "Quantizer", "bool", "", "Device", "Stream", "__", "Capsule", "QScheme",
+        "AnyClassType"};
+    const char *heads[2];
+    int rank[2];
+    for (int k = 0; k < 2; k++) {
+        const opdi_type *next = k == 0 ? type : other;
+        heads[k] = next->kind == OPDI_TYPE_VAR ? "" : next->kind == OPDI_TYPE_CLASS ? "__" : opdi_type_head(next, "[");
+        for (rank[k] = 0; rank[k] < 24 && strcmp(kinds[rank[k]], heads[k]) != 0; rank[k]++) { }
+    }
+    if (by_kind && rank[0] != rank[1]) { return rank[0] - rank[1]; }
+    int order = strcmp(opdi_type_head(type, NULL), opdi_type_head(other, NULL));
+    for (int i = 0; order == 0 && i < type->nelems && i < other->nelems; i++) {
+        order = opdi_type_order(type->elems[i], other->elems[i], false);
+    }
+    return order;
+}
+
+/* Makes a composite type with count elements, in the arena; NULL with an error. */
+static opdi_type *opdi_type_new(opdi_parser *parser, opdi_type_kind kind, const opdi_type *const *elems, int count) {
+    const opdi_type **slots;
+    if (++parser->nodes > OPDI_MAX_TYPE_NODES) {
+        opdi_syntax_error(&parser->lx, &parser->lx.cur, "type has too many parts");
+        return NULL;
+    }
+    opdi_type *type = (opdi_type *)opdi_arena_alloc(parser->arena, sizeof *type + (size_t)count * sizeof *slots);
+    if (type == NULL) { return NULL; }
+    slots = (const opdi_type **)(type + 1);
+    for (int i = 0; i < count; i++) { slots[i] = elems[i]; }
+    type->kind = (int32_t)kind;
+    type->size = -1;
+    type->nelems = count;
+    type->spare = 0;
+    type->word = NULL;
+    type->elems = slots;
+    type->alias = NULL;
+    return type;
+}
+
+/* Reads set := ('*' | IDENT) ('|' IDENT)* into a list in the arena; returns its length, or -1 with an error. */
+static int opdi_parse_alias_set(opdi_parser *parser, const char *const **out) {
+    const char *names[OPDI_MAX_ALIAS_SETS];
+    bool wildcard = false;
+    int count = 0, i;
+    do {
+        const char *name = "*";
+        opdi_token tok;
+        if (opdi_lex_next_if(&parser->lx, '*')) { wildcard = true; }
+        else if (wildcard) { break; }                 /* and the caller meets a word where it wants ")" */
+        else if (opdi_lex_expect(&parser->lx, OPDI_TOKEN_IDENT, &tok) < 0) { return -1; }
+        else if ((name = opdi_arena_copy(parser->arena, tok.text, (size_t)tok.length)) == NULL) { return -1; }
+        for (i = 0; i < count && strcmp(names[i], name) != 0; i++) { }
+        if (i == OPDI_MAX_ALIAS_SETS) { return opdi_syntax_error(&parser->lx, &parser->lx.cur, "too many alias sets"); }
+        if (i == count) { names[count++] = name; }
+    } while (opdi_lex_next_if(&parser->lx, '|'));
+    const char **list = (const char **)opdi_arena_alloc(parser->arena, (size_t)count * sizeof *list);
+    if (list == NULL) { return -1; }
+    for (i = 0; i < count; i++) { list[i] = names[i]; }
+    *out = list;
+    return count;
+}
+
+/* Makes the annotation of a bare "!": an anonymous set of its own, written, without an after-set.  0 or -1. */
+static int opdi_parse_alias_bare(opdi_parser *parser, opdi_alias *alias) {
+    char name[16];
+    const char **list = (const char **)opdi_arena_alloc(parser->arena, sizeof *list);
+    snprintf(name, sizeof name, "$%d", parser->inside == 0 ? parser->fresh++ : 0);
+    if (list == NULL || (*list = opdi_arena_copy(parser->arena, name, strlen(name))) == NULL) { return -1; }
+    alias->write = true;
+    if (parser->inside == 0) { parser->written = true; }
+    alias->nbefore = 1;
+    alias->before = list;
+    return 0;
+}
+
+/* Reads alias := '(' set ['!'] ['->' set] ')' | '!', or nothing, and puts it on *type, which becomes a copy.
+   0 or -1. */
+static int opdi_parse_alias(opdi_parser *parser, const opdi_type **type) {
+    opdi_lexer *lexer = &parser->lx;
+    if (OPDI_LIKELY(lexer->cur.kind != '(' && lexer->cur.kind != '!')) { return 0; }
+    opdi_alias *alias = (opdi_alias *)opdi_arena_alloc(parser->arena, sizeof *alias);
+    opdi_type *marked = (opdi_type *)opdi_arena_alloc(parser->arena, sizeof *marked);
+    if (alias == NULL || marked == NULL) { return -1; }
+    *marked = **type;
+    if (parser->inside == 0) {
+        marked->alias = alias;
+        *type = marked;
+    }
+    memset(alias, 0, sizeof *alias);
+    if (opdi_lex_next_if(lexer, '!')) { return opdi_parse_alias_bare(parser, alias); }
+    opdi_lex(lexer);
+    if ((alias->nbefore = opdi_parse_alias_set(parser, &alias->before)) < 0) { return -1; }
+    if (opdi_lex_next_if(lexer, '!')) {
+        alias->write = true;
+        if (parser->inside == 0) { parser->written = true; }
+    }
+    alias->after = alias->before;
+    alias->nafter = alias->nbefore;
+    if (opdi_lex_next_if(lexer, OPDI_TOKEN_ARROW) && (alias->nafter = opdi_parse_alias_set(parser, &alias->after)) <
+        0) {
+        return -1;
+    }
+    return opdi_lex_expect(lexer, ')', NULL);
+}
+
+static const opdi_type *opdi_parse_type(opdi_parser *parser);
+
+/* Reads '(' type (',' type)* ')' behind a constructor's word; only a tuple may have nothing between the brackets.
+    total: how many types are wanted, 0: any number.  NULL with an error. */
+static const opdi_type *opdi_parse_composite(opdi_parser *parser, opdi_type_kind kind, int total) {
+    const opdi_type **elems = NULL;
+    int count = 0, cap = 0;
+    if (++parser->nodes > OPDI_MAX_TYPE_NODES) {
+        opdi_syntax_error(&parser->lx, &parser->lx.cur, "type has too many parts");
+        return NULL;
+    }
+    if (opdi_lex_expect(&parser->lx, '(', NULL) < 0) { return NULL; }
+    parser->inside++;
+    while (total > 0 ? count < total : (count > 0 || kind != OPDI_TYPE_TUPLE || parser->lx.cur.kind != ')')) {
+        if (count > 0 && total > 0 && opdi_lex_expect(&parser->lx, ',', NULL) < 0) { return NULL; }
+        if (count > 0 && kind == OPDI_TYPE_UNION && parser->lx.cur.kind != ')' && parser->lx.cur.kind != ',') {
+            opdi_lex_unexpected(&parser->lx, ',');
+            return NULL;
+        }
+        if (count > 0 && total == 0 && !opdi_lex_next_if(&parser->lx, ',')) { break; }
+        if (count == cap) {
+            const size_t bytes = (size_t)(cap = cap == 0 ? 4 : 2 * cap) * sizeof *elems;
+            const opdi_type **more = (const opdi_type **)opdi_arena_alloc(parser->arena, bytes);
+            if (more == NULL) { return NULL; }
+            if (count > 0) { memcpy(more, elems, (size_t)count * sizeof *elems); }
+            elems = more;
+        }
+        if ((elems[count++] = opdi_parse_type(parser)) == NULL) { return NULL; }
+    }
+    parser->inside--;
+    if (opdi_lex_expect(&parser->lx, ')', NULL) < 0) { return NULL; }
+    return opdi_type_new(parser, kind, elems, count);
+}
+
+/* Returns T? for a type, and T? itself for T?; NULL with an error, at token `at`, for None?. */
+static const opdi_type *opdi_make_optional(opdi_parser *parser, const opdi_type *type, const opdi_token *at) {
+    const opdi_type *members[OPDI_MAX_UNION];
+    int count = 0;
+    if (type->kind == OPDI_TYPE_OPTIONAL) { return type; }
+    if (type->kind == OPDI_TYPE_NONE) {
+        opdi_syntax_error(&parser->lx, at, "an optional NoneType is only NoneType");
+        return NULL;
+    }
+    for (int i = 0; type->kind == OPDI_TYPE_UNION && i < type->nelems; i++) {
+        if (type->elems[i]->kind != OPDI_TYPE_NONE) { members[count++] = type->elems[i]; }
+    }
+    if (count > 0 && count < type->nelems) {
+        opdi_type *rest = opdi_type_new(parser, OPDI_TYPE_UNION, members, count);
+        if (rest == NULL) { return NULL; }
+        rest->alias = type->alias;
+        type = rest;
+    }
+    return opdi_type_new(parser, OPDI_TYPE_OPTIONAL, &type, 1);
+}
+
+/* Adds type, or the types it is a union of, to the count sorted members; those that it covers go.  Returns their
+   number, or -1. */
+static int opdi_union_add(opdi_parser *parser, const opdi_type **members, int count, const opdi_type *type,
+                          const opdi_token *at) {
+    static const char *const numbers[] = {"int", "float", "complex"};
+    int i, k = 0;
+    if (type->kind == OPDI_TYPE_UNION || type->kind == OPDI_TYPE_OPTIONAL) {
+        for (i = 0; i < type->nelems && count >= 0; i++) {
+            count = opdi_union_add(parser, members, count, type->elems[i], at);
+        }
+        return count < 0 || type->kind == OPDI_TYPE_UNION ? count : opdi_union_add(parser, members, count,
+            &opdi_none_type, at);
+    }
+    for (i = 0; i < 3 && type->kind == OPDI_TYPE_NUMBER; i++) {
+        opdi_token word;
+        word.text = numbers[i];
+        word.length = (int)strlen(numbers[i]);
+        if ((count = opdi_union_add(parser, members, count, opdi_base_find(&word), at)) < 0) { return count; }
+    }
+    if (type->kind == OPDI_TYPE_NUMBER) { return count; }
+    for (i = 0; i < count; i++) {
+        if (opdi_type_fits(type, members[i]) && (type->kind != OPDI_TYPE_NONE || !opdi_type_is_any(members[i]))) {
+            return count;
+        }
+        if (!opdi_type_fits(members[i], type) || members[i]->kind == OPDI_TYPE_NONE) { members[k++] = members[i]; }
+    }
+    if (k == OPDI_MAX_UNION) { return opdi_syntax_error(&parser->lx, at, "too many types in a Union"); }
+    for (i = k; i > 0 && opdi_type_order(members[i - 1], type, true) > 0; i--) { members[i] = members[i - 1]; }
+    members[i] = type;
+    return k + 1;
+}
+
+/* Reads Union(T, U, ...), a set of types; one type and None are an optional.  NULL with an error. */
+static const opdi_type *opdi_parse_union(opdi_parser *parser) {
+    const opdi_type *members[OPDI_MAX_UNION + 1];
+    const opdi_token at = parser->lx.cur;
+    int count;
+    if (parser->inside > OPDI_MAX_UNION) {
+        opdi_syntax_error(&parser->lx, &at, "type has too many parts");
+        return NULL;
+    }
+    const opdi_type *type = opdi_parse_composite(parser, OPDI_TYPE_UNION, 0);
+    if (type == NULL || (count = opdi_union_add(parser, members, 0, type, &at)) < 0) { return NULL; }
+    if (count < 2) {
+        opdi_syntax_error(&parser->lx, &at, "the types of a Union are one type; use it instead");
+        return NULL;
+    }
+    if (count == 2 && members[1]->kind == OPDI_TYPE_NONE) { return opdi_make_optional(parser, members[0], &at); }
+    if (count == 2 && members[0]->kind == OPDI_TYPE_NONE) { return opdi_make_optional(parser, members[1], &at); }
+    if (count == 4 && opdi_union_has_numbers(members, count) && members[3]->kind == OPDI_TYPE_NONE) {
+        return opdi_make_optional(parser, &opdi_base_types[OPDI_BASE_SCALAR].type, &at);
+    }
+    return opdi_type_new(parser, OPDI_TYPE_UNION, members, count);
+}
+
+/* Makes a type without elements whose word is the length bytes at text; NULL without memory. */
+static const opdi_type *opdi_type_word(opdi_parser *parser, opdi_type_kind kind, const char *text, size_t length) {
+    opdi_type *type = opdi_type_new(parser, kind, NULL, 0);
+    if (type != NULL && (type->word = opdi_arena_copy(parser->arena, text, length)) == NULL) { return NULL; }
+    return type;
+}
+
+/* Reads __torch__.torch.classes.NS.Cls from the first dot on; NULL with an error. */
+static const opdi_type *opdi_parse_class(opdi_parser *parser) {
+    opdi_token part[4];
+    char what[160];
+    for (int i = 0; i < 4; i++) {
+        if (opdi_lex_expect(&parser->lx, '.', NULL) < 0 ||
+            opdi_lex_expect(&parser->lx, OPDI_TOKEN_IDENT, &part[i]) < 0) {
+            return NULL;
+        }
+        if (i < 2 && !opdi_token_is(&part[i], i == 0 ? "torch" : "classes")) {
+            snprintf(what, sizeof what, "Expected classes namespace but got %.*s",
+                     part[i].length < 80 ? part[i].length : 80, part[i].text);
+            opdi_syntax_error(&parser->lx, &part[i], what);
+            return NULL;
+        }
+    }
+    snprintf(what, sizeof what, "__torch__.torch.classes.%.*s.%.*s", part[2].length, part[2].text, part[3].length,
+             part[3].text);
+    if (part[2].length + part[3].length > 120) {
+        opdi_syntax_error(&parser->lx, &part[3], "class name is too long");
+        return NULL;
+    }
+    return opdi_type_word(parser, OPDI_TYPE_CLASS, what, strlen(what));
+}
+
+/* Returns a type variable for a word that is no type, where these are allowed; else NULL with an error. */
+OPDI_NOINLINE static const opdi_type *opdi_parse_unknown_type(opdi_parser *parser, const opdi_token *tok) {
+    const char *what = "unknown type specifier. Common valid schema types include Tensor, SymInt, int, float, bool, "
+                       "str, Scalar, Device, ScalarType, Layout, MemoryFormat, Generator; T[] is a list, T? optional";
+    if (parser->typevars && tok->text[0] >= 'a' && tok->text[0] <= 'z') {
+        return opdi_type_word(parser, OPDI_TYPE_VAR, tok->text, (size_t)tok->length);
+    }
+    if (opdi_token_is(tok, "double")) {
+        what = "unknown type specifier. Use `float` instead of `double` in an operator's schema string";
+    } else if (opdi_token_is(tok, "int64_t")) {
+        what = "unknown type specifier. Use `SymInt` or `int` instead of `int64_t` in an operator's schema string";
+    }
+    opdi_syntax_error(&parser->lx, tok, what);
+    return NULL;
+}
+
+static const char *opdi_type_print(const opdi_type *type, char *buf, size_t cap);
+
+static const opdi_type *opdi_parse_dict(opdi_parser *parser, const opdi_token *at) {
+    const opdi_type *type = opdi_parse_composite(parser, OPDI_TYPE_DICT, 2);
+    const int32_t key = type == NULL ? OPDI_TYPE_INT : type->elems[0]->kind;
+    if (key > OPDI_TYPE_STR && key != OPDI_TYPE_DEVICE && !opdi_type_is_any(type->elems[0])) {
+        char text[80], what[200];
+        snprintf(what, sizeof what,
+                 "Cannot create dict for key type '%s', only int, float, complex, Tensor, device and "
+                 "string keys are supported", opdi_type_print(type->elems[0], text, sizeof text));
+        opdi_syntax_error(&parser->lx, at, what);
+        return NULL;
+    }
+    return type;
+}
+
+/* Reads a type without brackets and question marks behind it; NULL with an error.  An annotation may follow words, Dict
+   and Union, none of the others. */
+static const opdi_type *opdi_parse_base_type(opdi_parser *parser) {
+    opdi_token tok = parser->lx.cur;
+    const opdi_type *type;
+    if (tok.kind == '(') { return opdi_parse_composite(parser, OPDI_TYPE_TUPLE, 0); }
+    if (tok.kind != OPDI_TOKEN_NONE && tok.kind != OPDI_TOKEN_NONETYPE && tok.kind != OPDI_TOKEN_IDENT) {
+        opdi_lex_unexpected(&parser->lx, OPDI_TOKEN_IDENT);
+        return NULL;
+    }
+    opdi_lex(&parser->lx);
+    if ((type = opdi_base_find(&tok)) != NULL) {
+        if (parser->inside > 0 && type->kind == OPDI_TYPE_INT) { type = &opdi_base_types[OPDI_BASE_INT].type; }
+        return opdi_parse_alias(parser, &type) < 0 ? NULL : type;
+    }
+    if (opdi_token_is(&tok, "Future")) { return opdi_parse_composite(parser, OPDI_TYPE_FUTURE, 1); }
+    if (opdi_token_is(&tok, "Await")) { return opdi_parse_composite(parser, OPDI_TYPE_AWAIT, 1); }
+    if (opdi_token_is(&tok, "RRef")) { return opdi_parse_composite(parser, OPDI_TYPE_RREF, 1); }
+    if (opdi_token_is(&tok, "__torch__")) { return opdi_parse_class(parser); }
+    type = opdi_token_is(&tok, "Dict") ? opdi_parse_dict(parser, &tok) : opdi_token_is(&tok, "Union")
+        ? opdi_parse_union(parser) : opdi_parse_unknown_type(parser, &tok);
+    if (type == NULL) { return NULL; }
+    int32_t kind = type->kind == OPDI_TYPE_OPTIONAL ? type->elems[0]->kind : OPDI_TYPE_TUPLE;
+    if (kind == OPDI_TYPE_TUPLE || kind == OPDI_TYPE_CLASS || kind >= OPDI_TYPE_FUTURE) {
+        return opdi_parse_alias(parser, &type) < 0 ? NULL : type;
+    }
+    const opdi_type *elem = type->elems[0];       /* Union(T, None)(a) is T(a)?, where T can be followed by (a) */
+    if (opdi_parse_alias(parser, &elem) < 0) { return NULL; }
+    return elem != type->elems[0] ? opdi_make_optional(parser, elem, &tok) : type;
+}
+
+/* Reads type := base [alias] ( '[' ']' [alias] | '?' )*; stops at the "[" of a sized list.  NULL with an error. */
+static const opdi_type *opdi_parse_type(opdi_parser *parser) {
+    const opdi_type *type = opdi_parse_base_type(parser);
+    if (type == NULL) { return NULL; }
+    for (;;) {
+        if (parser->lx.cur.kind == '[') {
+            const opdi_lexer before = parser->lx;
+            opdi_lex(&parser->lx);
+            if (parser->lx.cur.kind != ']') {
+                parser->lx = before;
+                return type;
+            }
+            opdi_lex(&parser->lx);
+            if ((type = opdi_type_new(parser, OPDI_TYPE_LIST, &type, 1)) == NULL ||
+                opdi_parse_alias(parser, &type) < 0) {
+                return NULL;
+            }
+        } else if (parser->lx.cur.kind == '?') {
+            const opdi_token at = parser->lx.cur;
+            opdi_lex(&parser->lx);
+            if ((type = opdi_make_optional(parser, type, &at)) == NULL) { return NULL; }
+        } else { return type; }
+    }
+}
+
