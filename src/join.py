@@ -1,21 +1,26 @@
 #!/usr/bin/env python3
 """Joins the files of src/ into opdispatch.h, in the order of src/files.txt, as they are.
 
+Text that is compiled several times, as NAME.typed.h, has no row there: it takes the place of each #include "..." of it.
+
 usage: python3 src/join.py                   writes opdispatch.h, if that changes it
        python3 src/join.py --check           says what is wrong, or where the header differs, and ends with status 1
        python3 src/join.py --where LINE...   which lines of src/ these lines of the header are
        python3 src/join.py --remap FILE      writes the header with #line: debuggers and compilers then show src/
+       python3 src/join.py --once FILE       writes it with the text of each file only where it first stands, to count
 
 A change is made in src/.  What was changed in opdispatch.h itself is lost when the files are joined again.
 """
 import argparse
 import os
+import re
 import sys
 
 SRC = os.path.dirname(os.path.abspath(__file__))
 HEADER = os.path.join(os.path.dirname(SRC), 'opdispatch.h')
 MOST_LINES = 1200
 MARK = '//@ '                    # begins a line of marked(), in front of each file
+INCLUDE = re.compile(rb'#include "([^"]+)"\n')
 
 
 def rows(name='files.txt'):
@@ -50,23 +55,43 @@ def faults():
         if folder != SRC:
             there += [os.path.relpath(os.path.join(folder, name), SRC).replace(os.sep, '/') for name in sorted(names)
                       if name.endswith(('.c', '.h', '.txt'))]
+    includes = {}                # who is included, and by whom
     for path in there:
-        if path not in listed:
-            found.append('src/%s is not in src/files.txt: add a row where its text belongs' % path)
+        for line in read(os.path.join(SRC, path)).splitlines(True):
+            if included(path, line):
+                includes[included(path, line)] = path
+    for path, by in includes.items():
+        if path not in there:
+            found.append('src/%s includes src/%s, which is not there' % (by, path))
+        elif path in listed:
+            found.append('src/%s includes src/%s, which has a row in src/files.txt, too: it would be there twice' % (by, path))
+    for path in there:
+        if path not in listed and path not in includes:
+            found.append('src/%s is not in src/files.txt, and no file includes it: add a row where its text belongs' % path)
     for path in dict.fromkeys(listed):
         if listed.count(path) > 1:
             found.append('src/files.txt lists %s twice: take one row out' % path)
         if path not in there:
             found.append('src/files.txt lists %s, which is not there: take the row out, or bring the file back' % path)
-        elif not read(os.path.join(SRC, path)).endswith(b'\n'):
+    for path in there:
+        if not read(os.path.join(SRC, path)).endswith(b'\n'):
             found.append('src/%s does not end with a newline: add one, the next file begins behind it' % path)
-    return found
+    return found or circles(listed)
+
+
+def circles(listed):
+    try:
+        for path in listed:
+            pasted(path)
+    except RecursionError as error:
+        return [str(error)]
+    return []
 
 
 def long_files():
     """Files that are too long to read at once, but for those that are printed or stand in long_files.txt."""
     excused, found = {row[0]: int(row[1]) for row in rows('long_files.txt')}, []
-    for path, printer in rows():
+    for path in paths() + sorted({path for path, _, _ in pieces()} - set(paths())):
         most, lines = excused.pop(path, MOST_LINES), read(os.path.join(SRC, path)).count(b'\n')
         if lines > most and not path.startswith('printed/'):
             found.append('src/%s has %d lines, at most %d may: cut it at a section, into two files' % (path, lines, most))
@@ -81,23 +106,59 @@ def must_be_listed():
         sys.exit('\n'.join(found))
 
 
+def included(path, line):
+    """The file of src/ that a line of a file of src/ includes; None: it is no such line."""
+    match = INCLUDE.fullmatch(line)
+    if not match:
+        return None
+    return os.path.normpath(os.path.join(os.path.dirname(path), match.group(1).decode('utf-8'))).replace(os.sep, '/')
+
+
+def pasted(path, within=()):
+    """[(path, number of its first line, text)] of a file and of what it includes, in order; the texts are bytes."""
+    if path in within:
+        raise RecursionError('src/%s includes itself: %s' % (path, ' -> '.join(within + (path,))))
+    found, lines, begin = [], read(os.path.join(SRC, path)).splitlines(True), 0
+    for i, line in enumerate(lines):
+        other = included(path, line)
+        if other:
+            note = b'/* src/%s */\n' % other.encode('utf-8')
+            found += [(path, begin + 1, b''.join(lines[begin:i]) + note)] + pasted(other, within + (path,))
+            begin = i + 1
+    return found + [(path, begin + 1, b''.join(lines[begin:]))]
+
+
 def pieces():
-    """[(path, text)] in order, the texts as bytes."""
+    """[(path, number of its first line, text)] of the whole header, in order."""
     must_be_listed()
-    return [(path, read(os.path.join(SRC, path))) for path in paths()]
+    return [piece for path in paths() for piece in pasted(path)]
 
 
 def joined():
-    return b''.join(text for _, text in pieces())
+    return b''.join(text for _, _, text in pieces())
+
+
+def once():
+    """The header with the text of each file only where it first stands."""
+    seen, texts = set(), []
+    for path, first, text in pieces():
+        if (path, first) not in seen:
+            seen.add((path, first))
+            texts.append(text)
+    return b''.join(texts)
 
 
 def where(line, lengths=None):
     """'src/FILE:LINE' of a line of the header; None: it has not that many."""
-    for path, count in lengths or [(path, text.count(b'\n')) for path, text in pieces()]:
+    for path, first, count in lengths or lengths_of():
         if 0 < line <= count:
-            return 'src/%s:%d' % (path, line)
+            return 'src/%s:%d' % (path, first + line - 1)
         line -= count
     return None
+
+
+def lengths_of():
+    return [(path, first, text.count(b'\n')) for path, first, text in pieces()]
 
 
 def difference(have, want):
@@ -110,8 +171,20 @@ def difference(have, want):
 
 
 def marked():
-    """The header as text, with a line MARK + path in front of each file: for scripts that change it, see put_marked."""
-    return ''.join('%s%s\n%s' % (MARK, path, text.decode('utf-8')) for path, text in pieces())
+    """The listed files as text, a line MARK + path in front of each: for scripts that change them, see put_marked."""
+    must_be_listed()
+    return ''.join('%s%s\n%s' % (MARK, path, read(os.path.join(SRC, path)).decode('utf-8')) for path in paths())
+
+
+def expanded(text):
+    """What marked() gave and a script changed, with what the files include: as the header, to be compiled."""
+    path, lines = '', []
+    for line in text.splitlines(True):
+        if line.startswith(MARK):
+            path = line[len(MARK):].strip()
+        other = included(path, line.encode('utf-8'))
+        lines += [piece.decode('utf-8') for _, _, piece in pasted(other)] if other else [line]
+    return ''.join(lines)
 
 
 def above_mark(text, at):
@@ -153,21 +226,24 @@ def main():
     group.add_argument('--check', action='store_true', help='write nothing; status 1 if something is wrong')
     group.add_argument('--where', type=int, nargs='+', metavar='LINE', help='lines of the header')
     group.add_argument('--remap', metavar='FILE', help='where the header with #line goes')
+    group.add_argument('--once', metavar='FILE', help='where the header with each text once goes')
     o = parser.parse_args()
     if o.check:
         found = check()
         print('\n'.join(found), end='\n' if found else '')
         return 1 if found else 0
     if o.where:
-        lengths = [(path, text.count(b'\n')) for path, text in pieces()]
+        lengths = lengths_of()
         for line in o.where:
             print(where(line, lengths) or '%d: the header has not that many lines' % line)
         return 0 if all(where(line, lengths) for line in o.where) else 1
     if o.remap:
-        must_be_listed()
-        text = b''.join(b'#line 1 "%s"\n%s' % (os.path.join(SRC, path).replace('\\', '/').encode('utf-8'), text)
-                        for path, text in pieces())
+        text = b''.join(b'#line %d "%s"\n%s' % (first, os.path.join(SRC, path).replace('\\', '/').encode('utf-8'), text)
+                        for path, first, text in pieces())
         write(o.remap, text)
+        return 0
+    if o.once:
+        write(o.once, once())
         return 0
     want = joined()
     if os.path.exists(HEADER) and read(HEADER) != want:

@@ -128,9 +128,12 @@ check_join() {
     join_tree; fails python3 "$tmp/joined/src/join.py" --check
     cd "$tmp/joined/src" || return
     rm base/first.c; join_says 'no file' 'src/files.txt lists base/first.c, which is not there: take the row out, or bring'
-    echo >base/more.c; join_says 'no row' 'src/base/more.c is not in src/files.txt: add a row where its text belongs'
+    echo >base/more.c; join_says 'no row' 'src/base/more.c is not in src/files.txt, and no file includes it: add a row where'
     echo 'base/first.c -' >>files.txt; join_says 'two rows' 'src/files.txt lists base/first.c twice: take one row out'
     printf ' ' >>base/first.c; join_says 'no end of a line' 'src/base/first.c does not end with a newline: add one'
+    echo '#include "no.typed.h"' >base/first.c; join_says 'an include of nothing' 'first.c includes src/base/no.typed.h, which is not there'
+    echo '#include "second.c"' >base/first.c; join_says 'an include of a row' 'second.c, which has a row in src/files.txt, too'
+    echo '#include "a.h"' >base/first.c; echo '#include "a.h"' >base/a.h; join_says 'a circle' 'src/base/a.h includes itself'; rm base/a.h
     seq 1201 >base/first.c; join_says 'a long file' 'has 1201 lines, at most 1200 may: cut it at a section, into two files'
     echo 'base/first.c 1300 why' >long_files.txt; join_says 'an excuse' 'has only 2 lines: take it out of src/long_files.txt'
     for edit in '3s/$/ /' '3d' '$d' '$a more'; do
@@ -141,6 +144,16 @@ check_join() {
     sed -i '1s/$/ /' base/second.c; python3 join.py >/dev/null; fails python3 join.py --check
     [ "$(python3 join.py --where 2 4)" = 'src/base/first.c:2
 src/base/second.c:2' ] || echo "join.py --where does not find lines 2 and 4"
+    join_tree; printf '#include "a.typed.h"\n#include "a.typed.h"\n' >base/first.c; printf 'typed\n' >base/a.typed.h; python3 join.py >/dev/null
+    [ "$(cat ../opdispatch.h)" = '/* src/base/a.typed.h */
+typed
+/* src/base/a.typed.h */
+typed
+second
+end' ] || echo 'join.py does not put what is included in the place of the line'
+    [ "$(python3 join.py --where 4 5)" = 'src/base/a.typed.h:1
+src/base/second.c:1' ] || echo 'join.py --where does not find lines 4 and 5'
+    rm base/a.typed.h
 }
 # The first comment's contents list names the anchors of the banners, in their order; "see >>x" leads somewhere.
 check_contents() {
@@ -175,10 +188,13 @@ check_pragmas() {
                  END { if (n || !m) { printf "with %s %d regions of %d do not end\n", with, n, m } }'
     done
 }
-# No room is longer than a reader can keep in mind; what tests/wrappers.py prints is read by nobody.
+# No room is longer than a reader can keep in mind, where text that is compiled several times counts once; what
+# tests/wrappers.py prints is read by nobody.
 check_rooms() {
+    if ! command -v python3 >/dev/null 2>&1; then echo "SKIP: no python3"; return; fi
+    fails python3 "$root/src/join.py" --once "$tmp/each_once.h"
     awk 'function ends() { if (NR - at > 2200 && name != ">>wrappers") { printf "room %s has %d lines\n", name, NR - at } }
-         /^\/\/  >>/ { ends(); name = $2; at = NR } END { ends() }' "$header"
+         /^\/\/  >>/ { ends(); name = $2; at = NR } END { ends() }' "$tmp/each_once.h"
 }
 # A room uses those above it: what is called from further down is counted, and gets no more.
 check_calls_up() {
@@ -263,7 +279,8 @@ check_dialect() {
 short_names=10
 check_short_names() {
     if ! command -v python3 >/dev/null 2>&1; then echo 'SKIP: no python3'; return; fi
-    python3 "$root/tests/dialect.py" --names $short_names "$header"
+    fails python3 "$root/src/join.py" --once "$tmp/each_once.h"
+    python3 "$root/tests/dialect.py" --names $short_names "$tmp/each_once.h"
 }
 # Declarations and implementation, in any order and number, are what one implementation is.
 check_included_twice() {
@@ -286,7 +303,7 @@ check_other_places() {
     mkdir -p "$tmp/a place/sub"; cp "$header" "$tmp/a place/sub/opdispatch.h"; cp "$header" "$tmp/a place/other.h"
     for file in sub/opdispatch.h other.h; do
         sed "s,\"opdispatch.h\",\"$file\"," "$tmp/implementation.c" >"$tmp/place.c"
-        quiet $CC -fsyntax-only "-DOPDISPATCH_FILE=\"${file##*/}\"" "-I$tmp/a place" "$tmp/place.c"
+        quiet $CC -fsyntax-only "-I$tmp/a place" "$tmp/place.c"
     done
 }
 # In a program that has included dlpack.h, whose structs have the names that the header declares.

@@ -3,10 +3,15 @@
 
 usage: coverage.py COUNTS.lcov opdispatch.h [--missed ROOM]
 
-A room begins at a banner with an anchor (>>name).  A line or a branch counts once, however often its text is included.
+A room begins at a banner with an anchor (>>name).  A line or a branch counts once, however often its text is included:
+it was run if it was run for one of the types and sets of instructions that it is included for.
 """
+import os
 import re
 import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'src'))
+import join                                                                                          # noqa: E402
 
 GENERATED = {'wrappers': 'printed by tests/wrappers.py'}      # the room's anchor, and what prints it
 
@@ -22,19 +27,30 @@ def rooms_of(path):
     return rooms
 
 
+def first_lines():
+    """The line where the text of each line stands first, from 1."""
+    first, where, line = {}, [0], 0
+    for path, begin, count in join.lengths_of():
+        for i in range(count):
+            line += 1
+            where.append(first.setdefault((path, begin + i), line))
+    return where
+
+
 def counts_of(path, header):
     """{line: times}, {(line, block, branch): times} of the header; branches of one line are told apart by their order."""
-    lines, branches, here = {}, {}, False
+    lines, branches, here, first = {}, {}, False, first_lines()
     for text in open(path, encoding='utf-8'):
         kind, _, rest = text.strip().partition(':')
         if kind == 'SF':
             here = rest.endswith(header)
         elif here and kind == 'DA':
             line, times = (int(n) for n in rest.split(',')[:2])
+            line = first[line]
             lines[line] = max(lines.get(line, 0), times)
         elif here and kind == 'BRDA':
             line, block, branch, times = rest.split(',')
-            key = int(line), block, branch
+            key = first[int(line)], block, branch
             branches[key] = max(branches.get(key, 0), 0 if times == '-' else int(times))
     return lines, branches
 

@@ -95,6 +95,8 @@ def is_code(tokens, k, outer):
     before, head = tokens[k - 1][0] if k else ';', k - 1
     while head > 0 and tokens[head - 1][0] not in ';{}':
         head -= 1
+    while re.match(r'OPDI_[A-Z]+_(BEGIN|END)$', tokens[head][0]):     # a compile mode is no part of it
+        head += 1
     if tokens[head][0] in ('typedef', 'struct', 'union', 'enum'):
         return False
     if before in ')' or (outer and before in ('else', 'do', ';', '{', '}', ':')):

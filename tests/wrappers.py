@@ -340,7 +340,7 @@ def read_schemas(text, operators, cc):
     """(schema, schema of the in-place form or None) of each, from the header itself."""
     with tempfile.TemporaryDirectory() as folder:
         with open(os.path.join(folder, 'opdispatch.h'), 'w') as f:
-            f.write(untyped(text, operators))
+            f.write(join.expanded(untyped(text, operators)))
         with open(os.path.join(folder, 'dump.c'), 'w') as f:
             f.write('#define OPDISPATCH_IMPLEMENTATION\n' + DUMP)
         program = os.path.join(folder, 'dump')

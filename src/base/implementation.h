@@ -3,10 +3,6 @@
 //======================================================================================================================
 #if defined(OPDISPATCH_IMPLEMENTATION) && !defined(OPDI_IMPLEMENTED)
 #define OPDI_IMPLEMENTED
-#define OPDI_MAIN_PASS
-#if !defined(OPDISPATCH_FILE)
-#define OPDISPATCH_FILE "opdispatch.h"            /* define it where this file has another name */
-#endif
 
 /* OPDISPATCH_PART 1 is the core and the typed functions, 2 the kernels and the operators; without it one object has
    all.  What one part has and the other calls or reads is OPDI_SHARED.  In the rooms of the core types, macros and

@@ -72,7 +72,7 @@ static int opdi_lazy_open(const char *what) {
         desc.pointwise = opdi_lazy_pointwise;
         opd_library *lib = NULL;
         if (opd_backend_register(OPD_LAZY, &desc) == 0) {
-            lib = opd_library_open(OPD_IMPL, "_", "Lazy", OPDISPATCH_FILE, __LINE__);
+            lib = opd_library_open(OPD_IMPL, "_", "Lazy", "opdispatch.h", __LINE__);
         }
         if (lib && opd_fallback(lib, opdi_lazy_lower) == 0) {
             opdi_lazy_round_set(opdi_lazy_kernel);

@@ -107,53 +107,23 @@ static opdi_unfold_fn opdi_unfold_runs_plain_f32, opdi_unfold_runs_plain_f64;
 OPDI_AVX2 static opdi_unfold_fn opdi_unfold_runs_avx2_f32, opdi_unfold_runs_avx2_f64;
 OPDI_AVX512 static opdi_unfold_fn opdi_unfold_runs_avx512_f32, opdi_unfold_runs_avx512_f64;
 #endif
+#include "../typed/f32.h"
+#include "unfolded_runs.typed.h"
+#if defined(OPDI_X86)
+#include "../typed/f32_avx2.h"
+#include "unfolded_runs.typed.h"
+#include "../typed/f32_avx512.h"
+#include "unfolded_runs.typed.h"
 #endif
-#if defined(OPDI_WIDE)   /* once for each type and level, see >>typed */
-/* Copies a line of a panel: one vector or two, and at level 0 any number of elements. */
-#if OPDI_LEVEL == 0
-#define OPDI_LINE_COPY(o, at) { memcpy(o, at, (size_t)ld * sizeof(OPDI_T)); }
-#else
-#define OPDI_LINE_COPY(o, at) { \
-        const OPDI_V *v8f = (const OPDI_V *)(const void *)(at); \
-        OPDI_V *q = (OPDI_V *)(void *)(o); \
-        q[0] = v8f[0]; \
-        if ((size_t)ld * sizeof(OPDI_T) > sizeof(OPDI_V)) { q[1] = v8f[1]; } \
-    }
+#include "../typed/f64.h"
+#include "unfolded_runs.typed.h"
+#if defined(OPDI_X86)
+#include "../typed/f64_avx2.h"
+#include "unfolded_runs.typed.h"
+#include "../typed/f64_avx512.h"
+#include "unfolded_runs.typed.h"
 #endif
-OPDI_TARGET static void OPDI_WIDE(unfold_runs)(const opdi_unfold *unfold, int64_t k0, int64_t kc, int64_t j0,
-                                               int64_t nc, int64_t ld, void *out) {
-    const opdi_conv *conv = unfold->conv;
-    int64_t to[OPDI_MAX_NR], from[OPDI_MAX_NR];
-    int runs = 0;
-    for (int64_t j = 0; j < nc; runs++) {
-        int64_t y = (j0 + j) / conv->ow, x = (j0 + j) % conv->ow;
-        to[runs] = j;
-        from[runs] = y / conv->oh * unfold->image + y % conv->oh * conv->sh * conv->line + x;
-        j += OPDI_MIN(conv->ow - x, nc - j);
-    }
-    int64_t kj = k0 % conv->kw, ki = k0 / conv->kw % conv->kh, channel = k0 / conv->kw / conv->kh;
-    const OPDI_T *pad = (const OPDI_T *)(const void *)unfold->pad;
-    const OPDI_T *row = pad + (channel * conv->hp + ki * conv->dh) * conv->line;
-    OPDI_T *o = (OPDI_T *)out;
-    for (int64_t step = 1; step <= kc; step++, o += ld) {
-        const OPDI_T *const at = row + opdi_conv_column(conv, kj);
-        OPDI_LINE_COPY(o, at + from[0])
-        for (int run = 1; run < runs; run++) {
-            if (step < kc) { OPDI_LINE_COPY(o + to[run], at + from[run]) }
-            else { memcpy(o + to[run], at + from[run], (size_t)(ld - to[run]) * sizeof(OPDI_T)); }
-        }
-        if (++kj < conv->kw) { continue; }
-        kj = 0;
-        if (++ki == conv->kh) {
-            ki = 0;
-            channel++;
-        }
-        row = pad + (channel * conv->hp + ki * conv->dh) * conv->line;
-    }
-}
-#undef OPDI_LINE_COPY
-#endif
-#if defined(OPDI_OPERATORS)
+#include "../typed/end.h"
 static void opdi_unfold_pack(void *ctx, int64_t k0, int64_t kc, int64_t j0, int64_t nc, int64_t ld, void *out) {
     const opdi_unfold *unfold = (const opdi_unfold *)ctx;
     const bool four = unfold->conv->size == 4;
@@ -267,93 +237,17 @@ OPDI_AVX512 static void opdi_depthwise_avx512_f32(const opdi_conv *conv, const f
 OPDI_AVX512 static void opdi_depthwise_gw_avx512_f32(const opdi_conv *conv, const float *pad, const float *gy,
                                                      float *gw);
 #endif
+#include "../typed/f32.h"
+#include "depthwise.typed.h"
+#if defined(OPDI_X86)
+#include "../typed/f32_avx2.h"
+#include "depthwise_vectors.typed.h"
+#include "../typed/f32_avx512.h"
+#include "depthwise_vectors.typed.h"
 #endif
-#if defined(OPDI_TYPED) && !defined(OPDI_TYPED_WHOLE)   /* once for each type, see >>typed */
-static void OPDI_TYPED(depthwise)(const opdi_conv *conv, const OPDI_T *pad, const OPDI_T *weight, OPDI_T bias,
-                                  OPDI_T *y) {
-    for (int64_t i = 0; i < conv->oh; i++) {
-        for (int64_t j = 0; j < conv->ow; j += 16) {
-            OPDI_T acc[16];
-            int64_t count = OPDI_MIN(conv->ow - j, 16);
-            for (int lane = 0; lane < 16; lane++) { acc[lane] = bias; }
-            for (int64_t ki = 0; ki < conv->kh; ki++) {
-                for (int64_t kj = 0; kj < conv->kw; kj++) {
-                    OPDI_T f = weight[ki * conv->kw + kj];
-                    const OPDI_T *at = pad + (i * conv->sh + ki * conv->dh) * conv->line + j +
-                        opdi_conv_column(conv, kj);
-                    for (int lane = 0; lane < 16; lane++) { acc[lane] += f * at[lane]; }
-                }
-            }
-            memcpy(y + i * conv->ow + j, acc, (size_t)count * sizeof(OPDI_T));
-        }
-    }
-}
-static void OPDI_TYPED(depthwise_gw)(const opdi_conv *conv, const OPDI_T *pad, const OPDI_T *gy, OPDI_T *gw) {
-    for (int64_t ki = 0; ki < conv->kh; ki++) {
-        for (int64_t kj = 0; kj < conv->kw; kj++) {
-            OPDI_T acc[16] = {0};
-            for (int64_t i = 0; i < conv->oh; i++) {
-                const OPDI_T *there = gy + i * conv->ow,
-                    *at = pad + (i * conv->sh + ki * conv->dh) * conv->line + opdi_conv_column(conv, kj);
-                for (int64_t j = 0; j < conv->ow; j++) { acc[j & 15] += there[j] * at[j]; }
-            }
-            for (int lane = 0; lane < 16; lane++) { gw[ki * conv->kw + kj] += acc[lane]; }
-        }
-    }
-}
-#endif
-#if defined(OPDI_WIDE) && defined(OPDI_V_INT)   /* once for each type and level, see >>typed */
-OPDI_TARGET static void OPDI_WIDE(depthwise)(const opdi_conv *conv, const float *pad, const float *weight, float bias,
-                                             float *y) {
-    enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(float)) };
-    int64_t from[OPDI_MAX_TAPS];
-    const int64_t taps = conv->kh * conv->kw;
-    for (int64_t tap = 0; tap < taps; tap++) { from[tap] = opdi_unfold_row(conv, tap); }
-    for (int64_t i = 0; i < conv->oh; i++) {
-        for (int64_t j = 0; j < conv->ow; j += WIDTH) {
-            OPDI_V acc = {0};
-            const float *at = pad + i * conv->sh * conv->line + j;
-            acc += bias;
-            for (int64_t tap = 0; tap < taps; tap++) {
-                acc += weight[tap] * *(const OPDI_V *)(const void *)(at + from[tap]);
-            }
-            if (conv->ow - j >= WIDTH) { *(OPDI_V *)(void *)(y + i * conv->ow + j) = acc; }
-            else { memcpy(y + i * conv->ow + j, &acc, (size_t)(conv->ow - j) * sizeof(float)); }
-        }
-    }
-}
-/* Adds to gw [kh, kw] the sums of gy * other over one plane, with a vector of sums for each tap; other beyond the end
-   of a row is masked, as it may be NaN. */
-OPDI_TARGET static void OPDI_WIDE(depthwise_gw)(const opdi_conv *conv, const float *pad, const float *gy, float *gw) {
-    enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(float)) };
-    OPDI_V acc[OPDI_MAX_TAPS];
-    int64_t from[OPDI_MAX_TAPS];
-    const int64_t taps = conv->kh * conv->kw;
-    int bits[WIDTH];
-    OPDI_V_INT mask;
-    memset(acc, 0, sizeof acc);
-    for (int64_t tap = 0; tap < taps; tap++) { from[tap] = opdi_unfold_row(conv, tap); }
-    for (int lane = 0; lane < WIDTH; lane++) { bits[lane] = lane < conv->ow % WIDTH ? -1 : 0; }
-    memcpy(&mask, bits, sizeof mask);
-    for (int64_t i = 0; i < conv->oh; i++) {
-        for (int64_t j = 0; j < conv->ow; j += WIDTH) {
-            OPDI_V v8f = {0};
-            int whole = conv->ow - j >= WIDTH;
-            if (whole) { v8f = *(const OPDI_V *)(const void *)(gy + i * conv->ow + j); }
-            else { memcpy(&v8f, gy + i * conv->ow + j, (size_t)(conv->ow - j) * sizeof(float)); }
-            const float *at = pad + i * conv->sh * conv->line + j;
-            for (int64_t tap = 0; tap < taps; tap++) {
-                OPDI_V other = *(const OPDI_V *)(const void *)(at + from[tap]);
-                acc[tap] += v8f * (whole ? other : (OPDI_V)((OPDI_V_INT)other & mask));
-            }
-        }
-    }
-    for (int64_t tap = 0; tap < taps; tap++) {
-        for (int lane = 0; lane < WIDTH; lane++) { gw[tap] += acc[tap][lane]; }
-    }
-}
-#endif
-#if defined(OPDI_OPERATORS)
+#include "../typed/f64.h"
+#include "depthwise.typed.h"
+#include "../typed/end.h"
 
 static void opdi_conv_depthwise(const opdi_conv_job *job, int64_t group, const char *pad, char *y) {
     const opdi_conv *conv = &job->conv;

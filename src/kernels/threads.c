@@ -15,7 +15,6 @@ OPDI_SHARED int opdi_check_overlap(const opd_tensor *out, const opd_tensor *in, 
 OPDI_SHARED int opdi_check_partial_overlap(const opd_tensor *out, const opd_tensor *in);
 OPDI_SHARED int opdi_copy(opd_tensor *dst, const opd_tensor *src);
 
-#endif
 #if defined(OPDI_OPERATORS)
 
 OPDI_LOOPS_BEGIN

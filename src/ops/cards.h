@@ -6,7 +6,6 @@
 //  the list is an unused function, a name in it without a card does not compile.
 //----------------------------------------------------------------------------------------------------------------------
 
-#endif
 #if defined(OPDI_OPERATORS)
 
 #define OPDI_OP(name) static void opdi_card_##name(opd_op_desc *op)

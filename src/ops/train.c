@@ -31,109 +31,21 @@ static void opdi_sgd_f32(void *const *data, int64_t count, const opdi_params *pa
 static void opdi_sgd_f64(void *const *data, int64_t count, const opdi_params *params);
 static void opdi_unscale_f32(void *const *data, int64_t count, const opdi_params *params);
 static void opdi_unscale_f64(void *const *data, int64_t count, const opdi_params *params);
-#endif
-#if defined(OPDI_WIDE) && OPDI_LEVEL < 2   /* once for each type and level, see >>typed */
-/* A root and a maximum of lanes.  Assembly, because sqrtf may have to set errno; the maximum keeps the second operand
-   where one is NaN. */
-#if OPDI_LEVEL == 0
-#define OPDI_LANES_ROOT(r, x) r = OPDI_FN(sqrt)(x)
-#define OPDI_LANES_MAX(r, x) if ((x) > (r)) { r = (x); }
-#else
-#define OPDI_LANES_ROOT(r, x) __asm__("vsqrtp" OPDI_ASM " {%1, %0|%0, %1}" : "=x"(r) : "x"(x))
-#define OPDI_LANES_MAX(r, x) __asm__("vmaxp" OPDI_ASM " {%0, %1, %0|%0, %1, %0}" : "+x"(r) : "x"(x))
-#endif
-/* Elements [i, count) as far as they fill lanes; where it stopped. */
-OPDI_TARGET static int64_t OPDI_WIDE(adam)(void *const *data, int64_t count, int64_t i, const opdi_adam *other) {
-    const OPDI_T sign = (OPDI_T)other->sign, l2 = (OPDI_T)other->l2, decay = (OPDI_T)other->decay,
-        w1 = (OPDI_T)other->w1, beta2 = (OPDI_T)other->beta2, w2 = (OPDI_T)other->w2, step = (OPDI_T)other->step,
-        scale = (OPDI_T)other->scale, eps = (OPDI_T)other->eps;
-    const int64_t lanes = (int64_t)(sizeof(OPDI_V) / sizeof(OPDI_T));
-    const bool l2_on = !(other->l2 >= 0 && other->l2 <= 0), amsgrad = other->amsgrad;
-    const int k = amsgrad ? 4 : 3;
-    for (; i + lanes <= count; i += lanes) {
-        OPDI_V x = *(const OPDI_V *)(const void *)((const OPDI_T *)data[k] + i);
-        OPDI_V m = *(const OPDI_V *)(const void *)((const OPDI_T *)data[k + 1] + i);
-        OPDI_V v = *(const OPDI_V *)(const void *)((const OPDI_T *)data[k + 2] + i);
-        OPDI_V grad = *(const OPDI_V *)(const void *)((const OPDI_T *)data[2 * k] + i), root;
-        grad = grad * sign;
-        if (l2_on) { grad = grad + x * l2; }
-        m = m + (grad - m) * w1;
-        v = v * beta2 + grad * grad * w2;
-        *(OPDI_V *)(void *)((OPDI_T *)data[1] + i) = m;
-        *(OPDI_V *)(void *)((OPDI_T *)data[2] + i) = v;
-        if (amsgrad) {
-            const OPDI_V most = *(const OPDI_V *)(const void *)((const OPDI_T *)data[k + 3] + i);
-            OPDI_LANES_MAX(v, most);
-            *(OPDI_V *)(void *)((OPDI_T *)data[3] + i) = v;
-        }
-        OPDI_LANES_ROOT(root, v);
-        *(OPDI_V *)(void *)((OPDI_T *)data[0] + i) = x * decay - m * step / (root * scale + eps);
-    }
-    return i;
-}
-#undef OPDI_LANES_ROOT
-#undef OPDI_LANES_MAX
-/* Steps of SGD in lanes from element i on; returns where it stopped.  Operands: x, b, x, b, grad with a momentum
-   buffer b, else x, x, grad. */
-OPDI_TARGET static int64_t OPDI_WIDE(sgd)(void *const *data, int64_t count, int64_t i, const opdi_sgd *other) {
-    const OPDI_T sign = (OPDI_T)other->sign, l2 = (OPDI_T)other->l2, momentum = (OPDI_T)other->momentum,
-        w = (OPDI_T)other->w, lr = (OPDI_T)other->lr;
-    const int64_t lanes = (int64_t)(sizeof(OPDI_V) / sizeof(OPDI_T));
-    const bool l2_on = !(other->l2 >= 0 && other->l2 <= 0), buffer = !(other->momentum >= 0 && other->momentum <= 0),
-        first = other->first, nesterov = other->nesterov;
-    const int k = buffer ? 2 : 1;
-    for (; i + lanes <= count; i += lanes) {
-        OPDI_V x = *(const OPDI_V *)(const void *)((const OPDI_T *)data[k] + i);
-        OPDI_V grad = *(const OPDI_V *)(const void *)((const OPDI_T *)data[2 * k] + i);
-        grad = grad * sign;
-        if (l2_on) { grad = grad + x * l2; }
-        if (buffer) {
-            OPDI_V b = grad;
-            if (!first) { b = *(const OPDI_V *)(const void *)((const OPDI_T *)data[3] + i) * momentum + grad * w; }
-            *(OPDI_V *)(void *)((OPDI_T *)data[1] + i) = b;
-            if (nesterov) { grad = grad + b * momentum; } else { grad = b; }
-        }
-        *(OPDI_V *)(void *)((OPDI_T *)data[0] + i) = x - grad * lr;
-    }
-    return i;
-}
-#endif
-#if defined(OPDI_TYPED) && !defined(OPDI_TYPED_WHOLE)   /* once for each type, see >>typed */
+#include "../typed/f32.h"
+#include "optimizer_vectors.typed.h"
+#include "optimizer_steps.typed.h"
 #if defined(OPDI_X86)
-OPDI_AVX2 static int64_t OPDI_TYPED(adam_avx2)(void *const *data, int64_t count, int64_t i, const opdi_adam *other);
-OPDI_AVX2 static int64_t OPDI_TYPED(sgd_avx2)(void *const *data, int64_t count, int64_t i, const opdi_sgd *other);
+#include "../typed/f32_avx2.h"
+#include "optimizer_vectors.typed.h"
 #endif
-static void OPDI_TYPED(adam)(void *const *data, int64_t count, const opdi_params *params) {
-    const opdi_adam *adam = (const opdi_adam *)(const void *)params;
-    int64_t i = 0;
+#include "../typed/f64.h"
+#include "optimizer_vectors.typed.h"
+#include "optimizer_steps.typed.h"
 #if defined(OPDI_X86)
-    if (opdi_cpu_level() > 0) { i = OPDI_TYPED(adam_avx2)(data, count, i, adam); }
+#include "../typed/f64_avx2.h"
+#include "optimizer_vectors.typed.h"
 #endif
-    (void)OPDI_TYPED(adam_plain)(data, count, i, adam);
-}
-static void OPDI_TYPED(sgd)(void *const *data, int64_t count, const opdi_params *params) {
-    const opdi_sgd *sgd = (const opdi_sgd *)(const void *)params;
-    int64_t i = 0;
-#if defined(OPDI_X86)
-    if (opdi_cpu_level() > 0) { i = OPDI_TYPED(sgd_avx2)(data, count, i, sgd); }
-#endif
-    (void)OPDI_TYPED(sgd_plain)(data, count, i, sgd);
-}
-/* out = x scale; notes what is not finite: all bits of the exponent are set. */
-static void OPDI_TYPED(unscale)(void *const *data, int64_t count, const opdi_params *params) {
-    const OPDI_T *x = (const OPDI_T *)data[1], scale = (OPDI_T)params->f64[0];
-    OPDI_T *out = (OPDI_T *)data[0];
-    OPDI_BITS bad = 0;
-    for (int64_t i = 0; i < count; i++) {
-        OPDI_BITS bits;
-        memcpy(&bits, &x[i], sizeof bits);
-        bad |= (bits & OPDI_EXPONENT) == OPDI_EXPONENT;
-        out[i] = x[i] * scale;
-    }
-    if (bad) { OPDI_STORE(params->zero, 1); }
-}
-#endif
-#if defined(OPDI_OPERATORS)
+#include "../typed/end.h"
 OPDI_COLD_BEGIN
 
 /* The lists of a step: parameters, gradients, and state; absent ones have no tensors. */

@@ -3,6 +3,4 @@
 }
 #endif
 #endif /* OPDISPATCH_WRAPPERS */
-#undef OPDI_MAIN_PASS
-#undef OPDI_OPERATORS
 

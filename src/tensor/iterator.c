@@ -285,73 +285,15 @@ OPDI_AVX512 static int64_t opdi_shorts_avx512_f32(int what, bool bf16, uint16_t 
 OPDI_AVX2 static double opdi_sum_shorts_avx2_f32(const uint16_t *x, int64_t count, bool bf16);
 OPDI_AVX512 static double opdi_sum_shorts_avx512_f32(const uint16_t *x, int64_t count, bool bf16);
 #endif
+OPDI_LOOPS_BEGIN
+#if defined(OPDI_X86)
+#include "../typed/f32_avx2.h"
+#include "sums_of_halves.typed.h"
+#include "../typed/f32_avx512.h"
+#include "sums_of_halves.typed.h"
 #endif
-#if defined(OPDI_WIDE) && defined(OPDI_V_HALVES)   /* once for each type and level, see >>typed */
-/* Returns floats rounded to the nearest bfloat16, which is the upper half of each. */
-OPDI_TARGET OPDI_ALWAYS OPDI_V_BITS OPDI_WIDE(nearest)(OPDI_V x) {
-    OPDI_V_BITS bits;
-    memcpy(&bits, &x, sizeof bits);
-    const OPDI_V_BITS nan = (OPDI_V_BITS)((OPDI_V_INT)(bits & 0x7fffffffu) > 0x7f800000);
-    return ((bits + 0x7fffu + ((bits >> 16) & 1u)) & ~nan) | ((bits | 0x400000u) & nan);
-}
-/* Writes two vectors, in the order in which they were read, as short floats, rounded to nearest. */
-OPDI_TARGET OPDI_ALWAYS void OPDI_WIDE(shorter)(const OPDI_V *two, bool bf16, uint16_t *at) {
-    if (!bf16) {
-        OPDI_V_HALVES *const halves = (OPDI_V_HALVES *)(void *)at;
-        __asm__("vcvtps2ph {$0, %1, %0|%0, %1, 0}" : "=v"(halves[0]) : "v"(two[0]));
-        __asm__("vcvtps2ph {$0, %1, %0|%0, %1, 0}" : "=v"(halves[1]) : "v"(two[1]));
-        return;
-    }
-    const OPDI_V_BITS words = (OPDI_WIDE(nearest)(two[0]) >> 16) | (OPDI_WIDE(nearest)(two[1]) & 0xffff0000u);
-    memcpy(at, &words, sizeof words);
-}
-OPDI_TARGET OPDI_ALWAYS void OPDI_WIDE(shorts_two)(int what, bool bf16, uint16_t *to, const uint16_t *x,
-                                                   const uint16_t *y) {
-    OPDI_V a[2], b[2];
-    OPDI_WIDE(longer)(x, bf16, a);
-    OPDI_WIDE(longer)(y, bf16, b);
-    for (int i = 0; i < 2; i++) {
-        if (what == OPDI_SHORTS_MUL) { a[i] *= b[i]; }
-        else if (what == OPDI_SHORTS_ADD) { a[i] += b[i]; }
-        else { a[i] -= b[i]; }
-    }
-    OPDI_WIDE(shorter)(a, bf16, to);
-}
-OPDI_TARGET static int64_t OPDI_WIDE(shorts)(int what, bool bf16, uint16_t *to, const uint16_t *x, const uint16_t *y,
-                                             int64_t count) {
-    enum { STEP = 2 * (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
-    int64_t j = 0;
-    if (bf16) { for (; j + STEP <= count; j += STEP) { OPDI_WIDE(shorts_two)(what, true, to + j, x + j, y + j); } }
-    else { for (; j + STEP <= count; j += STEP) { OPDI_WIDE(shorts_two)(what, false, to + j, x + j, y + j); } }
-    return j;
-}
-/* Adds the short floats of four vectors to sums. */
-OPDI_TARGET OPDI_ALWAYS void OPDI_WIDE(sum_four)(const uint16_t *x, bool bf16, OPDI_V *sums) {
-    OPDI_V two[2];
-    for (int part = 0; part < 4; part += 2) {
-        OPDI_WIDE(longer)(x + part * (int)(sizeof(OPDI_V) / sizeof(OPDI_T)), bf16, two);
-        sums[part] += two[0];
-        sums[part + 1] += two[1];
-    }
-}
-/* Returns the sum of short floats, which are not stored as floats in between: 4096 elements go to four vectors. */
-OPDI_TARGET static double OPDI_WIDE(sum_shorts)(const uint16_t *x, int64_t count, bool bf16) {
-    enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
-    double total = 0;
-    int64_t i = 0;
-    while (count - i >= 4 * WIDTH) {
-        OPDI_V sums[4] = {{0}, {0}, {0}, {0}};
-        const int64_t rows = OPDI_MIN(count, i + 4096) - (4 * WIDTH - 1);
-        if (bf16) { for (; i < rows; i += 4 * WIDTH) { OPDI_WIDE(sum_four)(x + i, true, sums); } }
-        else { for (; i < rows; i += 4 * WIDTH) { OPDI_WIDE(sum_four)(x + i, false, sums); } }
-        sums[0] = (sums[0] + sums[1]) + (sums[2] + sums[3]);
-        for (int j = 0; j < WIDTH; j++) { total += (double)sums[0][j]; }
-    }
-    for (; i < count; i++) { total += (double)(bf16 ? opdi_bf16_to_f32(x[i]) : opdi_f16_to_f32(x[i])); }
-    return total;
-}
-#endif
-#if defined(OPDI_OPERATORS)
+#include "../typed/end.h"
+OPDI_LOOPS_END
 /* acc[j] += the sum of four rows, `step` elements apart. */
 OPDI_ALWAYS void opdi_sum_four_body(float *acc, const float *from, int64_t step, int64_t count) {
     const float *first = from, *second = from + step, *third = second + step, *fourth = third + step;

@@ -350,48 +350,11 @@ typedef struct opdi_bags {
 } opdi_bags;
 static void opdi_bags_f32(void *ctx, int64_t begin, int64_t end);
 static void opdi_bags_f64(void *ctx, int64_t begin, int64_t end);
-#endif
-#if defined(OPDI_TYPED) && !defined(OPDI_TYPED_WHOLE)   /* once for each type, see >>typed */
-/* Bags [begin, end) of ctx, an opdi_bags: the sum, mean or maximum of their rows to out, and how many rows to
-   counts. */
-static void OPDI_TYPED(bags)(void *ctx, int64_t begin, int64_t end) {
-    const opdi_bags *bags = (const opdi_bags *)ctx;
-    int64_t channel;
-    for (int64_t batch = begin; batch < end; batch++) {
-        OPDI_T *out = (OPDI_T *)bags->out + batch * bags->d;
-        int64_t count = 0, *most = bags->mode == OPDI_BAG_MAX ? bags->most + batch * bags->d : NULL;
-        memset(out, 0, (size_t)bags->d * sizeof *out);
-        if (most) { memset(most, 0, (size_t)bags->d * sizeof *most); }
-        for (int64_t i = bags->begin[batch]; i < bags->begin[batch + 1]; i++) {
-            const int64_t place = bags->index[i];
-            const OPDI_T *row = (const OPDI_T *)bags->rows + (bags->packed ? i : place) * bags->d;
-            if (place == bags->skip) { continue; }
-            if (most) {
-                for (channel = 0; channel < bags->d; channel++) {
-                    if (count == 0 || row[channel] > out[channel]) {
-                        out[channel] = row[channel];
-                        most[channel] = place;
-                    }
-                }
-            } else {
-                const OPDI_T w = bags->weights ? ((const OPDI_T *)bags->weights)[i] : 1;
-                for (channel = 0; channel + 16 <= bags->d; channel += 16) {
-                    OPDI_T lane[16];
-                    for (int j = 0; j < 16; j++) { lane[j] = out[channel + j] + w * row[channel + j]; }
-                    for (int j = 0; j < 16; j++) { out[channel + j] = lane[j]; }
-                }
-                for (; channel < bags->d; channel++) { out[channel] += w * row[channel]; }
-            }
-            count++;
-        }
-        if (bags->mode == OPDI_BAG_MEAN && count > 1) {
-            for (channel = 0; channel < bags->d; channel++) { out[channel] /= (OPDI_T)count; }
-        }
-        bags->counts[batch] = count;
-    }
-}
-#endif
-#if defined(OPDI_OPERATORS)
+#include "../../typed/f32.h"
+#include "embedding_bags.typed.h"
+#include "../../typed/f64.h"
+#include "embedding_bags.typed.h"
+#include "../../typed/end.h"
 OPDI_COLD_BEGIN
 /* Checks an embedding_bag: weight [n, d], indices (input) and offsets of one dim, the mode, and factors, which are
    per_sample_weights or NULL.  last: include_last_offset.  0, or -1 with an error. */

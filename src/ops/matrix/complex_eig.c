@@ -1,4 +1,3 @@
-#if defined(OPDI_OPERATORS)
 
 //== eigenvalues of any complex matrix =================================================================================
 //

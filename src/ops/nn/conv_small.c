@@ -367,26 +367,11 @@ static void opdi_shift_gw_range(void *ctx, int64_t begin, int64_t end) {
 }
 static void opdi_shift_sum_f32(const opdi_shift *shift, int64_t element, int64_t kp, float *gw);
 static void opdi_shift_sum_f64(const opdi_shift *shift, int64_t element, int64_t kp, double *gw);
-#endif
-#if defined(OPDI_TYPED) && !defined(OPDI_TYPED_WHOLE)   /* once for each type, see >>typed */
-/* gw [groups, og, element]: the sum of the parts, each [groups, kp, ldg]. */
-static void OPDI_TYPED(shift_sum)(const opdi_shift *shift, int64_t element, int64_t kp, OPDI_T *gw) {
-    const int64_t og = shift->conv.og, groups = shift->conv.groups;
-    for (int64_t i = 0; i < groups; i++) {
-        const OPDI_T *from = (const OPDI_T *)(const void *)shift->gw + i * kp * shift->ldg;
-        for (int64_t o = 0; o < og; o++, gw += element) {
-            for (int64_t step = 0; step < element; step++) {
-                double sum = 0;
-                for (int64_t plane = 0; plane < shift->parts; plane++) {
-                    sum += (double)from[(plane * groups * kp + step) * shift->ldg + o];
-                }
-                gw[step] = (OPDI_T)sum;
-            }
-        }
-    }
-}
-#endif
-#if defined(OPDI_OPERATORS)
+#include "../../typed/f32.h"
+#include "shifted_sums.typed.h"
+#include "../../typed/f64.h"
+#include "shifted_sums.typed.h"
+#include "../../typed/end.h"
 OPDI_COLD_BEGIN
 /* Computes gw [groups, og, cg * kh * kw], the gradient of the weight, from gy and x: parts of the batch apart, and
    then their sum.  0, 1 when the convolution does not suit this way, or -1 with an error. */

@@ -17,45 +17,6 @@ static inline int64_t opdi_wrap_add(int64_t x, int64_t y) { return (int64_t)((ui
 static inline int64_t opdi_wrap_sub(int64_t x, int64_t y) { return (int64_t)((uint64_t)x - (uint64_t)y); }
 static inline int64_t opdi_wrap_mul(int64_t x, int64_t y) { return (int64_t)((uint64_t)x * (uint64_t)y); }
 //== loops: opdi_<type>_<formula> ======================================================================================
-
-#endif
-#if defined(OPDI_LOOP)   /* once for each type, where this file includes itself below */
-/* A formula of one element; what a formula has not is whatever: inputs y and z, numbers a, b and c. */
-typedef OPD_T OPDI_LOOP(formula)(OPD_T x, OPD_T y, OPD_T z, OPD_T a, OPD_T b, OPD_T c, const opdi_params *params);
-/* One element after another, which compiles quickly. */
-OPDI_LOOP_TEXT void OPDI_LOOP(each)(void *const *data, int64_t count, const opdi_params *params, int inputs,
-                                    OPDI_LOOP(formula) *formula) {
-    const OPD_T a = params->OPDI_NUMBERS[0], b = params->OPDI_NUMBERS[1], c = params->OPDI_NUMBERS[2];
-    const OPD_T *x = (const OPD_T *)data[1], *y = inputs > 1 ? (const OPD_T *)data[2] : x,
-        *z = inputs > 2 ? (const OPD_T *)data[3] : x;
-    OPD_T *out = (OPD_T *)data[0];
-    for (int64_t i = 0; i < count; i++) {
-        const OPD_T value = formula(x[i], y[i], z[i], a, b, c, params);
-        out[i] = value;
-    }
-}
-/* 64 elements at a time in a loop of constant length, which compilers vectorise without being asked. */
-OPDI_LOOP_TEXT void OPDI_LOOP(blocks)(void *const *data, int64_t count, const opdi_params *params, int inputs,
-                                      OPDI_LOOP(formula) *formula) {
-    const OPD_T a = params->OPDI_NUMBERS[0], b = params->OPDI_NUMBERS[1], c = params->OPDI_NUMBERS[2];
-    const OPD_T *x = (const OPD_T *)data[1], *y = inputs > 1 ? (const OPD_T *)data[2] : x,
-        *z = inputs > 2 ? (const OPD_T *)data[3] : x;
-    OPD_T *out = (OPD_T *)data[0];
-    int64_t i = 0;
-    for (; i + 64 <= count; i += 64) {
-        OPDI_IVDEP
-        for (int j = 0; j < 64; j++) {
-            const OPD_T value = formula(x[i + j], y[i + j], z[i + j], a, b, c, params);
-            out[i + j] = value;
-        }
-    }
-    for (; i < count; i++) {
-        const OPD_T value = formula(x[i], y[i], z[i], a, b, c, params);
-        out[i] = value;
-    }
-}
-#endif
-#if defined(OPDI_OPERATORS)
 /* A row's formula as a function of one element, which its loops are compiled with. */
 #define OPDI_LOOP_FORMULA(name, formula) \
     OPDI_LOOP_TEXT OPD_T OPDI_LOOP(at_##name)(OPD_UNUSED OPD_T x, OPD_UNUSED OPD_T y, OPD_UNUSED OPD_T z, \
@@ -103,8 +64,6 @@ OPDI_LOOP_TEXT void OPDI_LOOP(blocks)(void *const *data, int64_t count, const op
 #define OPDI_LOOP_F32(name, inputs, kind, formula) OPDI_LOOP_F32_##kind(name, inputs, formula)
 #define OPDI_LOOP_F64(name, inputs, kind, formula) OPDI_LOOP_F64_##kind(name, inputs, formula)      /* and int64_t */
 
-#undef OPDI_MAIN_PASS
-#undef OPDI_OPERATORS                             /* this file again: the helpers and the loops' text */
 #define OPD_FORMULA_QUALIFIERS static inline
 #define OPD_ADD(x, y) ((x) + (y))
 #define OPD_SUB(x, y) ((x) - (y))
@@ -115,8 +74,8 @@ OPDI_LOOP_TEXT void OPDI_LOOP(blocks)(void *const *data, int64_t count, const op
 #define OPD_H(name) opdi_f32_h_##name
 #define OPDI_LOOP(name) opdi_f32_##name
 #define OPDI_NUMBERS f32
-#define OPD_FORMULA_HELPERS_FLOAT
-#include OPDISPATCH_FILE
+#include "../../api/formulas_float.typed.h"
+#include "formula_loops.typed.h"
 OPD_FORMULAS_ALL(OPDI_LOOP_F32)
 OPD_FORMULAS_FLOAT(OPDI_LOOP_F32)
 #undef OPD_T
@@ -129,8 +88,8 @@ OPD_FORMULAS_FLOAT(OPDI_LOOP_F32)
 #define OPD_H(name) opdi_f64_h_##name
 #define OPDI_LOOP(name) opdi_f64_##name
 #define OPDI_NUMBERS f64
-#define OPD_FORMULA_HELPERS_FLOAT
-#include OPDISPATCH_FILE
+#include "../../api/formulas_float.typed.h"
+#include "formula_loops.typed.h"
 OPD_FORMULAS_ALL(OPDI_LOOP_F64)
 OPD_FORMULAS_FLOAT(OPDI_LOOP_F64)
 #undef OPDI_LOOP
@@ -165,8 +124,8 @@ OPD_FORMULAS_FLOAT(OPDI_LOOP_F64)
 #define OPDI_H_gcd(x, y) opdi_h_i64_gcd(x, y)
 #define OPDI_H_lcm(x, y) opdi_h_i64_lcm(x, y)
 #define OPDI_H_clamp(x, y, z) opdi_h_i64_clamp(x, y, z)
-#define OPD_FORMULA_HELPERS_INT
-#include OPDISPATCH_FILE
+#include "../../api/formulas_int.typed.h"
+#include "formula_loops.typed.h"
 OPD_FORMULAS_ALL(OPDI_LOOP_F64)
 OPD_FORMULAS_INT(OPDI_LOOP_F64)
 #undef OPDI_LOOP
@@ -179,8 +138,6 @@ OPD_FORMULAS_INT(OPDI_LOOP_F64)
 #undef OPD_NOTE
 #undef OPD_SMALLEST
 #undef OPD_FORMULA_QUALIFIERS
-#define OPDI_MAIN_PASS
-#define OPDI_OPERATORS
 #undef OPD_ADD
 #undef OPD_SUB
 #undef OPD_MUL
@@ -366,91 +323,17 @@ OPDI_ALWAYS uint64_t opdi_pow_bad_f64(double x, double y) {
 }
 #endif
 
-#endif
-#if defined(OPDI_TYPED) && !defined(OPDI_TYPED_WHOLE) && defined(OPDI_X86)   /* once for each type, see >>typed */
-/* x - trunc(x / y) y by FMA, which has no rounding to do.  A quotient that was rounded up to the next whole number
-   leaves what has the wrong sign, which adding y puts right. */
-OPDI_ALWAYS OPDI_T OPDI_TYPED(mod1)(OPDI_T x, OPDI_T y, bool python) {
-    const OPDI_T count = OPDI_FN(trunc)(x / y);
-    OPDI_T rest = OPDI_FN(__builtin_fma)(-count, y, x);
-    rest = ((rest != 0) & ((rest < 0) != (x < 0))) ? rest + OPDI_FN(copysign)(y, x) : rest;
-    rest = OPDI_FN(copysign)(rest, x);
-    return (python & (rest != 0) & ((y < 0) != (rest < 0))) ? rest + y : rest;
-}
-/* Whether that has no answer: the quotient has too many digits, or is none. */
-OPDI_ALWAYS OPDI_BITS OPDI_TYPED(mod_bad)(OPDI_T x, OPDI_T y) {
-    return ((OPDI_FN(fabs)(x / y) < (OPDI_T)4194304) & (OPDI_FN(fabs)(y) < (OPDI_T)HUGE_VAL)) ? 0u : 1u;
-}
-/* out = function(x, y) for count elements, a multiple of 16; flags: which of them have none. */
-#define OPDI_TWO_EACH(value, flag) \
-    for (int64_t i = 0; i < count; i += 16) { \
-        OPDI_IVDEP \
-        for (int j = 0; j < 16; j++) { out[i + j] = value; } \
-        OPDI_IVDEP \
-        for (int j = 0; j < 16; j++) { flags[i + j] = flag; } \
-        for (int j = 0; j < 16; j++) { any[j] |= flags[i + j]; } \
-    }
-OPDI_ALWAYS bool OPDI_TYPED(two_body)(int function, int64_t count, OPDI_T *out, const OPDI_T *x, const OPDI_T *y,
-                                        OPDI_BITS *flags) {
-    OPDI_BITS any[16] = {0};
-    switch (function) {
-        case OPDI_TWO_POW:
-            OPDI_TWO_EACH(OPDI_TYPED(pow1)(x[i + j], y[i + j]), OPDI_TYPED(pow_bad)(x[i + j], y[i + j]))
-            break;
-        case OPDI_TWO_FMOD:
-            OPDI_TWO_EACH(OPDI_TYPED(mod1)(x[i + j], y[i + j], false), OPDI_TYPED(mod_bad)(x[i + j], y[i + j]))
-            break;
-        default: OPDI_TWO_EACH(OPDI_TYPED(mod1)(x[i + j], y[i + j], true), OPDI_TYPED(mod_bad)(x[i + j], y[i + j]))
-    }
-    for (int j = 1; j < 16; j++) { any[0] |= any[j]; }
-    return any[0] != 0;
-}
-#undef OPDI_TWO_EACH
-OPDI_AVX2 static bool OPDI_TYPED(two_avx2)(int function, int64_t count, OPDI_T *out, const OPDI_T *x, const OPDI_T *y,
-                                             OPDI_BITS *flags) {
-    return OPDI_TYPED(two_body)(function, count, out, x, y, flags);
-}
-OPDI_AVX512 static bool OPDI_TYPED(two_avx512)(int function, int64_t count, OPDI_T *out, const OPDI_T *x,
-                                                 const OPDI_T *y, OPDI_BITS *flags) {
-    return OPDI_TYPED(two_body)(function, count, out, x, y, flags);
-}
-static bool OPDI_TYPED(two_wide)(int function, int64_t count, OPDI_T *out, const OPDI_T *x, const OPDI_T *y,
-                                   OPDI_BITS *flags) {
-    if (opdi_cpu_level() == 1) { return OPDI_TYPED(two_avx2)(function, count, out, x, y, flags); }
-    return OPDI_TYPED(two_avx512)(function, count, out, x, y, flags);
-}
-#endif
-#if defined(OPDI_TYPED) && !defined(OPDI_TYPED_WHOLE)
-/* A loop of two inputs that vectors run; `each` does what they cannot, and all without them. */
-static void OPDI_TYPED(two)(int function, void *const *data, int64_t count, const opdi_params *params,
-                              opdi_loop each) {
+#include "../../typed/f32.h"
 #if defined(OPDI_X86)
-    OPDI_T out[256], x[256], y[256];
-    OPDI_BITS flags[256];
-    for (int64_t from = 0, rows; opdi_cpu_level() > 0 && from < count; from += rows) {
-        rows = OPDI_MIN(count - from, (int64_t)256);
-        const int64_t whole = (rows + 15) & ~(int64_t)15;
-        memcpy(x, (const OPDI_T *)data[1] + from, (size_t)rows * sizeof *x);
-        memcpy(y, (const OPDI_T *)data[2] + from, (size_t)rows * sizeof *y);
-        for (int64_t i = rows; i < whole; i++) { x[i] = y[i] = 1; }
-        if (OPDI_TYPED(two_wide)(function, whole, out, x, y, flags)) {
-            for (int64_t i = 0; i < rows; i++) {
-                void *one[3];
-                one[0] = out + i;
-                one[1] = x + i;
-                one[2] = y + i;
-                if (flags[i]) { each(one, 1, params); }
-            }
-        }
-        memcpy((OPDI_T *)data[0] + from, out, (size_t)rows * sizeof *out);
-    }
-    if (opdi_cpu_level() > 0) { return; }
+#include "remainders_and_powers.typed.h"
 #endif
-    (void)function;
-    each(data, count, params);
-}
+#include "two_operands.typed.h"
+#include "../../typed/f64.h"
+#if defined(OPDI_X86)
+#include "remainders_and_powers.typed.h"
 #endif
-#if defined(OPDI_OPERATORS)
+#include "two_operands.typed.h"
+#include "../../typed/end.h"
 static void opdi_two_f32(int function, void *const *data, int64_t count, const opdi_params *params, opdi_loop each);
 static void opdi_two_f64(int function, void *const *data, int64_t count, const opdi_params *params, opdi_loop each);
 #define OPDI_TWO_LOOPS(name, function) \

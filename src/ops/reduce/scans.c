@@ -218,32 +218,13 @@ static void opdi_line_cummax_f64(const opdi_lines *lines, const opdi_piece *part
                                  void *const *out, char *tmp);
 static void opdi_line_cummax_i64(const opdi_lines *lines, const opdi_piece *part, const void *const *in,
                                  void *const *out, char *tmp);
-#endif
-#if defined(OPDI_TYPED)   /* once for each type, see >>typed */
-/* flag: the smallest.  The last of equal ones; NaN stays once it is there. */
-static void OPDI_TYPED(line_cummax)(const opdi_lines *lines, const opdi_piece *part, const void *const *in,
-                                    void *const *out, char *tmp) {
-    const OPDI_T *x = (const OPDI_T *)in[0];
-    OPDI_T *to = (OPDI_T *)out[0], best = 0;
-    int64_t *index = (int64_t *)out[1], at = 0;
-    if (part->from) {
-        memcpy(&best, tmp, sizeof best);
-        memcpy(&at, tmp + 8, sizeof at);
-    }
-    for (int64_t i = 0; i < part->count; i++) {
-        if (part->from + i == 0 || OPDI_IS_NAN(x[i]) ||
-            (!OPDI_IS_NAN(best) && (lines->flag ? x[i] <= best : x[i] >= best))) {
-            best = x[i];
-            at = part->from + i;
-        }
-        to[i] = best;
-        index[i] = at;
-    }
-    memcpy(tmp, &best, sizeof best);
-    memcpy(tmp + 8, &at, sizeof at);
-}
-#endif
-#if defined(OPDI_OPERATORS)
+#include "../../typed/f32.h"
+#include "running_maximum.typed.h"
+#include "../../typed/f64.h"
+#include "running_maximum.typed.h"
+#include "../../typed/i64.h"
+#include "running_maximum.typed.h"
+#include "../../typed/end.h"
 static const opdi_line_fn opdi_line_cummax[3] = {opdi_line_cummax_f32, opdi_line_cummax_f64, opdi_line_cummax_i64};
 /* Values and indices of lines of `len` elements (0: one, the dim reduced), by a line function. */
 static int opdi_lines_select(opd_call *call, const opdi_line_fn *fns, int64_t dim_arg, int64_t len, bool reduce,

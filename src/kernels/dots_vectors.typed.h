@@ -1,0 +1,153 @@
+/* The dot product of depth elements of a and x, in four vectors that are summed at the end. */
+OPDI_TARGET static OPDI_T OPDI_WIDE(dot)(int64_t depth, const OPDI_T *a, const OPDI_T *x) {
+    enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
+    typedef OPDI_T H __attribute__((vector_size(sizeof(OPDI_V) / 2)));
+    typedef OPDI_T Q __attribute__((vector_size(sizeof(OPDI_V) / 4)));
+    OPDI_V s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
+    H half[2];
+    Q quarter[2];
+    OPDI_T lanes[WIDTH / 4], sum = 0;
+    int64_t step = 0;
+    for (; step + 4 * WIDTH <= depth; step += 4 * WIDTH) {
+        const OPDI_V *v8f = (const OPDI_V *)(const void *)(a + step), *other = (const OPDI_V *)(const void *)(x + step);
+        s0 += v8f[0] * other[0];
+        s1 += v8f[1] * other[1];
+        s2 += v8f[2] * other[2];
+        s3 += v8f[3] * other[3];
+    }
+    for (; step + WIDTH <= depth; step += WIDTH) {
+        s0 += *(const OPDI_V *)(const void *)(a + step) * *(const OPDI_V *)(const void *)(x + step);
+    }
+    s0 = (s0 + s1) + (s2 + s3);
+    memcpy(half, &s0, sizeof half);
+    half[0] += half[1];
+    memcpy(quarter, &half[0], sizeof quarter);
+    quarter[0] += quarter[1];
+    memcpy(lanes, &quarter[0], sizeof lanes);
+    for (int w = WIDTH / 8; w > 0; w /= 2) {
+        for (int lane = 0; lane < w; lane++) { lanes[lane] += lanes[lane + w]; }
+    }
+    for (; step < depth; step++) { sum += a[step] * x[step]; }
+    return lanes[0] + sum;
+}
+OPDI_TARGET OPDI_ALWAYS OPDI_T OPDI_WIDE(lanes_sum)(OPDI_V sum) {
+    typedef OPDI_T H __attribute__((vector_size(sizeof(OPDI_V) / 2)));
+    typedef OPDI_T Q __attribute__((vector_size(sizeof(OPDI_V) / 4)));
+    H half[2];
+    Q quarter[2];
+    OPDI_T lanes[sizeof(Q) / sizeof(OPDI_T)];
+    memcpy(half, &sum, sizeof half);
+    half[0] += half[1];
+    memcpy(quarter, &half[0], sizeof quarter);
+    quarter[0] += quarter[1];
+    memcpy(lanes, &quarter[0], sizeof lanes);
+    for (int w = (int)(sizeof(Q) / sizeof(OPDI_T)) / 2; w > 0; w /= 2) {
+        for (int lane = 0; lane < w; lane++) { lanes[lane] += lanes[lane + w]; }
+    }
+    return lanes[0];
+}
+/* Defines an opdi_dots_fn for a few rows of OPDI_T and four rows of `type`, whose vectors `load` reads. */
+#define OPDI_DOTS_FROM(i) \
+    const OPDI_T *const a##i = (const OPDI_T *)few[i]; \
+    OPDI_V c##i##0 = {0}, c##i##1 = {0}, c##i##2 = {0}, c##i##3 = {0};
+#define OPDI_DOTS_STEP(i) { \
+        const OPDI_V row = *(const OPDI_V *)(const void *)(a##i + step); \
+        OPDI_ASM_FMA("p" OPDI_ASM, c##i##0, row, y0); \
+        OPDI_ASM_FMA("p" OPDI_ASM, c##i##1, row, y1); \
+        OPDI_ASM_FMA("p" OPDI_ASM, c##i##2, row, y2); \
+        OPDI_ASM_FMA("p" OPDI_ASM, c##i##3, row, y3); \
+    }
+#define OPDI_DOTS_SUM(i) \
+    sums[4 * i] = OPDI_WIDE(lanes_sum)(c##i##0); \
+    sums[4 * i + 1] = OPDI_WIDE(lanes_sum)(c##i##1); \
+    sums[4 * i + 2] = OPDI_WIDE(lanes_sum)(c##i##2); \
+    sums[4 * i + 3] = OPDI_WIDE(lanes_sum)(c##i##3); \
+    for (int64_t at = step; at < depth; at++) { \
+        sums[4 * i] += a##i[at] * OPDI_DOTS_ONE(x0[at]); \
+        sums[4 * i + 1] += a##i[at] * OPDI_DOTS_ONE(x1[at]); \
+        sums[4 * i + 2] += a##i[at] * OPDI_DOTS_ONE(x2[at]); \
+        sums[4 * i + 3] += a##i[at] * OPDI_DOTS_ONE(x3[at]); \
+    }
+#define OPDI_DOTS_NAMES(type) \
+    enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) }; \
+    OPDI_T *const sums = (OPDI_T *)product; \
+    int64_t step = 0; \
+    const type *const x0 = (const type *)many[0], *const x1 = (const type *)many[1], \
+        *const x2 = (const type *)many[2], *const x3 = (const type *)many[3];
+#define OPDI_DOTS_TILE(name, ROWS, type, load) \
+    OPDI_TARGET static void OPDI_WIDE(name)(int64_t depth, const void *const *few, const void *const *many, \
+                                            void *product) { \
+        OPDI_DOTS_NAMES(type) \
+        ROWS(OPDI_DOTS_FROM) \
+        for (; step + WIDTH <= depth; step += WIDTH) { \
+            const OPDI_V y0 = load(x0 + step), y1 = load(x1 + step), y2 = load(x2 + step), y3 = load(x3 + step); \
+            ROWS(OPDI_DOTS_STEP) \
+        } \
+        ROWS(OPDI_DOTS_SUM) \
+    }
+#define OPDI_DOTS_1(M) M(0)
+#if OPDI_LEVEL == 1
+#define OPDI_DOTS_FEW(M) M(0) M(1)
+#else
+#define OPDI_DOTS_FEW(M) M(0) M(1) M(2) M(3)
+#endif
+#define OPDI_DOTS_LOAD(at) (*(const OPDI_V *)(const void *)(at))
+#define OPDI_DOTS_ONE(x) (x)
+OPDI_DOTS_TILE(dots_few, OPDI_DOTS_FEW, OPDI_T, OPDI_DOTS_LOAD)
+#if OPDI_LEVEL > 0 && OPDI_BYTES == 4
+OPDI_TARGET OPDI_ALWAYS OPDI_V OPDI_WIDE(from_f16)(const uint16_t *at) {
+    OPDI_V wide;
+    __asm__("vcvtph2ps {%1, %0|%0, %1}" : "=v"(wide) : "m"(*(const OPDI_V_HALVES *)(const void *)at));
+    return wide;
+}
+#undef OPDI_DOTS_ONE
+#define OPDI_DOTS_ONE(x) opdi_f16_to_f32(x)
+OPDI_DOTS_TILE(dots_few_f16, OPDI_DOTS_FEW, uint16_t, OPDI_WIDE(from_f16))
+OPDI_DOTS_TILE(dots_one_f16, OPDI_DOTS_1, uint16_t, OPDI_WIDE(from_f16))
+#endif
+#if OPDI_LEVEL > 0 && OPDI_BYTES == 4
+/* Reads the short floats of two vectors as floats: of bfloat16 first the even ones, of float16 the first half. */
+OPDI_TARGET OPDI_ALWAYS void OPDI_WIDE(longer)(const uint16_t *at, bool bf16, OPDI_V *two) {
+    if (!bf16) {
+        const OPDI_V_HALVES *const halves = (const OPDI_V_HALVES *)(const void *)at;
+        __asm__("vcvtph2ps {%1, %0|%0, %1}" : "=v"(two[0]) : "m"(halves[0]));
+        __asm__("vcvtph2ps {%1, %0|%0, %1}" : "=v"(two[1]) : "m"(halves[1]));
+        return;
+    }
+    OPDI_V_BITS words;
+    memcpy(&words, at, sizeof words);
+    const OPDI_V_BITS even = words << 16, odd = words & 0xffff0000u;
+    memcpy(&two[0], &even, sizeof even);
+    memcpy(&two[1], &odd, sizeof odd);
+}
+/* Adds x[k] B[k, j] to sums[j], for count columns of short floats that are whole steps of two vectors; of bfloat16 the
+   sums of a step are those of its even columns, then of its odd ones. */
+OPDI_TARGET static void OPDI_WIDE(halves_cols)(int64_t depth, int64_t count, bool bf16, const float *x,
+                                               const uint16_t *b, int64_t rs, float *sums) {
+    enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
+    for (int64_t k = 0; k < depth; k += 4) {
+        const int64_t rows = OPDI_MIN(4, depth - k);
+        for (int64_t j = 0; j < count; j += 2 * WIDTH) {
+            OPDI_V *const to = (OPDI_V *)(void *)(sums + j), first = to[0], second = to[1];
+            for (int64_t row = 0; row < rows; row++) {
+                OPDI_V two[2], factor;
+                OPDI_WIDE(longer)(b + (k + row) * rs + j, bf16, two);
+                OPDI_ASM_SPLAT(OPDI_ASM, factor, x + k + row);
+                OPDI_ASM_FMA("p" OPDI_ASM, first, two[0], factor);
+                OPDI_ASM_FMA("p" OPDI_ASM, second, two[1], factor);
+            }
+            to[0] = first;
+            to[1] = second;
+        }
+    }
+}
+#endif
+#undef OPDI_DOTS_FROM
+#undef OPDI_DOTS_STEP
+#undef OPDI_DOTS_SUM
+#undef OPDI_DOTS_NAMES
+#undef OPDI_DOTS_TILE
+#undef OPDI_DOTS_1
+#undef OPDI_DOTS_FEW
+#undef OPDI_DOTS_LOAD
+#undef OPDI_DOTS_ONE

@@ -1,0 +1,581 @@
+//== matrix times vector, products with few rows or columns ============================================================
+
+typedef struct opdi_gemv_job {
+    size_t size;
+    const char *a, *x;
+    char *y;
+    int64_t m, k, rs, cs, incy;
+    int add;
+} opdi_gemv_job;
+
+/* Matrix times vector, y[m] += A[m,k] x[k], x contiguous; A by columns (added up) or by rows (dot products). */
+static void opdi_gemv_cols_plain_f32(const opdi_gemv_job *job, int64_t i, int64_t rows, void *y);
+static void opdi_gemv_cols_plain_f64(const opdi_gemv_job *job, int64_t i, int64_t rows, void *y);
+static float opdi_dot_plain_f32(int64_t depth, const float *a, const float *x);
+static double opdi_dot_plain_f64(int64_t depth, const double *a, const double *x);
+#if defined(OPDI_X86)
+OPDI_AVX512 static void opdi_gemv_cols_avx512_f32(const opdi_gemv_job *job, int64_t i, int64_t rows, void *y);
+OPDI_AVX512 static void opdi_gemv_cols_avx512_f64(const opdi_gemv_job *job, int64_t i, int64_t rows, void *y);
+OPDI_AVX2 static float opdi_dot_avx2_f32(int64_t depth, const float *a, const float *x);
+OPDI_AVX2 static double opdi_dot_avx2_f64(int64_t depth, const double *a, const double *x);
+OPDI_AVX512 static float opdi_dot_avx512_f32(int64_t depth, const float *a, const float *x);
+OPDI_AVX512 static double opdi_dot_avx512_f64(int64_t depth, const double *a, const double *x);
+#endif
+#include "../typed/f32.h"
+#include "columns_by_vector.typed.h"
+#include "dots_plain.typed.h"
+#if defined(OPDI_X86)
+#include "../typed/f32_avx2.h"
+#include "dots_vectors.typed.h"
+#include "../typed/f32_avx512.h"
+#include "columns_by_vector.typed.h"
+#include "dots_vectors.typed.h"
+#endif
+#include "../typed/f64.h"
+#include "columns_by_vector.typed.h"
+#include "dots_plain.typed.h"
+#if defined(OPDI_X86)
+#include "../typed/f64_avx2.h"
+#include "dots_vectors.typed.h"
+#include "../typed/f64_avx512.h"
+#include "columns_by_vector.typed.h"
+#include "dots_vectors.typed.h"
+#endif
+#include "../typed/end.h"
+
+#if defined(OPDI_X86)
+OPDI_AVX2 static opdi_dots_fn opdi_dots_few_avx2_f32, opdi_dots_few_avx2_f64, opdi_dots_few_f16_avx2_f32,
+    opdi_dots_one_f16_avx2_f32;
+OPDI_AVX2 static void opdi_halves_cols_avx2_f32(int64_t depth, int64_t count, bool bf16, const float *x,
+                                                const uint16_t *b, int64_t rs, float *sums);
+OPDI_AVX512 static void opdi_halves_cols_avx512_f32(int64_t depth, int64_t count, bool bf16, const float *x,
+                                                    const uint16_t *b, int64_t rs, float *sums);
+OPDI_AVX512 static opdi_dots_fn opdi_dots_few_avx512_f32, opdi_dots_few_avx512_f64, opdi_dots_few_f16_avx512_f32,
+    opdi_dots_one_f16_avx512_f32;
+#endif
+/* Computes count dot products of depth elements: of first and second, rows of as and bs elements, to product, cs apart.
+   Where beta is not 0 product holds what is added. */
+static void opdi_dots(size_t size, int64_t count, int64_t depth, const void *first, int64_t as, const void *second,
+                      int64_t bs, double beta, void *product, int64_t cs) {
+    float (*f32)(int64_t, const float *, const float *) = opdi_dot_plain_f32;
+    double (*f64)(int64_t, const double *, const double *) = opdi_dot_plain_f64;
+#if defined(OPDI_X86)
+    int level = opdi_cpu_level();
+    if (level == 1) {
+        f32 = opdi_dot_avx2_f32;
+        f64 = opdi_dot_avx2_f64;
+    }
+    if (level == 2) {
+        f32 = opdi_dot_avx512_f32;
+        f64 = opdi_dot_avx512_f64;
+    }
+#endif
+    for (int64_t i = 0; i < count; i++) {
+        float *f = (float *)product + i * cs;
+        double *to = (double *)product + i * cs;
+        if (size == 4) {
+            const float sum = f32(depth, (const float *)first + i * as, (const float *)second + i * bs);
+            *f = beta == 0 ? sum : sum + (float)beta * *f;
+        } else {
+            const double sum = f64(depth, (const double *)first + i * as, (const double *)second + i * bs);
+            *to = beta == 0 ? sum : sum + beta * *to;
+        }
+    }
+}
+static void opdi_gemv_rows(const opdi_gemv_job *job, int64_t i, int64_t rows, void *y) {
+    opdi_dots(job->size, rows, job->k, job->a + i * job->rs * (int64_t)job->size, job->rs, job->x, 0, 0, y, 1);
+}
+
+/* Rows of C [m, n], rs elements apart, are numbers a, as apart, times b.  What is larger than caches goes past them. */
+#if defined(OPDI_X86)
+OPDI_AVX2 static void opdi_outer_avx2_f32(int64_t rows, int64_t count, const float *a, int64_t as, const float *b,
+                                          float *out_row, int64_t rs, int stream);
+OPDI_AVX2 static void opdi_outer_avx2_f64(int64_t rows, int64_t count, const double *a, int64_t as, const double *b,
+                                          double *out_row, int64_t rs, int stream);
+#endif
+#if defined(OPDI_X86)
+#include "../typed/f32_avx2.h"
+#include "outer_products.typed.h"
+#include "../typed/f64_avx2.h"
+#include "outer_products.typed.h"
+#endif
+#include "../typed/end.h"
+
+/* Computes C = a second^T and returns 1 where that has a loop of its own, else returns 0. */
+static int opdi_outer_try(size_t size, int64_t rows, int64_t count, const void *first, int64_t as, const void *second,
+                          void *product, int64_t rs, bool large) {
+#if defined(OPDI_X86)
+    const int stream = large && ((uintptr_t)product & 31) == 0 && rs * (int64_t)size % 32 == 0;
+    if (opdi_cpu_level() == 0) { return 0; }
+    if (size == 4) {
+        opdi_outer_avx2_f32(rows, count, (const float *)first, as, (const float *)second, (float *)product, rs, stream);
+    }
+    else {
+        opdi_outer_avx2_f64(rows, count, (const double *)first, as, (const double *)second, (double *)product, rs,
+                            stream);
+    }
+    if (stream) { __builtin_ia32_sfence(); }
+    return 1;
+#else
+    (void)size;
+    (void)rows;
+    (void)count;
+    (void)first;
+    (void)as;
+    (void)second;
+    (void)product;
+    (void)rs;
+    (void)large;
+    return 0;
+#endif
+}
+
+/* Adds the products of the last rows < 16 rows of a matrix that is stored by columns. */
+static void opdi_gemv_rest(const opdi_gemv_job *job, int64_t i, int64_t rows, void *y) {
+    const void *first = job->a + i * job->rs * (int64_t)job->size, *x = job->x;
+    for (int64_t step = 0; step < job->k; step++) {
+        for (int64_t row = 0; row < rows; row++) {
+            int64_t at = row * job->rs + step * job->cs;
+            if (job->size == 4) { ((float *)y)[row] += ((const float *)first)[at] * ((const float *)x)[step]; }
+            else { ((double *)y)[row] += ((const double *)first)[at] * ((const double *)x)[step]; }
+        }
+    }
+}
+
+static void opdi_gemv_cols(const opdi_gemv_job *job, int64_t i, int64_t rows, void *y) {
+#if defined(OPDI_X86)
+    if (opdi_cpu_level() == 2) {
+        (job->size == 4 ? opdi_gemv_cols_avx512_f32 : opdi_gemv_cols_avx512_f64)(job, i, rows, y);
+        return;
+    }
+#endif
+    (job->size == 4 ? opdi_gemv_cols_plain_f32 : opdi_gemv_cols_plain_f64)(job, i, rows, y);
+}
+/* Computes rows [begin, end) of y = A x, or y += A x where job->add is set, in steps that fit a buffer on the
+   stack.  An opdi_range_fn. */
+static void opdi_gemv_range(void *ctx, int64_t begin, int64_t end) {
+    const opdi_gemv_job *job = (const opdi_gemv_job *)ctx;
+    double y[1024];
+    int64_t step = job->size == 4 ? 2048 : 1024;
+    for (int64_t i = begin; i < end; i += step) {
+        int64_t rows = OPDI_MIN(step, end - i), whole = rows & ~(int64_t)15;
+        memset(y, 0, (size_t)rows * job->size);
+        if (job->cs == 1) {
+            opdi_gemv_rows(job, i, rows, y);
+        } else {
+            opdi_gemv_cols(job, i, whole, y);
+            opdi_gemv_rest(job, i + whole, rows - whole, (char *)y + (size_t)whole * job->size);
+        }
+        for (int64_t row = 0; row < rows; row++) {
+            int64_t to = (i + row) * job->incy;
+            float *f = (float *)(void *)job->y + to;
+            double *dest = (double *)(void *)job->y + to;
+            if (job->size == 4) { *f = (job->add ? *f : 0.0f) + ((const float *)(void *)y)[row]; }
+            else { *dest = (job->add ? *dest : 0.0) + y[row]; }
+        }
+    }
+}
+
+/* Returns 1 when it has done the product, 0 when the shapes are not for it, -1 on failure. */
+static int opdi_gemv_try(opdi_gemm_job *job, int64_t rows, int64_t count, int64_t depth) {
+    const int dtype = job->size == 4 ? OPD_FLOAT32 : OPD_FLOAT64;
+    opdi_gemv_job gemv;
+    int64_t incx;
+    if ((rows != 1 && count != 1) || job->b.pack || job->a.dtype != dtype || job->b.dtype != dtype) { return 0; }
+    gemv.size = job->size;
+    gemv.y = job->c;
+    gemv.add = job->add;
+    gemv.k = depth;
+    if (count == 1) {
+        gemv.a = (const char *)job->a.data;
+        gemv.rs = job->a.cs;
+        gemv.cs = job->a.rs;
+        gemv.m = rows;
+        gemv.incy = job->rsc;
+        gemv.x = (const char *)job->b.data;
+        incx = job->b.rs;
+    } else {
+        gemv.a = (const char *)job->b.data;
+        gemv.rs = job->b.cs;
+        gemv.cs = job->b.rs;
+        gemv.m = count;
+        gemv.incy = job->csc;
+        gemv.x = (const char *)job->a.data;
+        incx = job->a.rs;
+    }
+    if (gemv.cs != 1 && gemv.rs != 1) { return 0; }
+    char *copy = NULL;
+    if (incx != 1) {
+        opdi_gemm_in vector = count == 1 ? job->b : job->a;
+        copy = opdi_lend((size_t)depth * gemv.size);
+        if (!copy) { return -1; }
+        opdi_pack_line(&vector, 0, incx, depth, copy);
+        gemv.x = copy;
+    }
+    int64_t grain = opdi_round_up(OPDI_MAX(16, 65536 / depth), 16);
+    opdi_parallel_for(gemv.m, grain, opdi_gemv_range, &gemv);
+    if (copy) { opdi_lend_end(copy, (size_t)depth * gemv.size); }
+    return 1;
+}
+
+#if defined(OPDI_X86)
+OPDI_AVX2 static void opdi_gemm_small_avx2_f32(int64_t rows, int64_t count, int64_t depth, const opdi_gemm_in *left,
+                                               const opdi_gemm_in *right, int add, void *product, int64_t rsc);
+OPDI_AVX2 static void opdi_gemm_small_avx2_f64(int64_t rows, int64_t count, int64_t depth, const opdi_gemm_in *left,
+                                               const opdi_gemm_in *right, int add, void *product, int64_t rsc);
+#endif
+/* Computes C = A B, or C += A B, of at most 64 in each size, where rows of B and C are contiguous and whole vectors;
+   nothing is packed.  False: it is no such product. */
+static bool opdi_gemm_small(int dtype, int64_t rows, int64_t count, int64_t depth, const opdi_gemm_in *left,
+                            const opdi_gemm_in *right, double beta, void *product, int64_t rsc, int64_t csc) {
+#if defined(OPDI_X86)
+    if (rows > 64 || count > 64 || depth > 64 || rows * count * depth > 4096 || rows < 2 || depth < 1 || csc != 1 ||
+        right->cs != 1 || right->pack || count % (dtype == OPD_FLOAT32 ? 8 : 4) || (beta != 0 && beta != 1) ||
+        left->dtype != dtype || right->dtype != dtype || opdi_cpu_level() == 0) { return false; }
+    if (dtype == OPD_FLOAT32) {
+        opdi_gemm_small_avx2_f32(rows, count, depth, left, right, beta != 0, product, rsc);
+        return true;
+    }
+    if (dtype != OPD_FLOAT64) { return false; }
+    opdi_gemm_small_avx2_f64(rows, count, depth, left, right, beta != 0, product, rsc);
+    return true;
+#else
+    (void)dtype;
+    (void)rows;
+    (void)count;
+    (void)depth;
+    (void)left;
+    (void)right;
+    (void)beta;
+    (void)product;
+    (void)rsc;
+    (void)csc;
+    return false;
+#endif
+}
+/* Computes a product so small that everything else costs more than it. */
+static void opdi_gemm_tiny(const opdi_gemm_job *job, int64_t rows, int64_t count, int64_t depth) {
+    const float *a = (const float *)job->a.data, *b = (const float *)job->b.data;
+    const double *x = (const double *)job->a.data, *y = (const double *)job->b.data;
+    for (int64_t i = 0; i < rows; i++) {
+        for (int64_t j = 0; j < count; j++) {
+            int64_t at_a = i * job->a.cs, at_b = j * job->b.cs, to = i * job->rsc + j * job->csc;
+            float f = 0;
+            double d = 0;
+            if (job->size == 4) {
+                for (int64_t step = 0; step < depth; step++) {
+                    f += a[at_a + step * job->a.rs] * b[at_b + step * job->b.rs];
+                }
+            }
+            else {
+                for (int64_t step = 0; step < depth; step++) {
+                    d += x[at_a + step * job->a.rs] * y[at_b + step * job->b.rs];
+                }
+            }
+            float *single = (float *)(void *)job->c + to;
+            double *twice = (double *)(void *)job->c + to;
+            if (job->size == 4) { *single = job->add ? *single + f : f; }
+            else { *twice = job->add ? *twice + d : d; }
+        }
+    }
+}
+
+#if defined(OPDI_X86) && defined(OPDI_ASM_PAIRS)
+typedef float opdi_v16p __attribute__((vector_size(64), aligned(2), may_alias));      /* of pairs of bfloat16 */
+/* The dot product of depth bfloat16 numbers, in four vectors that are summed at the end. */
+OPDI_AVX512 static float opdi_dot_pairs(int64_t depth, const uint16_t *a, const uint16_t *x) {
+    opdi_v16f s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
+    float lanes[16], sum = 0;
+    int64_t step = 0;
+    for (; step + 128 <= depth; step += 128) {
+        const opdi_v16p *v16f = (const opdi_v16p *)(const void *)(a + step);
+        const opdi_v16p *other = (const opdi_v16p *)(const void *)(x + step);
+        OPDI_ASM_PAIRS(s0, v16f[0], other[0]);
+        OPDI_ASM_PAIRS(s1, v16f[1], other[1]);
+        OPDI_ASM_PAIRS(s2, v16f[2], other[2]);
+        OPDI_ASM_PAIRS(s3, v16f[3], other[3]);
+    }
+    for (; step + 32 <= depth; step += 32) {
+        OPDI_ASM_PAIRS(s0, *(const opdi_v16p *)(const void *)(a + step), *(const opdi_v16p *)(const void *)(x + step));
+    }
+    s0 = (s0 + s1) + (s2 + s3);
+    memcpy(lanes, &s0, sizeof lanes);
+    for (int lane = 0; lane < 16; lane++) { sum += lanes[lane]; }
+    for (; step < depth; step++) { sum += opdi_bf16_to_f32(a[step]) * opdi_bf16_to_f32(x[step]); }
+    return sum;
+}
+#else
+static float opdi_dot_pairs(int64_t depth, const uint16_t *a, const uint16_t *x) {
+    float sum = 0;
+    for (int64_t step = 0; step < depth; step++) { sum += opdi_bf16_to_f32(a[step]) * opdi_bf16_to_f32(x[step]); }
+    return sum;
+}
+#endif
+#if defined(OPDI_X86) && defined(OPDI_ASM_PAIRS)
+/* The 16 dot products of depth bfloat16 numbers of four rows a and four rows x, a vector for each: sums[4 * i + j]. */
+OPDI_AVX512 static void opdi_dots_pairs(int64_t depth, const void *const *few, const void *const *many, void *product) {
+    const uint16_t *const *a = (const uint16_t *const *)few, *const *x = (const uint16_t *const *)many;
+    float *const sums = (float *)product;
+    typedef float opdi_half __attribute__((vector_size(32)));
+    typedef float opdi_quarter __attribute__((vector_size(16)));
+    const uint16_t *a0 = a[0], *a1 = a[1], *a2 = a[2], *a3 = a[3], *x0 = x[0], *x1 = x[1], *x2 = x[2], *x3 = x[3];
+    opdi_v16f all[16] = {{0}};
+    int64_t step = 0;
+#define OPDI_PAIRS_AT(p) (*(const opdi_v16p *)(const void *)((p) + step))
+#define OPDI_PAIRS_FOUR(i) { \
+        const opdi_v16f row = OPDI_PAIRS_AT(a##i); \
+        OPDI_ASM_PAIRS(c##i##0, row, y0); \
+        OPDI_ASM_PAIRS(c##i##1, row, y1); \
+        OPDI_ASM_PAIRS(c##i##2, row, y2); \
+        OPDI_ASM_PAIRS(c##i##3, row, y3); \
+    }
+#define OPDI_PAIRS_ZERO(i) opdi_v16f c##i##0 = {0}, c##i##1 = {0}, c##i##2 = {0}, c##i##3 = {0};
+#define OPDI_PAIRS_KEEP(i) \
+    all[4 * i] = c##i##0, all[4 * i + 1] = c##i##1, all[4 * i + 2] = c##i##2, all[4 * i + 3] = c##i##3;
+    OPDI_PAIRS_ZERO(0) OPDI_PAIRS_ZERO(1) OPDI_PAIRS_ZERO(2) OPDI_PAIRS_ZERO(3)
+    for (; step + 32 <= depth; step += 32) {
+        const opdi_v16f y0 = OPDI_PAIRS_AT(x0), y1 = OPDI_PAIRS_AT(x1), y2 = OPDI_PAIRS_AT(x2), y3 = OPDI_PAIRS_AT(x3);
+        OPDI_PAIRS_FOUR(0) OPDI_PAIRS_FOUR(1) OPDI_PAIRS_FOUR(2) OPDI_PAIRS_FOUR(3)
+    }
+    OPDI_PAIRS_KEEP(0) OPDI_PAIRS_KEEP(1) OPDI_PAIRS_KEEP(2) OPDI_PAIRS_KEEP(3)
+#undef OPDI_PAIRS_AT
+#undef OPDI_PAIRS_FOUR
+#undef OPDI_PAIRS_ZERO
+#undef OPDI_PAIRS_KEEP
+    for (int k = 0; k < 16; k++) {
+        opdi_half halves[2];
+        opdi_quarter quarters[2];
+        memcpy(halves, &all[k], sizeof halves);
+        halves[0] += halves[1];
+        memcpy(quarters, &halves[0], sizeof quarters);
+        quarters[0] += quarters[1];
+        sums[k] = (quarters[0][0] + quarters[0][1]) + (quarters[0][2] + quarters[0][3]);
+    }
+    for (; step < depth; step++) {
+        for (int k = 0; k < 16; k++) {
+            sums[k] += opdi_bf16_to_f32(a[k / 4][step]) * opdi_bf16_to_f32(x[k % 4][step]);
+        }
+    }
+}
+#endif
+/* Dot products of a few rows with many that are of half precision. */
+typedef struct opdi_halves_job {
+    opdi_gemm_in few, many;
+    const float *rows;                            /* the few as floats, depth apart; NULL: multiplied as pairs */
+    float *out;
+    int64_t nrows, depth, across, along;          /* element (i, j): out[i * across + j * along] */
+    int add;
+} opdi_halves_job;
+static void opdi_halves_range(void *ctx, int64_t begin, int64_t end) {
+    const opdi_halves_job *job = (const opdi_halves_job *)ctx;
+    float wide[1024], sums[OPDI_FEW];
+    for (int64_t j = begin; j < end; j++) {
+        const uint16_t *const row = (const uint16_t *)job->many.data + j * job->many.cs;
+        for (int64_t i = 0; !job->rows && i < job->nrows; i++) {
+            sums[i] = opdi_dot_pairs(job->depth, row, (const uint16_t *)job->few.data + i * job->few.cs);
+        }
+        for (int64_t at = 0; job->rows && at < job->depth; at += 1024) {
+            const int64_t part = OPDI_MIN(1024, job->depth - at);
+            opdi_widen(row + at, job->many.dtype == OPD_BFLOAT16, part, wide);
+            opdi_dots(4, job->nrows, part, job->rows + at, job->depth, wide, 0, at ? 1 : 0, sums, 1);
+        }
+        for (int64_t i = 0; i < job->nrows; i++) {
+            float *const to = job->out + i * job->across + j * job->along;
+            *to = job->add ? *to + sums[i] : sums[i];
+        }
+    }
+}
+/* A product of a few rows with many, k contiguous on both: `run` takes `high` of the few and four of the many. */
+typedef struct opdi_few_job {
+    opdi_dots_fn *run;
+    int64_t high;
+    const char *few, *many;
+    int64_t few_step, many_step;                  /* bytes from row to row */
+    char *out;
+    int64_t nrows, depth, across, along;          /* element (i, j): out + (i * across + j * along) * size */
+    size_t size;
+    int add;
+} opdi_few_job;
+static void opdi_few_put(const opdi_few_job *job, int64_t i, int64_t j, const double *sums, int64_t k) {
+    char *const to = job->out + (i * job->across + j * job->along) * (int64_t)job->size;
+    float *const f = (float *)(void *)to;
+    double *const d = (double *)(void *)to;
+    if (job->size == 8) { *d = job->add ? *d + sums[k] : sums[k]; }
+    else {
+        const float sum = ((const float *)(const void *)sums)[k];
+        *f = job->add ? *f + sum : sum;
+    }
+}
+static void opdi_few_range(void *ctx, int64_t begin, int64_t end) {
+    const opdi_few_job *job = (const opdi_few_job *)ctx;
+    for (int64_t j = begin; j < end; j += 4) {
+        const void *few[4], *many[4];
+        const int64_t wide = OPDI_MIN(4, end - j);
+        double sums[16];                          /* or floats */
+        for (int64_t k = 0; k < 4; k++) {         /* past the last the last again, which nobody reads */
+            many[k] = job->many + (j + OPDI_MIN(k, wide - 1)) * job->many_step;
+        }
+        for (int64_t i = 0; i < job->nrows; i += job->high) {
+            const int64_t rows = OPDI_MIN(job->high, job->nrows - i);
+            for (int64_t k = 0; k < job->high; k++) {
+                few[k] = job->few + (i + OPDI_MIN(k, rows - 1)) * job->few_step;
+            }
+            job->run(job->depth, few, many, sums);
+            for (int64_t k = 0; k < 4 * rows; k++) {
+                if (k % 4 < wide) { opdi_few_put(job, i + k / 4, j + k % 4, sums, k); }
+            }
+        }
+    }
+}
+/* Chooses what multiplies nrows rows of floats (doubles) with ones of dtype `many`, or of bfloat16 as pairs; none: the
+   processor, or the library, has no such. */
+static void opdi_few_choose(opdi_few_job *few, int many, bool pairs) {
+    few->run = NULL;
+    few->high = 4;
+#if defined(OPDI_X86)
+    const int level = opdi_cpu_level();
+    if (level == 0) { return; }
+    if (level == 1) { few->high = 2; }
+    if (many == OPD_FLOAT32) { few->run = level == 2 ? opdi_dots_few_avx512_f32 : opdi_dots_few_avx2_f32; }
+    if (many == OPD_FLOAT64) { few->run = level == 2 ? opdi_dots_few_avx512_f64 : opdi_dots_few_avx2_f64; }
+    if (many == OPD_FLOAT16 && few->nrows > 1) {
+        few->run = level == 2 ? opdi_dots_few_f16_avx512_f32 : opdi_dots_few_f16_avx2_f32;
+    }
+    if (many == OPD_FLOAT16 && few->nrows == 1) {
+        few->run = level == 2 ? opdi_dots_one_f16_avx512_f32 : opdi_dots_one_f16_avx2_f32;
+        few->high = 1;
+    }
+#if defined(OPDI_ASM_PAIRS)
+    if (pairs) { few->run = opdi_dots_pairs; }
+#endif
+#endif
+    (void)many;
+    (void)pairs;
+}
+/* The product of halves, or of floats (doubles), where one side has few rows, and k is contiguous on both.  Returns 1
+   when it has done it, 0 when the shapes are not for it, -1 on failure. */
+static int opdi_few_try(const opdi_gemm_job *job, int64_t rows, int64_t count, int64_t depth) {
+    const bool turned = count < rows, half = opdi_gemm_moved(&job->a) == 0;
+    const bool pairs = job->a.dtype == OPD_BFLOAT16 && job->b.dtype == OPD_BFLOAT16 && opdi_cpu_pairs();
+    const opdi_gemm_in *const less = turned ? &job->b : &job->a, *const more = turned ? &job->a : &job->b;
+    const int64_t nrows = OPDI_MIN(rows, count), most = pairs ? OPDI_FEW_PAIRS : half ? OPDI_FEW_ROWS
+        : OPDI_FEW_FLOATS;
+    opdi_few_job few;
+    few.nrows = nrows;
+    opdi_few_choose(&few, more->dtype, pairs);
+    if (!few.run || nrows > most || job->b.pack || job->a.rs != 1 || job->b.rs != 1 || job->a.dtype != job->b.dtype ||
+        (half ? pairs && nrows <= OPDI_FEW : depth < 256 || nrows == 1)) { return 0; }
+    const size_t bytes = (size_t)(nrows * depth) * sizeof(float);
+    float *const wide = half && !pairs ? (float *)(void *)opdi_lend(bytes) : NULL;
+    if (half && !pairs && !wide) { return -1; }
+    for (int64_t i = 0; wide && i < nrows; i++) { opdi_pack_line(less, i * less->cs, 1, depth, wide + i * depth); }
+    few.size = job->size;
+    few.few = wide ? (const char *)wide : (const char *)less->data;
+    few.few_step = wide ? depth * (int64_t)sizeof(float) : less->cs * (half ? 2 : (int64_t)job->size);
+    few.many = (const char *)more->data;
+    few.many_step = more->cs * (half ? 2 : (int64_t)job->size);
+    few.out = job->c;
+    few.depth = depth;
+    few.across = turned ? job->csc : job->rsc;
+    few.along = turned ? job->rsc : job->csc;
+    few.add = job->add;
+    opdi_parallel_for(OPDI_MAX(rows, count), opdi_round_up(OPDI_MAX(1, 65536 / depth), 4), opdi_few_range, &few);
+    if (wide) { opdi_lend_end((char *)wide, bytes); }
+    return 1;
+}
+/* The product of halves where one side has few rows, and k is contiguous on both.  Returns 1 when it has done it, 0
+   when the shapes are not for it, -1 on failure. */
+static int opdi_halves_try(const opdi_gemm_job *job, int64_t rows, int64_t count, int64_t depth) {
+    const bool turned = count < rows;
+    const bool pairs = job->a.dtype == OPD_BFLOAT16 && job->b.dtype == OPD_BFLOAT16 && opdi_cpu_pairs();
+    opdi_halves_job halves;
+    if (OPDI_MIN(rows, count) > OPDI_FEW || job->b.pack || job->a.rs != 1 || job->b.rs != 1 ||
+        opdi_gemm_moved(&job->a) || opdi_gemm_moved(&job->b)) { return 0; }
+    halves.few = turned ? job->b : job->a;
+    halves.many = turned ? job->a : job->b;
+    halves.nrows = OPDI_MIN(rows, count);
+    const size_t bytes = (size_t)(halves.nrows * depth) * sizeof(float);
+    float *const wide = pairs ? NULL : (float *)(void *)opdi_lend(bytes);
+    if (!pairs && !wide) { return -1; }
+    for (int64_t i = 0; wide && i < halves.nrows; i++) {
+        opdi_pack_line(&halves.few, i * halves.few.cs, 1, depth, wide + i * depth);
+    }
+    halves.rows = wide;
+    halves.out = (float *)(void *)job->c;
+    halves.depth = depth;
+    halves.across = turned ? job->csc : job->rsc;
+    halves.along = turned ? job->rsc : job->csc;
+    halves.add = job->add;
+    opdi_parallel_for(OPDI_MAX(rows, count), OPDI_MAX(1, 65536 / depth), opdi_halves_range, &halves);
+    if (wide) { opdi_lend_end((char *)wide, bytes); }
+    return 1;
+}
+
+#if defined(OPDI_X86)
+/* A row of floats times a matrix of short floats with contiguous rows, rs apart. */
+typedef struct opdi_cols_job {
+    const float *x;
+    const uint16_t *b;
+    float *out;
+    int64_t depth, rs, along;                     /* column j: out[j * along] */
+    bool bf16;
+    int add;
+} opdi_cols_job;
+static void opdi_cols_range(void *ctx, int64_t begin, int64_t end) {
+    const opdi_cols_job *job = (const opdi_cols_job *)ctx;
+    float sums[1024] __attribute__((aligned(64)));
+    const int64_t step = opdi_cpu_level() == 2 ? 32 : 16;
+    for (int64_t at = begin, count; at < end; at += count) {
+        count = OPDI_MIN(1024, end - at);
+        const int64_t whole = count - count % step;
+        const uint16_t *const b = job->b + at;
+        memset(sums, 0, (size_t)count * sizeof *sums);
+        (step == 32 ? opdi_halves_cols_avx512_f32
+                    : opdi_halves_cols_avx2_f32)(job->depth, whole, job->bf16, job->x, b, job->rs, sums);
+        for (int64_t k = 0; k < job->depth; k++) {
+            for (int64_t j = whole; j < count; j++) {
+                const uint16_t half = b[k * job->rs + j];
+                sums[j] += job->x[k] * (job->bf16 ? opdi_bf16_to_f32(half) : opdi_f16_to_f32(half));
+            }
+        }
+        for (int64_t j = 0; j < count; j++) {
+            const int64_t in = j % step, place = in % 2 ? step / 2 + in / 2 : in / 2;
+            const float sum = sums[j < whole && job->bf16 ? j - in + place : j];
+            float *const to = job->out + (at + j) * job->along;
+            *to = job->add ? *to + sum : sum;
+        }
+    }
+}
+/* The product of halves that is one row, or one column, whose other side has rows, or columns, in one piece over it.
+   Returns 1 when it has done it, 0 when the shapes are not for it, -1 on failure. */
+static int opdi_cols_try(const opdi_gemm_job *job, int64_t rows, int64_t count, int64_t depth) {
+    const bool turned = count == 1;
+    const opdi_gemm_in *const less = turned ? &job->b : &job->a, *const more = turned ? &job->a : &job->b;
+    opdi_cols_job cols;
+    if ((rows != 1 && count != 1) || job->b.pack || more->cs != 1 || opdi_gemm_moved(less) || opdi_gemm_moved(more) ||
+        OPDI_MAX(rows, count) < 64 || opdi_cpu_level() == 0) { return 0; }
+    const size_t bytes = (size_t)depth * sizeof(float);
+    float *const x = (float *)(void *)opdi_lend(bytes);
+    if (!x) { return -1; }
+    opdi_pack_line(less, 0, less->rs, depth, x);
+    cols.x = x;
+    cols.b = (const uint16_t *)more->data;
+    cols.out = (float *)(void *)job->c;
+    cols.depth = depth;
+    cols.rs = more->rs;
+    cols.along = turned ? job->rsc : job->csc;
+    cols.bf16 = more->dtype == OPD_BFLOAT16;
+    cols.add = job->add;
+    opdi_parallel_for(OPDI_MAX(rows, count), opdi_round_up(OPDI_MAX(64, 65536 / depth), 64), opdi_cols_range, &cols);
+    opdi_lend_end((char *)x, bytes);
+    return 1;
+}
+#else
+static int opdi_cols_try(const opdi_gemm_job *job, int64_t rows, int64_t count, int64_t depth) {
+    (void)job;
+    (void)rows;
+    (void)count;
+    (void)depth;
+    return 0;
+}
+#endif

@@ -1,0 +1,160 @@
+#define OPDI_ROW_INIT(i) OPDI_ROW_FROM(i) OPDI_V d##i = {0};
+#define OPDI_ROW_FROM(i) \
+    const OPDI_T *p##i = (const OPDI_T *)rows[i]; \
+    OPDI_V c##i = {0};
+#define OPDI_ROW_STEP(i) { \
+        OPDI_V v8f; \
+        OPDI_ASM_SPLAT(OPDI_ASM, v8f, p##i + at); \
+        OPDI_ASM_FMA("p" OPDI_ASM, c##i, v8f, b0); \
+        OPDI_ASM_FMA("p" OPDI_ASM, d##i, v8f, b1); \
+    }
+#define OPDI_ROW_PAIRS(i) { \
+        OPDI_V v8f; \
+        OPDI_ASM_SPLAT(OPDI_ASM, v8f, p##i + at); \
+        OPDI_ASM_PAIRS(c##i, v8f, b0); \
+        OPDI_ASM_PAIRS(d##i, v8f, b1); \
+    }
+#define OPDI_ROW_NARROW(i) { \
+        OPDI_V v8f; \
+        OPDI_ASM_SPLAT(OPDI_ASM, v8f, p##i + at); \
+        OPDI_ASM_FMA("p" OPDI_ASM, c##i, v8f, b0); \
+    }
+#define OPDI_ROW_PUT(i) { \
+        OPDI_V *v8f = (OPDI_V *)(void *)(out_row + i * ldc); \
+        if (add) { c##i += *v8f; } \
+        *v8f = c##i; \
+    }
+#define OPDI_ROW_STORE(i) { \
+        OPDI_V *v8f = (OPDI_V *)(void *)(out_row + i * ldc), *q1 = (OPDI_V *)(void *)(out_row + i * ldc + WIDTH); \
+        if (add) { c##i += *v8f; d##i += *q1; } \
+        *v8f = c##i; \
+        *q1 = d##i; \
+    }
+#if OPDI_LEVEL == 1
+#define OPDI_TILE_ROWS(M) M(0) M(1) M(2) M(3) M(4) M(5)
+#else
+#define OPDI_TILE_ROWS(M) M(0) M(1) M(2) M(3) M(4) M(5) M(6) M(7)
+#endif
+OPDI_TARGET static void OPDI_WIDE(micro)(int64_t kc, const void *const *rows, int64_t csa, const void *bv, int64_t ldb,
+                                         void *cv, int64_t ldc, int add) {
+    enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
+    const OPDI_T *b = (const OPDI_T *)bv;
+    OPDI_T *out_row = (OPDI_T *)cv;
+    OPDI_TILE_ROWS(OPDI_ROW_INIT)
+    for (int64_t step = 0, at = 0; step < kc; step++, at += csa, b += ldb) {
+        OPDI_V b0 = *(const OPDI_V *)(const void *)b, b1 = *(const OPDI_V *)(const void *)(b + WIDTH);
+        OPDI_TILE_ROWS(OPDI_ROW_STEP)
+    }
+    OPDI_TILE_ROWS(OPDI_ROW_STORE)
+}
+#if OPDI_LEVEL == 2
+/* A tile of one vector across. */
+OPDI_TARGET static void OPDI_WIDE(micro_narrow)(int64_t kc, const void *const *rows, int64_t csa, const void *bv,
+                                                int64_t ldb, void *cv, int64_t ldc, int add) {
+    const OPDI_T *b = (const OPDI_T *)bv;
+    OPDI_T *out_row = (OPDI_T *)cv;
+    OPDI_TILE_ROWS(OPDI_ROW_FROM)
+    for (int64_t step = 0, at = 0; step < kc; step++, at += csa, b += ldb) {
+        OPDI_V b0 = *(const OPDI_V *)(const void *)b;
+        OPDI_TILE_ROWS(OPDI_ROW_NARROW)
+    }
+    OPDI_TILE_ROWS(OPDI_ROW_PUT)
+}
+#endif
+#if OPDI_LEVEL == 2 && OPDI_BYTES == 4 && defined(OPDI_ASM_PAIRS)
+/* A tile of pairs of bfloat16. */
+OPDI_TARGET static void OPDI_WIDE(micro_pairs)(int64_t kc, const void *const *rows, int64_t csa, const void *bv,
+                                               int64_t ldb, void *cv, int64_t ldc, int add) {
+    enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
+    const OPDI_T *b = (const OPDI_T *)bv;
+    OPDI_T *out_row = (OPDI_T *)cv;
+    OPDI_TILE_ROWS(OPDI_ROW_INIT)
+    for (int64_t step = 0, at = 0; step < kc; step++, at += csa, b += ldb) {
+        OPDI_V b0 = *(const OPDI_V *)(const void *)b, b1 = *(const OPDI_V *)(const void *)(b + WIDTH);
+        OPDI_TILE_ROWS(OPDI_ROW_PAIRS)
+    }
+    OPDI_TILE_ROWS(OPDI_ROW_STORE)
+}
+#endif
+/* A tile of four rows of integers as large as the type. */
+OPDI_TARGET static void OPDI_WIDE(micro_whole)(int64_t kc, const void *const *rows, int64_t csa, const void *bv,
+                                               int64_t ldb, void *cv, int64_t ldc, int add) {
+    enum { WIDTH = (int)(sizeof(OPDI_V_BITS) / sizeof(OPDI_BITS)) };
+    const OPDI_BITS *const *from = (const OPDI_BITS *const *)(const void *)rows;
+    const OPDI_BITS *p0 = from[0], *p1 = from[1], *p2 = from[2], *p3 = from[3], *b = (const OPDI_BITS *)bv;
+    OPDI_V_BITS sums[8] = {{0}}, *to0 = (OPDI_V_BITS *)cv;
+    OPDI_V_BITS *to1 = (OPDI_V_BITS *)(void *)((OPDI_BITS *)cv + ldc);
+    OPDI_V_BITS *to2 = (OPDI_V_BITS *)(void *)((OPDI_BITS *)cv + 2 * ldc);
+    OPDI_V_BITS *to3 = (OPDI_V_BITS *)(void *)((OPDI_BITS *)cv + 3 * ldc);
+    for (int64_t step = 0; step < kc; step++, p0 += csa, p1 += csa, p2 += csa, p3 += csa, b += ldb) {
+        const OPDI_V_BITS b0 = *(const OPDI_V_BITS *)(const void *)b;
+        const OPDI_V_BITS b1 = *(const OPDI_V_BITS *)(const void *)(b + WIDTH);
+        sums[0] += b0 * *p0;
+        sums[1] += b1 * *p0;
+        sums[2] += b0 * *p1;
+        sums[3] += b1 * *p1;
+        sums[4] += b0 * *p2;
+        sums[5] += b1 * *p2;
+        sums[6] += b0 * *p3;
+        sums[7] += b1 * *p3;
+    }
+    if (add) {
+        sums[0] += to0[0];
+        sums[1] += to0[1];
+        sums[2] += to1[0];
+        sums[3] += to1[1];
+        sums[4] += to2[0];
+        sums[5] += to2[1];
+        sums[6] += to3[0];
+        sums[7] += to3[1];
+    }
+    to0[0] = sums[0];
+    to0[1] = sums[1];
+    to1[0] = sums[2];
+    to1[1] = sums[3];
+    to2[0] = sums[4];
+    to2[1] = sums[5];
+    to3[0] = sums[6];
+    to3[1] = sums[7];
+}
+#if OPDI_LEVEL == 1
+/* See opdi_gemm_small: four rows at a time, whose tiles are one vector across. */
+OPDI_TARGET static void OPDI_WIDE(gemm_small)(int64_t rows, int64_t count, int64_t depth, const opdi_gemm_in *left,
+                                              const opdi_gemm_in *right, int add, void *cv, int64_t ldc) {
+    enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
+    const OPDI_T *const a = (const OPDI_T *)left->data;
+    const int64_t csa = left->cs, ldb = right->rs;
+    for (int64_t j = 0; j < count; j += WIDTH) {
+        int64_t i = 0;
+        for (; i + 4 <= rows; i += 4) {
+            const OPDI_T *b = (const OPDI_T *)right->data + j, *const p0 = a + i * left->rs, *const p1 = p0 + left->rs,
+                *const p2 = p1 + left->rs, *const p3 = p2 + left->rs;
+            OPDI_T *const out_row = (OPDI_T *)cv + i * ldc + j;
+            OPDI_V c0 = {0}, c1 = {0}, c2 = {0}, c3 = {0};
+            for (int64_t step = 0, at = 0; step < depth; step++, at += csa, b += ldb) {
+                const OPDI_V b0 = *(const OPDI_V *)(const void *)b;
+                OPDI_ROW_NARROW(0) OPDI_ROW_NARROW(1) OPDI_ROW_NARROW(2) OPDI_ROW_NARROW(3)
+            }
+            OPDI_ROW_PUT(0) OPDI_ROW_PUT(1) OPDI_ROW_PUT(2) OPDI_ROW_PUT(3)
+        }
+        for (; i < rows; i++) {
+            const OPDI_T *b = (const OPDI_T *)right->data + j, *const p0 = a + i * left->rs;
+            OPDI_T *const out_row = (OPDI_T *)cv + i * ldc + j;
+            OPDI_V c0 = {0};
+            for (int64_t step = 0, at = 0; step < depth; step++, at += csa, b += ldb) {
+                const OPDI_V b0 = *(const OPDI_V *)(const void *)b;
+                OPDI_ROW_NARROW(0)
+            }
+            OPDI_ROW_PUT(0)
+        }
+    }
+}
+#endif
+#undef OPDI_ROW_INIT
+#undef OPDI_ROW_FROM
+#undef OPDI_ROW_NARROW
+#undef OPDI_ROW_PUT
+#undef OPDI_ROW_PAIRS
+#undef OPDI_ROW_STEP
+#undef OPDI_ROW_STORE
+#undef OPDI_TILE_ROWS

@@ -1,0 +1,387 @@
+/* A matrix: element (i, j) is at[i * rs + j * cs]. */
+typedef struct OPDI_TYPED(block) OPDI_TYPED(block);
+struct OPDI_TYPED(block) {
+    OPDI_T *at;
+    int64_t rs, cs;
+};
+OPDI_ALWAYS OPDI_TYPED(block) OPDI_TYPED(block_of)(OPDI_T *at, int64_t rs, int64_t cs) {
+    OPDI_TYPED(block) block;
+    block.at = at;
+    block.rs = rs;
+    block.cs = cs;
+    return block;
+}
+OPDI_ALWAYS OPDI_TYPED(block) OPDI_TYPED(part)(OPDI_TYPED(block) block, int64_t i, int64_t j) {
+    return OPDI_TYPED(block_of)(block.at + i * block.rs + j * block.cs, block.rs, block.cs);
+}
+OPDI_ALWAYS OPDI_TYPED(block) OPDI_TYPED(turned)(OPDI_TYPED(block) block) {
+    return OPDI_TYPED(block_of)(block.at, block.cs, block.rs);
+}
+/* Matrix `at` of tensor `which`, whose rows are `width` long. */
+OPDI_ALWAYS OPDI_TYPED(block) OPDI_TYPED(matrix_at)(const opdi_solver *solver, int which, int64_t at, int64_t width) {
+    return OPDI_TYPED(block_of)((OPDI_T *)opdi_solver_at(solver, which, at, sizeof(OPDI_T)), width, 1);
+}
+
+//== products and triangles ============================================================================================
+
+/* to [columns, rows] = the transpose of from [rows, columns], by squares that fit into cache lines. */
+static void OPDI_TYPED(transpose)(int64_t rows, int64_t columns, const OPDI_T *from, int64_t ldf, OPDI_T *to,
+                                  int64_t ldt) {
+    for (int64_t i = 0; i < rows; i += 16) {
+        for (int64_t j = 0; j < columns; j += 16) {
+            const int64_t high = OPDI_MIN(i + 16, rows), wide = OPDI_MIN(j + 16, columns);
+            for (int64_t k = j; k < wide; k++) {
+                for (int64_t row = i; row < high; row++) { to[k * ldt + row] = from[row * ldf + k]; }
+            }
+        }
+    }
+}
+/* c = a b + beta c; a [rows, depth], b [depth, columns]. */
+static int OPDI_TYPED(block_times)(int64_t rows, int64_t columns, int64_t depth, OPDI_TYPED(block) a,
+                                   OPDI_TYPED(block) b, double beta, OPDI_TYPED(block) c) {
+    const int dtype = OPDI_BYTES == 4 ? OPD_FLOAT32 : OPD_FLOAT64;
+    const opdi_gemm_in left = opdi_gemm_in_of(a.at, dtype, a.rs, a.cs),
+        right = opdi_gemm_in_of(b.at, dtype, b.rs, b.cs);
+    return opdi_gemm(OPDI_BYTES, rows, columns, depth, &left, &right, beta, c.at, c.rs, c.cs);
+}
+/* c -= a b, of which the rows of b and c are contiguous. */
+static void OPDI_TYPED(slim_minus)(int64_t rows, int64_t columns, int64_t depth, const OPDI_T *a, int64_t rs,
+                                   int64_t cs, const OPDI_T *b, int64_t ldb, OPDI_T *c, int64_t ldc) {
+    opdi_slim slim;
+    slim.rows = rows;
+    slim.columns = columns;
+    slim.depth = depth;
+    slim.a = a;
+    slim.rs = rs;
+    slim.cs = cs;
+    slim.b = b;
+    slim.ldb = ldb;
+    slim.c = c;
+    slim.ldc = ldc;
+#if defined(OPDI_X86)
+    const int level = opdi_cpu_level();
+    if (level == 2) {
+        OPDI_TYPED(slim_minus_avx512)(&slim);
+        return;
+    }
+    if (level == 1) {
+        OPDI_TYPED(slim_minus_avx2)(&slim);
+        return;
+    }
+#endif
+    OPDI_TYPED(slim_minus_plain)(&slim);
+}
+/* Runs cholesky_rows (0), lu_rows (1) or ldl_rows (2). */
+static int64_t OPDI_TYPED(factor_step)(int which, const opdi_factor_step *rows) {
+    static opdi_factor_fn *const plain[3] = {OPDI_TYPED(cholesky_rows_plain), OPDI_TYPED(lu_rows_plain),
+        OPDI_TYPED(ldl_rows_plain)};
+#if defined(OPDI_X86)
+    static opdi_factor_fn *const avx2[3] = {OPDI_TYPED(cholesky_rows_avx2), OPDI_TYPED(lu_rows_avx2),
+        OPDI_TYPED(ldl_rows_avx2)};
+    static opdi_factor_fn *const avx512[3] = {OPDI_TYPED(cholesky_rows_avx512), OPDI_TYPED(lu_rows_avx512),
+        OPDI_TYPED(ldl_rows_avx512)};
+    const int level = opdi_cpu_level();
+    if (level > 0) { return (level == 2 ? avx512 : avx2)[which](rows); }
+#endif
+    return plain[which](rows);
+}
+static void OPDI_TYPED(block_minus_small)(int64_t rows, int64_t columns, int64_t depth, OPDI_TYPED(block) a,
+                                          OPDI_TYPED(block) b, OPDI_TYPED(block) c) {
+    if (b.cs == 1 && c.cs == 1) {
+        OPDI_TYPED(slim_minus)(rows, columns, depth, a.at, a.rs, a.cs, b.at, b.rs, c.at, c.rs);
+        return;
+    }
+    for (int64_t i = 0; i < rows; i++) {
+        OPDI_T *to = c.at + i * c.rs;
+        for (int64_t k = 0; k < depth; k++) {
+            const OPDI_T factor = a.at[i * a.rs + k * a.cs], *from = b.at + k * b.rs;
+            for (int64_t j = 0; j < columns; j++) { to[j * c.cs] -= factor * from[j * b.cs]; }
+        }
+    }
+}
+/* c -= a b, by way of a negated copy of the smaller factor.  0, or -1 when memory is out. */
+static int OPDI_TYPED(block_minus)(int64_t rows, int64_t columns, int64_t depth, OPDI_TYPED(block) a,
+                                   OPDI_TYPED(block) b, OPDI_TYPED(block) c) {
+    if (c.cs != 1 && c.rs == 1) {
+        const OPDI_TYPED(block) other = OPDI_TYPED(turned)(a);
+        const int64_t count = rows;
+        a = OPDI_TYPED(turned)(b);
+        b = other;
+        c = OPDI_TYPED(turned)(c);
+        rows = columns;
+        columns = count;
+    }
+    if (rows <= 0 || columns <= 0 || depth <= 0) { return 0; }
+    if (rows * columns * depth <= 4096) {
+        OPDI_TYPED(block_minus_small)(rows, columns, depth, a, b, c);
+        return 0;
+    }
+    const bool first = rows <= columns;
+    const int64_t high = first ? rows : depth, wide = first ? depth : columns;
+    const OPDI_TYPED(block) from = first ? a : b;
+    const size_t size = (size_t)(high * wide) * sizeof(OPDI_T);
+    OPDI_T *copy = (OPDI_T *)opdi_alloc(size);
+    if (!copy) { return -1; }
+    for (int64_t i = 0; i < high; i++) {
+        for (int64_t j = 0; j < wide; j++) { copy[i * wide + j] = -from.at[i * from.rs + j * from.cs]; }
+    }
+    if (first) { a = OPDI_TYPED(block_of)(copy, wide, 1); }
+    else { b = OPDI_TYPED(block_of)(copy, wide, 1); }
+    const int rc = OPDI_TYPED(block_times)(rows, columns, depth, a, b, 1, c);
+    opdi_free(copy, size);
+    return rc;
+}
+/* Solves t y = x in place of x [rows, columns]; t is lower triangular, with ones on the diagonal where `unit` says so.
+   0, or -1 when memory is out. */
+static int OPDI_TYPED(lower_solve)(int64_t rows, int64_t columns, OPDI_TYPED(block) t, OPDI_TYPED(block) x, bool unit) {
+    if (rows > 16) {
+        const int64_t half = rows / 2;
+        const OPDI_TYPED(block) below = OPDI_TYPED(part)(x, half, 0);
+        return OPDI_TYPED(lower_solve)(half, columns, t, x, unit) ||
+            OPDI_TYPED(block_minus)(rows - half, columns, half, OPDI_TYPED(part)(t, half, 0), x, below) ? -1
+            : OPDI_TYPED(lower_solve)(rows - half, columns, OPDI_TYPED(part)(t, half, half), below, unit);
+    }
+    if (x.cs == 1 && columns > 1) {
+        for (int64_t i = 0; i < rows; i++) {
+            OPDI_T *to = x.at + i * x.rs;
+            const OPDI_T pivot = unit ? 1 : t.at[i * (t.rs + t.cs)];
+            OPDI_TYPED(slim_minus)(1, columns, i, t.at + i * t.rs, 0, t.cs, x.at, x.rs, to, 0);
+            if (!unit) { for (int64_t j = 0; j < columns; j++) { to[j] /= pivot; } }
+        }
+        return 0;
+    }
+    for (int64_t j = 0; j < columns; j++) {
+        OPDI_T *to = x.at + j * x.cs;
+        for (int64_t i = 0; i < rows; i++) {
+            OPDI_T sum = to[i * x.rs];
+            for (int64_t k = 0; k < i; k++) { sum -= t.at[i * t.rs + k * t.cs] * to[k * x.rs]; }
+            to[i * x.rs] = unit ? sum : sum / t.at[i * (t.rs + t.cs)];
+        }
+    }
+    return 0;
+}
+/* lower_solve for either triangle: the upper one is a lower one when read backwards. */
+static int OPDI_TYPED(triangle_solve)(int64_t rows, int64_t columns, OPDI_TYPED(block) t, OPDI_TYPED(block) x,
+                                      bool upper, bool unit) {
+    if (upper && rows > 0) {
+        t = OPDI_TYPED(part)(t, rows - 1, rows - 1);
+        x = OPDI_TYPED(part)(x, rows - 1, 0);
+        t.rs = -t.rs;
+        t.cs = -t.cs;
+        x.rs = -x.rs;
+    }
+    return OPDI_TYPED(lower_solve)(rows, columns, t, x, unit);
+}
+/* Solves with data[0], a triangle [rows, rows], in place of data[1]: [rows, columns], or on the right
+   [columns, rows]. */
+static int OPDI_TYPED(triangle_one)(const opdi_solver *solver, int64_t at) {
+    const int64_t n = solver->rows;
+    OPDI_TYPED(block) t = OPDI_TYPED(matrix_at)(solver, 0, at, n);
+    OPDI_TYPED(block) x = OPDI_TYPED(matrix_at)(solver, 1, at, solver->left ? solver->columns : n);
+    if (solver->columns_first) { t = OPDI_TYPED(turned)(t); }
+    if (!solver->left) {
+        t = OPDI_TYPED(turned)(t);
+        x = OPDI_TYPED(turned)(x);
+    }
+    return OPDI_TYPED(triangle_solve)(n, solver->columns, t, x, solver->upper == solver->left, solver->unit);
+}
+
+//== LAPACK, where OPD_LAPACK is defined ===============================================================================
+//
+//  Each function does what the one of the same name does below, and returns 1 for what is not LAPACK's: nothing, or
+//  more than 32 bits count.  Matrices lie by rows here, which are the columns of the transposed ones: those are what
+//  the routines are given where that says the same, copies elsewhere.
+
+#if defined(OPD_LAPACK)
+static bool OPDI_TYPED(lapack_takes)(int64_t rows, int64_t columns) {
+    return rows > 0 && columns > 0 && rows <= OPDI_LAPACK_MOST && columns <= OPDI_LAPACK_MOST;
+}
+/* The length of working memory that a routine asks for, by a number of the type, which may have been rounded; 0: too
+   long. */
+static int32_t OPDI_TYPED(lapack_length)(OPDI_T wish) {
+    const double length = (double)wish * 1.000001 + 1;
+    return wish >= 0 && length < 2147483647.0 ? (int32_t)length : 0;
+}
+/* A copy of a [rows, columns], whose rows are `wide` long, by columns, with `more` elements behind it; NULL without
+   memory. */
+static OPDI_T *OPDI_TYPED(lapack_copy)(int64_t rows, int64_t columns, const OPDI_T *a, int64_t wide, int64_t more) {
+    OPDI_T *copy = (OPDI_T *)opdi_alloc((size_t)(rows * columns + more) * sizeof(OPDI_T));
+    if (copy) { OPDI_TYPED(transpose)(rows, columns, a, wide, copy, rows); }
+    return copy;
+}
+static void OPDI_TYPED(lapack_free)(OPDI_T *copy, int64_t rows, int64_t columns, int64_t more) {
+    opdi_free(copy, (size_t)(rows * columns + more) * sizeof(OPDI_T));
+}
+static int OPDI_TYPED(lapack_cholesky)(const opdi_solver *solver, int64_t at) {
+    const int32_t n = (int32_t)solver->rows;
+    if (!OPDI_TYPED(lapack_takes)(solver->rows, solver->rows)) { return 1; }
+    OPDI_T *a = OPDI_TYPED(matrix_at)(solver, 0, at, n).at;
+    OPDI_FORTRAN(potrf)(solver->upper ? "L" : "U", &n, a, &n, &solver->info[at], 1);
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t j = 0; j < i; j++) { a[solver->upper ? i * n + j : j * n + i] = 0; }
+        if (solver->info[at] == 0 && !(a[i * n + i] > 0)) { solver->info[at] = (int32_t)(i + 1); }     /* no number */
+    }
+    return 0;
+}
+static int OPDI_TYPED(lapack_lu)(const opdi_solver *solver, int64_t at) {
+    const int32_t rows = (int32_t)solver->rows, columns = (int32_t)solver->columns;
+    if (!OPDI_TYPED(lapack_takes)(solver->rows, solver->columns)) { return 1; }
+    OPDI_T *a = OPDI_TYPED(matrix_at)(solver, 0, at, columns).at;
+    OPDI_T *copy = OPDI_TYPED(lapack_copy)(rows, columns, a, columns, 0);
+    if (!copy) { return -1; }
+    OPDI_FORTRAN(getrf)(&rows, &columns, copy, &rows, solver->pivots + at * solver->npivots, &solver->info[at]);
+    OPDI_TYPED(transpose)(columns, rows, copy, rows, a, columns);
+    OPDI_TYPED(lapack_free)(copy, rows, columns, 0);
+    return 0;
+}
+static int OPDI_TYPED(lapack_lu_solve)(const opdi_solver *solver, int64_t at) {
+    const int32_t n = (int32_t)solver->rows, columns = (int32_t)solver->columns;
+    int32_t info;
+    if (!OPDI_TYPED(lapack_takes)(solver->rows, solver->columns)) { return 1; }
+    OPDI_T *x = OPDI_TYPED(matrix_at)(solver, 1, at, 1).at;
+    const int64_t more = solver->left ? (int64_t)n * columns : 0;
+    OPDI_T *const a = OPDI_TYPED(matrix_at)(solver, 0, at, n).at;
+    OPDI_T *copy = OPDI_TYPED(lapack_copy)(n, n, a, n, more), *other = x;
+    if (!copy) { return -1; }
+    if (solver->columns_first) { memcpy(copy, a, (size_t)n * (size_t)n * sizeof(OPDI_T)); }
+    if (solver->left) {
+        other = copy + (int64_t)n * n;
+        OPDI_TYPED(transpose)(n, columns, x, columns, other, n);
+    }
+    OPDI_FORTRAN(getrs)(solver->turned == solver->left ? "T" : "N", &n, &columns, copy, &n,
+                        solver->pivots + at * solver->npivots, other, &n, &info, 1);
+    if (solver->left) { OPDI_TYPED(transpose)(columns, n, other, n, x, columns); }
+    OPDI_TYPED(lapack_free)(copy, n, n, more);
+    return 0;
+}
+static int OPDI_TYPED(lapack_geqrf)(const opdi_solver *solver, int64_t at) {
+    const int32_t rows = (int32_t)solver->rows, columns = (int32_t)solver->columns, ask = -1;
+    OPDI_T *a = OPDI_TYPED(matrix_at)(solver, 0, at, columns).at, *tau = OPDI_TYPED(matrix_at)(solver, 1, at, 1).at;
+    OPDI_T wish = 0;
+    int32_t info;
+    if (!OPDI_TYPED(lapack_takes)(solver->rows, solver->columns)) { return 1; }
+    OPDI_FORTRAN(geqrf)(&rows, &columns, a, &rows, tau, &wish, &ask, &info);
+    const int32_t length = OPDI_TYPED(lapack_length)(wish);
+    OPDI_T *copy = length ? OPDI_TYPED(lapack_copy)(rows, columns, a, columns, length) : NULL;
+    if (!copy) { return length ? -1 : 1; }
+    OPDI_FORTRAN(geqrf)(&rows, &columns, copy, &rows, tau, copy + (int64_t)rows * columns, &length, &info);
+    OPDI_TYPED(transpose)(columns, rows, copy, rows, a, columns);
+    OPDI_TYPED(lapack_free)(copy, rows, columns, length);
+    return 0;
+}
+static int OPDI_TYPED(lapack_orgqr)(const opdi_solver *solver, int64_t at) {
+    const int32_t rows = (int32_t)solver->rows, columns = (int32_t)solver->columns, count = (int32_t)solver->count;
+    const int32_t ask = -1;
+    const OPDI_T *a = OPDI_TYPED(matrix_at)(solver, 0, at, 1).at, *tau = OPDI_TYPED(matrix_at)(solver, 1, at, 1).at;
+    OPDI_T *q = OPDI_TYPED(matrix_at)(solver, 2, at, columns).at, wish = 0;
+    int32_t info;
+    if (!OPDI_TYPED(lapack_takes)(solver->rows, solver->columns) || solver->columns > solver->rows ||
+        solver->count > solver->columns) {
+        return 1;
+    }
+    OPDI_FORTRAN(orgqr)(&rows, &columns, &count, q, &rows, tau, &wish, &ask, &info);
+    const int32_t length = OPDI_TYPED(lapack_length)(wish);
+    OPDI_T *copy = length ? OPDI_TYPED(lapack_copy)(rows, count, a, solver->npivots,
+                                                    (int64_t)rows * (columns - count) + length) : NULL;
+    if (!copy) { return length ? -1 : 1; }
+    OPDI_FORTRAN(orgqr)(&rows, &columns, &count, copy, &rows, tau, copy + (int64_t)rows * columns, &length, &info);
+    OPDI_TYPED(transpose)(columns, rows, copy, rows, q, columns);
+    OPDI_TYPED(lapack_free)(copy, rows, columns, length);
+    return 0;
+}
+/* Q c is what stands by rows in c^T Q^T. */
+static int OPDI_TYPED(lapack_ormqr)(const opdi_solver *solver, int64_t at) {
+    const int32_t rows = (int32_t)solver->rows, columns = (int32_t)solver->columns, count = (int32_t)solver->count;
+    const int32_t high = solver->left ? columns : rows, wide = solver->left ? rows : columns, ask = -1;
+    const char *side = solver->left ? "R" : "L", *trans = solver->turned ? "N" : "T";
+    const OPDI_T *a = OPDI_TYPED(matrix_at)(solver, 0, at, 1).at, *tau = OPDI_TYPED(matrix_at)(solver, 1, at, 1).at;
+    OPDI_T *c = OPDI_TYPED(matrix_at)(solver, 2, at, 1).at, wish = 0;
+    int32_t info;
+    if (!OPDI_TYPED(lapack_takes)(solver->rows, solver->columns) || count == 0 || solver->count > solver->rows) {
+        return 1;
+    }
+    OPDI_FORTRAN(ormqr)(side, trans, &high, &wide, &count, a, &rows, tau, c, &high, &wish, &ask, &info, 1, 1);
+    const int32_t length = OPDI_TYPED(lapack_length)(wish);
+    OPDI_T *copy = length ? OPDI_TYPED(lapack_copy)(rows, count, a, solver->npivots, length) : NULL;
+    if (!copy) { return length ? -1 : 1; }
+    OPDI_FORTRAN(ormqr)(side, trans, &high, &wide, &count, copy, &rows, tau, c, &high, copy + (int64_t)rows * count,
+                        &length, &info, 1, 1);
+    OPDI_TYPED(lapack_free)(copy, rows, count, length);
+    return 0;
+}
+/* data[0] [n, n], of finite numbers, to eigenvalues data[1] and with `vectors` data[2]. */
+static int OPDI_TYPED(lapack_eigh)(const opdi_solver *solver, int64_t at) {
+    const int32_t n = (int32_t)solver->rows, ask = -1;
+    const char *job = solver->vectors ? "V" : "N", *uplo = solver->upper ? "L" : "U";
+    OPDI_T *values = OPDI_TYPED(matrix_at)(solver, 1, at, 1).at, *a = OPDI_TYPED(matrix_at)(solver, 0, at, 1).at;
+    OPDI_T wish = 0;
+    int32_t whole = 0;
+    if (!OPDI_TYPED(lapack_takes)(solver->rows, solver->rows)) { return 1; }
+    OPDI_FORTRAN(syevd)(job, uplo, &n, a, &n, values, &wish, &ask, &whole, &ask, &solver->info[at], 1, 1);
+    const int32_t length = whole > 0 ? OPDI_TYPED(lapack_length)(wish) : 0;
+    const size_t size = ((size_t)n * (size_t)n + (size_t)length) * sizeof(OPDI_T) + (size_t)whole * sizeof(int32_t);
+    OPDI_T *copy = length ? (OPDI_T *)opdi_alloc(size) : NULL;
+    if (!copy) { return length ? -1 : 1; }
+    OPDI_T *const work = copy + (int64_t)n * n;
+    memcpy(copy, a, (size_t)n * (size_t)n * sizeof(OPDI_T));
+    OPDI_FORTRAN(syevd)(job, uplo, &n, copy, &n, values, work, &length, (int32_t *)(void *)(work + length), &whole,
+                        &solver->info[at], 1, 1);
+    if (solver->vectors) {
+        OPDI_TYPED(transpose)(n, n, copy, n, OPDI_TYPED(matrix_at)(solver, 2, at, n).at, n);
+    }
+    opdi_free(copy, size);
+    return 0;
+}
+/* As svd_one for finite numbers: of the transposed matrix, V is on the left and U^T on the right. */
+static int OPDI_TYPED(lapack_svd)(const opdi_solver *solver, int64_t at) {
+    const int32_t rows = (int32_t)solver->rows, columns = (int32_t)solver->columns, ask = -1;
+    const int32_t least = OPDI_MIN(rows, columns), wide = solver->left ? rows : least;
+    const char *job = !solver->vectors ? "N" : solver->left ? "A" : "S";
+    OPDI_T *a = OPDI_TYPED(matrix_at)(solver, 0, at, 1).at, *values = OPDI_TYPED(matrix_at)(solver, 1, at, 1).at;
+    OPDI_T *u = OPDI_TYPED(matrix_at)(solver, 2, at, 1).at, *v = OPDI_TYPED(matrix_at)(solver, 3, at, 1).at, wish = 0;
+    int32_t none = 0;
+    if (!OPDI_TYPED(lapack_takes)(solver->rows, solver->columns)) { return 1; }
+    OPDI_FORTRAN(gesdd)(job, &columns, &rows, a, &columns, values, v, &columns, u, &wide, &wish, &ask, &none,
+                        &solver->info[at], 1);
+    const int32_t length = OPDI_TYPED(lapack_length)(wish);
+    const size_t count = (size_t)rows * (size_t)columns;
+    const size_t size = (count + (size_t)length) * sizeof(OPDI_T) + (size_t)least * 8 * sizeof(int32_t);
+    OPDI_T *copy = length ? (OPDI_T *)opdi_alloc(size) : NULL;
+    if (!copy) { return length ? -1 : 1; }
+    memcpy(copy, a, count * sizeof(OPDI_T));
+    OPDI_FORTRAN(gesdd)(job, &columns, &rows, copy, &columns, values, v, &columns, u, &wide, copy + count, &length,
+                        (int32_t *)(void *)(copy + count + length), &solver->info[at], 1);
+    opdi_free(copy, size);
+    return 0;
+}
+/* As eig_one.  Of a pair of values the first column is the vectors' real part, the second the other. */
+static int OPDI_TYPED(lapack_eig)(const opdi_solver *solver, int64_t at) {
+    const int32_t n = (int32_t)solver->rows, ask = -1;
+    const char *job = solver->vectors ? "V" : "N";
+    const OPDI_T *a = OPDI_TYPED(matrix_at)(solver, 0, at, 1).at;
+    OPDI_T *values = (OPDI_T *)opdi_solver_at(solver, 1, at, 2 * sizeof(OPDI_T));
+    OPDI_T *vectors = solver->vectors ? (OPDI_T *)opdi_solver_at(solver, 2, at, 2 * sizeof(OPDI_T)) : NULL;
+    OPDI_T wish = 0;
+    if (!OPDI_TYPED(lapack_takes)(solver->rows, solver->rows)) { return 1; }
+    OPDI_FORTRAN(geev)("N", job, &n, &wish, &n, &wish, &wish, &wish, &n, &wish, &n, &wish, &ask, &solver->info[at], 1,
+                       1);
+    const int32_t length = OPDI_TYPED(lapack_length)(wish);
+    const int64_t square = (int64_t)n * n, more = square + 2 * (int64_t)n + length;
+    OPDI_T *copy = length ? OPDI_TYPED(lapack_copy)(n, n, a, n, more) : NULL;
+    if (!copy) { return length ? -1 : 1; }
+    OPDI_T *const v = copy + square, *const re = v + square, *const im = re + n;
+    OPDI_FORTRAN(geev)("N", job, &n, copy, &n, re, im, copy, &n, v, &n, im + n, &length, &solver->info[at], 1, 1);
+    for (int64_t j = 0; !solver->info[at] && j < n; j++) {
+        const bool second = im[j] < 0 && j > 0;
+        values[2 * j] = re[j];
+        values[2 * j + 1] = im[j];
+        for (int64_t i = 0; vectors && i < n; i++) {
+            const OPDI_T *column = v + (j - second) * n + i;
+            vectors[2 * (i * n + j)] = column[0];
+            vectors[2 * (i * n + j) + 1] = im[j] > 0 ? column[n] : second ? -column[n] : 0;
+        }
+    }
+    OPDI_TYPED(lapack_free)(copy, n, n, more);
+    return 0;
+}
+#endif

@@ -1,0 +1,42 @@
+/* Rotates columns [from, to).  The row that two rotations share stays in lanes between them. */
+OPDI_TARGET static void OPDI_WIDE(rotate_piece)(const opdi_rotations *all, int64_t from, int64_t to) {
+    enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
+    const int64_t count = all->count, width = all->width;
+    OPDI_T *rows = (OPDI_T *)all->rows + all->first * width;
+    int64_t j = from;
+    for (; j + 2 * WIDTH <= to && count > 0; j += 2 * WIDTH) {
+        OPDI_V *place = (OPDI_V *)(void *)(rows + (all->down ? count * width : 0) + j), left = place[0],
+            right = place[1];
+        for (int64_t step = 0; step < count; step++) {
+            const int64_t i = all->down ? count - 1 - step : step;
+            const OPDI_T c = (OPDI_T)all->turns[2 * i], s = (OPDI_T)all->turns[2 * i + 1];
+            OPDI_V *x = (OPDI_V *)(void *)(rows + i * width + j), *y = (OPDI_V *)(void *)(rows + (i + 1) * width + j);
+            if (all->down) {                      /* the lower row is at hand */
+                const OPDI_V first = x[0], second = x[1];
+                y[0] = left * c - first * s;
+                y[1] = right * c - second * s;
+                left = first * c + left * s;
+                right = second * c + right * s;
+                continue;
+            }
+            const OPDI_V first = y[0], second = y[1];
+            x[0] = left * c + first * s;
+            x[1] = right * c + second * s;
+            left = first * c - left * s;
+            right = second * c - right * s;
+        }
+        place = (OPDI_V *)(void *)(rows + (all->down ? 0 : count * width) + j);
+        place[0] = left;
+        place[1] = right;
+    }
+    for (int64_t step = 0; j < to && step < count; step++) {
+        const int64_t i = all->down ? count - 1 - step : step;
+        const OPDI_T c = (OPDI_T)all->turns[2 * i], s = (OPDI_T)all->turns[2 * i + 1];
+        OPDI_T *x = rows + i * width, *y = x + width;
+        for (int64_t k = j; k < to; k++) {
+            const OPDI_T kept = x[k];
+            x[k] = c * kept + s * y[k];
+            y[k] = c * y[k] - s * kept;
+        }
+    }
+}

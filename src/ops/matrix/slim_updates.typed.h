@@ -1,0 +1,110 @@
+OPDI_TARGET static void OPDI_WIDE(slim_minus)(const opdi_slim *slim) {
+    enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
+    const int64_t columns = slim->columns, depth = slim->depth, ldb = slim->ldb;
+    for (int64_t i = 0; i < slim->rows; i++) {
+        const OPDI_T *a = (const OPDI_T *)slim->a + i * slim->rs, *b = (const OPDI_T *)slim->b;
+        OPDI_T *c = (OPDI_T *)slim->c + i * slim->ldc;
+        int64_t k = 0;
+        for (; k + 4 <= depth; k += 4, b += 4 * ldb) {
+            const OPDI_T x0 = a[k * slim->cs], x1 = a[(k + 1) * slim->cs], x2 = a[(k + 2) * slim->cs],
+                x3 = a[(k + 3) * slim->cs];
+            int64_t j = 0;
+            for (; j + WIDTH <= columns; j += WIDTH) {
+                *(OPDI_V *)(void *)(c + j) -= (*(const OPDI_V *)(const void *)(b + j) * x0 +
+                    *(const OPDI_V *)(const void *)(b + ldb + j) * x1) +
+                    (*(const OPDI_V *)(const void *)(b + 2 * ldb + j) * x2 +
+                     *(const OPDI_V *)(const void *)(b + 3 * ldb + j) * x3);
+            }
+            for (; j < columns; j++) {
+                c[j] -= (b[j] * x0 + b[ldb + j] * x1) + (b[2 * ldb + j] * x2 + b[3 * ldb + j] * x3);
+            }
+        }
+        for (; k < depth; k++, b += ldb) {
+            const OPDI_T x0 = a[k * slim->cs];
+            int64_t j = 0;
+            for (; j + WIDTH <= columns; j += WIDTH) {
+                *(OPDI_V *)(void *)(c + j) -= *(const OPDI_V *)(const void *)(b + j) * x0;
+            }
+            for (; j < columns; j++) { c[j] -= b[j] * x0; }
+        }
+    }
+}
+/* Takes L^T's rows, which begin on the diagonal, from what lies there of a; 0, or the number of the row that has no
+   root.  Each row sees all above it at once, in four sums. */
+OPDI_TARGET static int64_t OPDI_WIDE(cholesky_rows)(const opdi_factor_step *rows) {
+    enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
+    const int64_t n = rows->n, ld = rows->ld;
+    OPDI_T *const a = (OPDI_T *)rows->a;
+    for (int64_t j = 0; j < n; j++) {
+        OPDI_T *const row = a + j * ld;
+        const int64_t first = j / WIDTH * WIDTH;
+        for (int64_t c = first; c < n; c += WIDTH) {
+            OPDI_V s0 = *(const OPDI_V *)(const void *)(row + c), s1 = s0 - s0, s2 = s1, s3 = s1;
+            const OPDI_T *above = a;
+            int64_t k = 0;
+            for (; k + 4 <= j; k += 4, above += 4 * ld) {
+                s0 -= *(const OPDI_V *)(const void *)(above + c) * above[j];
+                s1 -= *(const OPDI_V *)(const void *)(above + ld + c) * above[ld + j];
+                s2 -= *(const OPDI_V *)(const void *)(above + 2 * ld + c) * above[2 * ld + j];
+                s3 -= *(const OPDI_V *)(const void *)(above + 3 * ld + c) * above[3 * ld + j];
+            }
+            for (; k < j; k++, above += ld) { s0 -= *(const OPDI_V *)(const void *)(above + c) * above[j]; }
+            *(OPDI_V *)(void *)(row + c) = (s0 + s1) + (s2 + s3);
+        }
+        if (!(row[j] > 0)) { return j + 1; }
+        const OPDI_T pivot = OPDI_FN(sqrt)(row[j]);
+        for (int64_t c = first; c < n; c += WIDTH) { *(OPDI_V *)(void *)(row + c) /= pivot; }
+        row[j] = pivot;
+    }
+    return 0;
+}
+/* Exchanges rows k and `size`, and takes the new row k times what stands in the column of the pivot, which it divides,
+   from the rows below it.  Elements of the vector before that column are 0 in `room`, so that they stay, as long as the
+   quotients are numbers. */
+OPDI_TARGET static int64_t OPDI_WIDE(lu_rows)(const opdi_factor_step *rows) {
+    enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
+    const int64_t ld = rows->ld, columns = rows->columns, k = rows->k, first = (k + 1) / WIDTH * WIDTH;
+    OPDI_T *const a = (OPDI_T *)rows->a, *const top = a + k * ld, *const other = a + rows->size * ld;
+    OPDI_T *const room = (OPDI_T *)rows->room;
+    int64_t c = 0;
+    for (; top != other && c + WIDTH <= columns; c += WIDTH) {
+        const OPDI_V kept = *(const OPDI_V *)(const void *)(top + c);
+        *(OPDI_V *)(void *)(top + c) = *(const OPDI_V *)(const void *)(other + c);
+        *(OPDI_V *)(void *)(other + c) = kept;
+    }
+    for (; top != other && c < columns; c++) {
+        const OPDI_T kept = top[c];
+        top[c] = other[c];
+        other[c] = kept;
+    }
+    const OPDI_T pivot = top[k];
+    for (int64_t j = first; j < columns; j++) { room[j] = j > k ? top[j] : 0; }
+    for (int64_t i = k + 1; i < rows->n; i++) {   /* where the pivot is 0, all below it are, or no numbers */
+        OPDI_T *const row = a + i * ld, factor = pivot != 0 ? row[k] / pivot : row[k];
+        const bool number = factor >= -1 && factor <= 1;
+        for (c = number ? first : columns; c + WIDTH <= columns; c += WIDTH) {
+            *(OPDI_V *)(void *)(row + c) -= *(const OPDI_V *)(const void *)(room + c) * factor;
+        }
+        row[k] = factor;                          /* after what is read in vectors: the other order would wait */
+        for (c = number && c > k ? c : k + 1; c < columns; c++) { row[c] -= room[c] * factor; }
+    }
+    return 0;
+}
+/* Takes the block of `size` at k, whose columns of a are L's by now and stand in `room` as they were, out of the rows
+   below it, and of somewhat right of the diagonal. */
+OPDI_TARGET static int64_t OPDI_WIDE(ldl_rows)(const opdi_factor_step *rows) {
+    enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
+    const int64_t n = rows->n, ld = rows->ld, from = rows->k + rows->size;
+    const OPDI_T *const first = (const OPDI_T *)rows->room, *const second = first + ld;
+    for (int64_t i = from; i < n; i++) {
+        OPDI_T *const row = (OPDI_T *)rows->a + i * ld, x = row[rows->k], y = rows->size == 2 ? row[rows->k + 1] : 0;
+        for (int64_t c = from; rows->size == 1 && c <= i; c += WIDTH) {
+            *(OPDI_V *)(void *)(row + c) -= *(const OPDI_V *)(const void *)(first + c) * x;
+        }
+        for (int64_t c = from; rows->size == 2 && c <= i; c += WIDTH) {
+            *(OPDI_V *)(void *)(row + c) -= *(const OPDI_V *)(const void *)(first + c) * x +
+                *(const OPDI_V *)(const void *)(second + c) * y;
+        }
+    }
+    return 0;
+}

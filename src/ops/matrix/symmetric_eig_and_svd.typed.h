@@ -1,0 +1,393 @@
+/* Rotates pieces [begin, end) of 64 columns each. */
+static void OPDI_TYPED(rotate)(void *ctx, int64_t begin, int64_t end) {
+    const opdi_rotations *all = (const opdi_rotations *)ctx;
+    const int64_t left = begin * 64, right = OPDI_MIN(end * 64, all->width);
+    void (*piece)(const opdi_rotations *, int64_t, int64_t) = OPDI_TYPED(rotate_piece_plain);
+#if defined(OPDI_X86)
+    const int level = opdi_cpu_level();
+    if (level == 1) { piece = OPDI_TYPED(rotate_piece_avx2); }
+    if (level == 2) { piece = OPDI_TYPED(rotate_piece_avx512); }
+#endif
+    for (int64_t from = left; from < right; from += 64) { piece(all, from, OPDI_MIN(from + 64, right)); }
+}
+/* Elements from row to row of transposed vectors: an odd number of cache lines, as rows far from each other by a power
+   of two would share few places of the cache. */
+static int64_t OPDI_TYPED(row_length)(int64_t n) {
+    const int64_t line = 64 / (int64_t)sizeof(OPDI_T);
+    return n < 64 ? n : ((n + line - 1) / line | 1) * line;
+}
+/* rows [n, wide] = the identity. */
+static void OPDI_TYPED(rows_identity)(int64_t n, int64_t wide, OPDI_T *rows) {
+    memset(rows, 0, (size_t)(n * wide) * sizeof *rows);
+    for (int64_t i = 0; i < n; i++) { rows[i * wide + i] = 1; }
+}
+/* The largest size in a; no number, or infinity, where one is among them. */
+static OPDI_T OPDI_TYPED(largest)(const OPDI_T *a, int64_t count) {
+    OPDI_T most = 0;
+    for (int64_t i = 0; i < count; i++) {
+        const OPDI_T size = OPDI_FN(fabs)(a[i]);
+        if (size > most || OPDI_IS_NAN(size)) { most = size; }
+        if (OPDI_IS_NAN(most)) { return most; }
+    }
+    return most;
+}
+/* Reduces a symmetric a [n, n], both triangles, to the diagonal d [n] and those beside it e [n - 1]; leaves the
+   reflections of rows and columns i + 1 .. in row i, their factors in tau [n]; room [2 n]. */
+static int OPDI_TYPED(tridiagonal)(int64_t n, OPDI_T *a, double *d, double *e, OPDI_T *tau, OPDI_T *room) {
+    for (int64_t i = 0; i + 1 < n; i++) {
+        const int64_t rest = n - i - 1;
+        OPDI_T *v = a + i * n + i + 1, *w = room, dot = 0;
+        const OPDI_TYPED(block) below = OPDI_TYPED(block_of)(a + (i + 1) * n + i + 1, n, 1);
+        d[i] = (double)a[i * n + i];
+        tau[i] = OPDI_TYPED(reflection)(rest, v, 1);
+        e[i] = (double)v[0];
+        if (tau[i] == 0) { continue; }
+        v[0] = 1;
+        if (OPDI_TYPED(block_times)(rest, 1, rest, below, OPDI_TYPED(block_of)(v, 1, 1), 0,
+                                    OPDI_TYPED(block_of)(w, 1, 1))) {
+            return -1;
+        }
+        for (int64_t j = 0; j < rest; j++) { dot += w[j] * v[j]; }
+        for (int64_t j = 0; j < rest; j++) { w[j] = tau[i] * (w[j] - tau[i] / 2 * dot * v[j]); }
+        OPDI_TYPED(slim_minus)(rest, rest, 2, v, 1, w - v, w, v - w, below.at, n);
+    }
+    if (n > 0) { d[n - 1] = (double)a[n * n - 1]; }
+    return 0;
+}
+/* Turns the tridiagonal matrix of d and e [n] into its eigenvalues d, and rows [n, wide] (NULL: none), which are the
+   transposed vectors so far, into theirs.  Implicit QL: a shift from the top, the bulge chased from the bottom up.
+   What is small beside its neighbours counts as zero, and where that takes long, what is small beside the largest: of
+   matrices of low rank much is left that is only rounding.  Returns 0, or the number of the value that does not
+   converge. */
+static int64_t OPDI_TYPED(ql)(int64_t n, double *d, double *e, OPDI_T *rows, int64_t wide, double *turns) {
+    const double least = OPDI_BYTES == 4 ? (double)FLT_EPSILON / 8 : DBL_EPSILON;
+    double most = 0;
+    if (n > 0) { e[n - 1] = 0; }
+    for (int64_t i = 0; i < n; i++) { most = OPDI_MAX(most, fabs(d[i]) + fabs(e[i])); }
+    for (int64_t first = 0; first < n; first++) {
+        for (int sweep = 0; ; sweep++) {
+            const double around = sweep < OPDI_SWEEPS / 3 ? 0 : most;
+            int64_t last = first;
+            for (; last + 1 < n; last++) {
+                if (fabs(e[last]) <= least * OPDI_MAX(fabs(d[last]) + fabs(d[last + 1]), around)) { break; }
+            }
+            if (last == first) { break; }
+            if (sweep == OPDI_SWEEPS || !(fabs(d[first]) <= DBL_MAX)) { return first + 1; }
+            const double slope = (d[first + 1] - d[first]) / (2 * e[first]), size = opdi_length(slope, 1);
+            double lead = d[last] - d[first] + e[first] / (slope + (slope < 0 ? -size : size)), s = 1, c = 1, moved = 0;
+            int64_t i;
+            for (i = last - 1; i >= first; i--) {
+                const double bulge = s * e[i], beside = c * e[i], length = opdi_length(bulge, lead);
+                e[i + 1] = length;
+                if (length == 0) {
+                    d[i + 1] -= moved;
+                    e[last] = 0;
+                    break;
+                }
+                s = bulge / length;
+                c = lead / length;
+                lead = d[i + 1] - moved;
+                const double sum = (d[i] - lead) * s + 2 * c * beside;
+                moved = s * sum;
+                d[i + 1] = lead + moved;
+                lead = c * sum - beside;
+                turns[2 * (i - first)] = c;
+                turns[2 * (i - first) + 1] = -s;
+            }
+            if (i < first) {
+                d[first] -= moved;
+                e[first] = lead;
+                e[last] = 0;
+            }
+            if (rows) {
+                opdi_rotations all;
+                all.rows = rows;
+                all.width = wide;
+                all.first = i + 1;
+                all.count = last - i - 1;
+                all.down = true;
+                all.turns = turns + 2 * (i + 1 - first);
+                opdi_parallel_for((wide + 63) / 64, n < 128 ? n : 1, OPDI_TYPED(rotate), &all);
+            }
+        }
+    }
+    return 0;
+}
+/* Sorts values up (or down), and the rows of both matrices (NULL: none) that belong to them. */
+static void OPDI_TYPED(sort_rows)(int64_t n, double *values, OPDI_T *rows, OPDI_T *other, int64_t width, bool down) {
+    for (int64_t i = 0; i < n; i++) {
+        int64_t best = i;
+        for (int64_t j = i + 1; j < n; j++) {
+            if (down ? values[j] > values[best] : values[j] < values[best]) { best = j; }
+        }
+        if (best == i) { continue; }
+        const double kept = values[i];
+        values[i] = values[best];
+        values[best] = kept;
+        for (int64_t j = 0; rows && j < width; j++) {
+            const OPDI_T x = rows[i * width + j];
+            rows[i * width + j] = rows[best * width + j];
+            rows[best * width + j] = x;
+        }
+        for (int64_t j = 0; other && j < width; j++) {
+            const OPDI_T x = other[i * width + j];
+            other[i * width + j] = other[best * width + j];
+            other[best * width + j] = x;
+        }
+    }
+}
+/* data[0] [n, n], of which one triangle is read, to eigenvalues data[1] [n] and with `vectors` data[2] [n, n]. */
+static int OPDI_TYPED(eigh_one)(const opdi_solver *solver, int64_t at) {
+    const int64_t n = solver->rows, wide = OPDI_TYPED(row_length)(n);
+    const OPDI_TYPED(block) from = OPDI_TYPED(matrix_at)(solver, 0, at, n),
+        to = OPDI_TYPED(matrix_at)(solver, 2, at, n);
+    const size_t size = (size_t)(n * (n + wide) + 3 * n) * sizeof(OPDI_T) + (size_t)(4 * n + 4) * sizeof(double);
+    double *const d = (double *)opdi_alloc(size);
+    if (!d) { return -1; }
+    double *const e = d + n, *const turns = e + n;
+    OPDI_T *const a = (OPDI_T *)(void *)(turns + 2 * n + 4), *const rows = a + n * n, *const tau = rows + n * wide,
+        *const room = tau + n, *const values = OPDI_TYPED(matrix_at)(solver, 1, at, n).at;
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t j = 0; j <= i; j++) {
+            a[i * n + j] = a[j * n + i] = solver->upper ? from.at[j * n + i] : from.at[i * n + j];
+        }
+    }
+    const OPDI_T most = OPDI_TYPED(largest)(a, n * n);
+    const bool finite = most <= (OPDI_BYTES == 4 ? (OPDI_T)FLT_MAX : (OPDI_T)DBL_MAX);
+#if defined(OPD_LAPACK)
+    const int done = finite ? OPDI_TYPED(lapack_eigh)(solver, at) : 1;
+    if (done <= 0) {
+        opdi_free(d, size);
+        return done;
+    }
+#endif
+    for (int64_t i = 0; finite && most > 0 && i < n * n; i++) { a[i] /= most; }
+    int64_t info = finite ? 0 : OPDI_MAX(n - 1, (int64_t)1);
+    int rc = finite ? OPDI_TYPED(tridiagonal)(n, a, d, e, tau, room) : 0;
+    if (finite && !rc && solver->vectors) {
+        const OPDI_TYPED(block) turned = OPDI_TYPED(block_of)(rows, 1, wide);
+        OPDI_TYPED(rows_identity)(n, wide, rows);
+        if (n > 1) {
+            rc = OPDI_TYPED(orgqr)(n - 1, n - 1, n - 1, OPDI_TYPED(block_of)(a + 1, 1, n), tau,
+                                   OPDI_TYPED(part)(turned, 1, 1));
+        }
+    }
+    if (finite && !rc) { info = OPDI_TYPED(ql)(n, d, e, solver->vectors ? rows : NULL, wide, turns); }
+    if (finite && !rc && !info) {
+        OPDI_TYPED(sort_rows)(n, d, solver->vectors ? rows : NULL, NULL, wide, false);
+        for (int64_t i = 0; i < n; i++) { values[i] = (OPDI_T)d[i] * most; }
+        if (solver->vectors) { OPDI_TYPED(transpose)(n, n, rows, wide, to.at, n); }
+    }
+    solver->info[at] = (int32_t)info;
+    opdi_free(d, size);
+    return rc;
+}
+
+/* Reduces a [n, n] to two diagonals, d [n] and e [n - 1] above it; the reflections of columns stay below the diagonal,
+   those of rows right of e, with factors tau and pie [n]; room [n]. */
+static int OPDI_TYPED(bidiagonal)(int64_t n, OPDI_T *a, double *d, double *e, OPDI_T *tau, OPDI_T *pie, OPDI_T *room) {
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t rest = n - i - 1;
+        OPDI_T *place = a + i * n + i, *v = place + 1;
+        tau[i] = OPDI_TYPED(reflection)(rest + 1, place, n);
+        d[i] = (double)*place;
+        pie[i] = 0;
+        if (rest == 0) { continue; }
+        OPDI_TYPED(reflect_one)(rest + 1, 1, rest + 1, OPDI_TYPED(block_of)(place, n, 1), tau[i], room);
+        pie[i] = OPDI_TYPED(reflection)(rest, v, 1);
+        e[i] = (double)v[0];
+        v[0] = 1;
+        if (OPDI_TYPED(block_times)(rest, 1, rest, OPDI_TYPED(block_of)(v + n, n, 1), OPDI_TYPED(block_of)(v, 1, 1), 0,
+                                    OPDI_TYPED(block_of)(room, 1, 1))) {
+            return -1;
+        }
+        for (int64_t j = 0; j < rest; j++) { room[j] *= pie[i]; }
+        OPDI_TYPED(slim_minus)(rest, rest, 1, room, 1, 0, v, 0, v + n, n);
+    }
+    return 0;
+}
+static void OPDI_TYPED(rotate_all)(OPDI_T *rows, int64_t wide, int64_t first, int64_t count, const double *turns) {
+    opdi_rotations all;
+    if (!rows) { return; }
+    all.rows = rows;
+    all.width = wide;
+    all.first = first;
+    all.count = count;
+    all.down = false;
+    all.turns = turns;
+    opdi_parallel_for((wide + 63) / 64, wide < 128 ? wide : 1, OPDI_TYPED(rotate), &all);
+}
+/* One sweep over rows first .. last of the bidiagonal matrix; left and right [n, wide] are transposed vectors or
+   NULL. */
+static void OPDI_TYPED(svd_sweep)(int64_t n, int64_t wide, int64_t first, int64_t last, double *d, double *e,
+                                  OPDI_T *left, OPDI_T *right, double *turns) {
+    double *others = turns + 2 * n;
+    double x = d[first], y = d[last - 1], before = last - 1 > first ? e[last - 2] : 0, h = e[last - 1], z = d[last];
+    double shift = ((y - z) * (y + z) + (before - h) * (before + h)) / (2 * h * y), c = 1, s = 1;
+    const double size = opdi_length(shift, 1);
+    shift = ((x - z) * (x + z) + h * (y / (shift + (shift < 0 ? -size : size)) - h)) / x;
+    for (int64_t j = first; j < last; j++) {
+        double beside = c * e[j], next = d[j + 1], bulge = s * e[j];
+        double length = opdi_length(shift, bulge);
+        if (j > first) { e[j - 1] = length; }
+        c = length > 0 ? shift / length : 1;
+        s = length > 0 ? bulge / length : 0;
+        turns[2 * (j - first)] = c;
+        turns[2 * (j - first) + 1] = s;
+        shift = x * c + beside * s;
+        beside = beside * c - x * s;
+        bulge = next * s;
+        next *= c;
+        length = opdi_length(shift, bulge);
+        d[j] = length;
+        c = length > 0 ? shift / length : 1;
+        s = length > 0 ? bulge / length : 0;
+        others[2 * (j - first)] = c;
+        others[2 * (j - first) + 1] = s;
+        shift = c * beside + s * next;
+        x = c * next - s * beside;
+    }
+    e[last - 1] = shift;
+    d[last] = x;
+    OPDI_TYPED(rotate_all)(right, wide, first, last - first, turns);
+    OPDI_TYPED(rotate_all)(left, wide, first, last - first, others);
+}
+/* Chases e[first - 1] out of the matrix, where d[first - 1] is zero: rotations of row first - 1 with those below. */
+static void OPDI_TYPED(svd_cancel)(int64_t wide, int64_t first, int64_t last, double *d, double *e, OPDI_T *left) {
+    double bulge = e[first - 1];
+    e[first - 1] = 0;
+    for (int64_t i = first; i <= last && bulge != 0; i++) {
+        const double length = opdi_length(bulge, d[i]), c = d[i] / length, s = -bulge / length;
+        OPDI_T *x = left ? left + (first - 1) * wide : NULL, *y = left ? left + i * wide : NULL;
+        d[i] = length;
+        if (i < last) {
+            bulge = s * e[i];
+            e[i] *= c;
+        }
+        for (int64_t j = 0; left && j < wide; j++) {
+            const OPDI_T kept = x[j];
+            x[j] = (OPDI_T)c * kept + (OPDI_T)s * y[j];
+            y[j] = (OPDI_T)c * y[j] - (OPDI_T)s * kept;
+        }
+    }
+}
+/* The singular values of the bidiagonal matrix to d.  0, or the number of one that does not converge. */
+static int64_t OPDI_TYPED(svd_values)(int64_t n, int64_t wide, double *d, double *e, OPDI_T *left, OPDI_T *right,
+                                      double *turns) {
+    double most = 0;
+    for (int64_t i = 0; i < n; i++) { most = OPDI_MAX(most, fabs(d[i]) + (i ? fabs(e[i - 1]) : 0)); }
+    const double least = most * (OPDI_BYTES == 4 ? (double)FLT_EPSILON / 16 : DBL_EPSILON / 2);
+    for (int64_t last = n - 1; last >= 0; last--) {
+        for (int sweep = 0; ; sweep++) {
+            int64_t first = last;
+            while (first > 0 && fabs(e[first - 1]) > least && fabs(d[first - 1]) > least) { first--; }
+            if (first > 0 && fabs(e[first - 1]) <= least) { e[first - 1] = 0; }
+            else if (first > 0) {
+                OPDI_TYPED(svd_cancel)(wide, first, last, d, e, left);
+                continue;
+            }
+            if (first == last) { break; }
+            if (sweep >= OPDI_SWEEPS + (int)n || !(fabs(d[last]) <= DBL_MAX)) { return last + 1; }
+            OPDI_TYPED(svd_sweep)(n, wide, first, last, d, e, left, right, turns);
+        }
+        if (d[last] < 0) {
+            d[last] = -d[last];
+            for (int64_t j = 0; right && j < n; j++) { right[last * wide + j] = -right[last * wide + j]; }
+        }
+    }
+    return 0;
+}
+/* The working memory of svd_one, for a matrix [high, n] that is turned where it would be wide. */
+typedef struct OPDI_TYPED(svd) {
+    int64_t high, n, wide, length;                /* wide: columns of the left vectors; length: of transposed ones */
+    double *d, *e, *turns;
+    OPDI_T *w, *q, *a, *left, *right, *tau, *first, *second, *room;
+} OPDI_TYPED(svd);
+/* w = Q R, and R [n, n] in a, of which d, e, and transposed vectors left and right (where wanted) come. */
+static int OPDI_TYPED(svd_reduce)(const OPDI_TYPED(svd) *svd, bool vectors) {
+    const int64_t n = svd->n;
+    if (OPDI_TYPED(geqrf)(svd->high, n, OPDI_TYPED(block_of)(svd->w, n, 1), svd->tau)) { return -1; }
+    for (int64_t i = 0; i < n * n; i++) { svd->a[i] = i % n >= i / n ? svd->w[i] : 0; }
+    if (OPDI_TYPED(bidiagonal)(n, svd->a, svd->d, svd->e, svd->first, svd->second, svd->room)) { return -1; }
+    if (!vectors) { return 0; }
+    const OPDI_TYPED(block) right = OPDI_TYPED(block_of)(svd->right, 1, svd->length);
+    OPDI_TYPED(rows_identity)(n, svd->length, svd->right);
+    OPDI_TYPED(rows_identity)(n, svd->length, svd->left);
+    return OPDI_TYPED(orgqr)(n, n, n, OPDI_TYPED(block_of)(svd->a, n, 1), svd->first,
+                             OPDI_TYPED(block_of)(svd->left, 1, svd->length)) ||
+        (n > 1 && OPDI_TYPED(orgqr)(n - 1, n - 1, n - 1, OPDI_TYPED(block_of)(svd->a + 1, 1, n), svd->second,
+                                    OPDI_TYPED(part)(right, 1, 1))) ? -1 : 0;
+}
+/* Writes the vectors: Q times the left ones to big [high, wide], the transposed right ones to inner [n, n]. */
+static int OPDI_TYPED(svd_write)(const OPDI_TYPED(svd) *svd, OPDI_TYPED(block) big, OPDI_TYPED(block) inner) {
+    const int64_t n = svd->n, high = svd->high, wide = svd->wide;
+    const OPDI_TYPED(block) q = OPDI_TYPED(block_of)(svd->q, wide, 1);
+    for (int64_t i = 0; i < n; i++) {
+        for (int64_t j = 0; j < n; j++) { inner.at[i * inner.rs + j * inner.cs] = svd->right[i * svd->length + j]; }
+    }
+    if (OPDI_TYPED(orgqr)(high, wide, n, OPDI_TYPED(block_of)(svd->w, n, 1), svd->tau, q)) { return -1; }
+    for (int64_t i = 0; i < high; i++) {
+        for (int64_t j = n; j < wide; j++) { big.at[i * big.rs + j * big.cs] = q.at[i * wide + j]; }
+    }
+    return OPDI_TYPED(block_times)(high, n, n, q, OPDI_TYPED(block_of)(svd->left, 1, svd->length), 0, big);
+}
+/* data[0] [rows, columns] to singular values data[1] and with `vectors` U data[2] and V^T data[3], square where `left`
+   says so. */
+static int OPDI_TYPED(svd_one)(const opdi_solver *solver, int64_t at) {
+    const int64_t rows = solver->rows, columns = solver->columns, n = OPDI_MIN(rows, columns);
+    const OPDI_TYPED(block) from = OPDI_TYPED(matrix_at)(solver, 0, at, columns);
+    OPDI_T *values = OPDI_TYPED(matrix_at)(solver, 1, at, n).at;
+    OPDI_TYPED(svd) svd;
+    svd.high = OPDI_MAX(rows, columns);
+    svd.n = n;
+    svd.wide = solver->left && solver->vectors ? svd.high : n;
+    svd.length = OPDI_TYPED(row_length)(n);
+    solver->info[at] = 0;
+    if (n == 0 && svd.wide == 0) { return 0; }
+    const OPDI_T most = OPDI_TYPED(largest)(from.at, rows * columns);
+    const bool finite = most <= (OPDI_BYTES == 4 ? (OPDI_T)FLT_MAX : (OPDI_T)DBL_MAX);
+    const size_t size = (size_t)(svd.high * (n + svd.wide) + n * n + 2 * n * svd.length + 4 * n) * sizeof(OPDI_T) +
+        (size_t)(6 * n + 4) * sizeof(double);
+    solver->info[at] = finite ? 0 : -4;                /* as LAPACK's */
+    if (!finite) { return 0; }
+#if defined(OPD_LAPACK)
+    const int done = OPDI_TYPED(lapack_svd)(solver, at);
+    if (done <= 0) { return done; }
+#endif
+    svd.d = (double *)opdi_alloc(size);
+    if (!svd.d) { return -1; }
+    svd.e = svd.d + n;
+    svd.turns = svd.e + n;
+    svd.w = (OPDI_T *)(void *)(svd.turns + 4 * n + 4);
+    svd.q = svd.w + svd.high * n;
+    svd.a = svd.q + svd.high * svd.wide;
+    svd.left = svd.a + n * n;
+    svd.right = svd.left + n * svd.length;
+    svd.tau = svd.right + n * svd.length;
+    svd.first = svd.tau + n;
+    svd.second = svd.first + n;
+    svd.room = svd.second + n;
+    const OPDI_T scale = most > 0 ? most : 1;
+    for (int64_t i = 0; i < svd.high; i++) {
+        for (int64_t j = 0; j < n; j++) {
+            svd.w[i * n + j] = from.at[rows >= columns ? i * columns + j : j * columns + i] / scale;
+        }
+    }
+    int rc = OPDI_TYPED(svd_reduce)(&svd, solver->vectors);
+    OPDI_T *left = solver->vectors ? svd.left : NULL, *right = solver->vectors ? svd.right : NULL;
+    if (!rc) {
+        solver->info[at] = (int32_t)OPDI_TYPED(svd_values)(n, svd.length, svd.d, svd.e, left, right, svd.turns);
+    }
+    if (!rc && !solver->info[at]) {
+        OPDI_TYPED(sort_rows)(n, svd.d, left, right, svd.length, true);
+        for (int64_t i = 0; i < n; i++) { values[i] = (OPDI_T)svd.d[i] * scale; }
+        const OPDI_TYPED(block) u = OPDI_TYPED(matrix_at)(solver, 2, at, solver->left ? rows : n);
+        const OPDI_TYPED(block) v = OPDI_TYPED(matrix_at)(solver, 3, at, columns);
+        if (solver->vectors) {
+            rc = rows >= columns ? OPDI_TYPED(svd_write)(&svd, u, v)
+                : OPDI_TYPED(svd_write)(&svd, OPDI_TYPED(turned)(v), OPDI_TYPED(turned)(u));
+        }
+    }
+    opdi_free(svd.d, size);
+    return rc;
+}

@@ -1,0 +1,34 @@
+/* A formula of one element; what a formula has not is whatever: inputs y and z, numbers a, b and c. */
+typedef OPD_T OPDI_LOOP(formula)(OPD_T x, OPD_T y, OPD_T z, OPD_T a, OPD_T b, OPD_T c, const opdi_params *params);
+/* One element after another, which compiles quickly. */
+OPDI_LOOP_TEXT void OPDI_LOOP(each)(void *const *data, int64_t count, const opdi_params *params, int inputs,
+                                    OPDI_LOOP(formula) *formula) {
+    const OPD_T a = params->OPDI_NUMBERS[0], b = params->OPDI_NUMBERS[1], c = params->OPDI_NUMBERS[2];
+    const OPD_T *x = (const OPD_T *)data[1], *y = inputs > 1 ? (const OPD_T *)data[2] : x,
+        *z = inputs > 2 ? (const OPD_T *)data[3] : x;
+    OPD_T *out = (OPD_T *)data[0];
+    for (int64_t i = 0; i < count; i++) {
+        const OPD_T value = formula(x[i], y[i], z[i], a, b, c, params);
+        out[i] = value;
+    }
+}
+/* 64 elements at a time in a loop of constant length, which compilers vectorise without being asked. */
+OPDI_LOOP_TEXT void OPDI_LOOP(blocks)(void *const *data, int64_t count, const opdi_params *params, int inputs,
+                                      OPDI_LOOP(formula) *formula) {
+    const OPD_T a = params->OPDI_NUMBERS[0], b = params->OPDI_NUMBERS[1], c = params->OPDI_NUMBERS[2];
+    const OPD_T *x = (const OPD_T *)data[1], *y = inputs > 1 ? (const OPD_T *)data[2] : x,
+        *z = inputs > 2 ? (const OPD_T *)data[3] : x;
+    OPD_T *out = (OPD_T *)data[0];
+    int64_t i = 0;
+    for (; i + 64 <= count; i += 64) {
+        OPDI_IVDEP
+        for (int j = 0; j < 64; j++) {
+            const OPD_T value = formula(x[i + j], y[i + j], z[i + j], a, b, c, params);
+            out[i + j] = value;
+        }
+    }
+    for (; i < count; i++) {
+        const OPD_T value = formula(x[i], y[i], z[i], a, b, c, params);
+        out[i] = value;
+    }
+}

@@ -1,0 +1,51 @@
+/* x - trunc(x / y) y by FMA, which has no rounding to do.  A quotient that was rounded up to the next whole number
+   leaves what has the wrong sign, which adding y puts right. */
+OPDI_ALWAYS OPDI_T OPDI_TYPED(mod1)(OPDI_T x, OPDI_T y, bool python) {
+    const OPDI_T count = OPDI_FN(trunc)(x / y);
+    OPDI_T rest = OPDI_FN(__builtin_fma)(-count, y, x);
+    rest = ((rest != 0) & ((rest < 0) != (x < 0))) ? rest + OPDI_FN(copysign)(y, x) : rest;
+    rest = OPDI_FN(copysign)(rest, x);
+    return (python & (rest != 0) & ((y < 0) != (rest < 0))) ? rest + y : rest;
+}
+/* Whether that has no answer: the quotient has too many digits, or is none. */
+OPDI_ALWAYS OPDI_BITS OPDI_TYPED(mod_bad)(OPDI_T x, OPDI_T y) {
+    return ((OPDI_FN(fabs)(x / y) < (OPDI_T)4194304) & (OPDI_FN(fabs)(y) < (OPDI_T)HUGE_VAL)) ? 0u : 1u;
+}
+/* out = function(x, y) for count elements, a multiple of 16; flags: which of them have none. */
+#define OPDI_TWO_EACH(value, flag) \
+    for (int64_t i = 0; i < count; i += 16) { \
+        OPDI_IVDEP \
+        for (int j = 0; j < 16; j++) { out[i + j] = value; } \
+        OPDI_IVDEP \
+        for (int j = 0; j < 16; j++) { flags[i + j] = flag; } \
+        for (int j = 0; j < 16; j++) { any[j] |= flags[i + j]; } \
+    }
+OPDI_ALWAYS bool OPDI_TYPED(two_body)(int function, int64_t count, OPDI_T *out, const OPDI_T *x, const OPDI_T *y,
+                                        OPDI_BITS *flags) {
+    OPDI_BITS any[16] = {0};
+    switch (function) {
+        case OPDI_TWO_POW:
+            OPDI_TWO_EACH(OPDI_TYPED(pow1)(x[i + j], y[i + j]), OPDI_TYPED(pow_bad)(x[i + j], y[i + j]))
+            break;
+        case OPDI_TWO_FMOD:
+            OPDI_TWO_EACH(OPDI_TYPED(mod1)(x[i + j], y[i + j], false), OPDI_TYPED(mod_bad)(x[i + j], y[i + j]))
+            break;
+        default: OPDI_TWO_EACH(OPDI_TYPED(mod1)(x[i + j], y[i + j], true), OPDI_TYPED(mod_bad)(x[i + j], y[i + j]))
+    }
+    for (int j = 1; j < 16; j++) { any[0] |= any[j]; }
+    return any[0] != 0;
+}
+#undef OPDI_TWO_EACH
+OPDI_AVX2 static bool OPDI_TYPED(two_avx2)(int function, int64_t count, OPDI_T *out, const OPDI_T *x, const OPDI_T *y,
+                                             OPDI_BITS *flags) {
+    return OPDI_TYPED(two_body)(function, count, out, x, y, flags);
+}
+OPDI_AVX512 static bool OPDI_TYPED(two_avx512)(int function, int64_t count, OPDI_T *out, const OPDI_T *x,
+                                                 const OPDI_T *y, OPDI_BITS *flags) {
+    return OPDI_TYPED(two_body)(function, count, out, x, y, flags);
+}
+static bool OPDI_TYPED(two_wide)(int function, int64_t count, OPDI_T *out, const OPDI_T *x, const OPDI_T *y,
+                                   OPDI_BITS *flags) {
+    if (opdi_cpu_level() == 1) { return OPDI_TYPED(two_avx2)(function, count, out, x, y, flags); }
+    return OPDI_TYPED(two_avx512)(function, count, out, x, y, flags);
+}

@@ -1,0 +1,74 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>typed        kernels that are compiled for several types and sets of instructions
+//
+//  The text of such a kernel is a file of its own, NAME.typed.h beside its room in src/.  The room includes it for each
+//  type, and a kernel in vectors for each set of instructions.  A file of src/typed/ in front of it defines
+//
+//    OPDI_T          the type: float, double, int64_t              OPDI_BYTES   its size
+//    OPDI_WHOLE      1 for int64_t, else 0
+//    OPDI_TYPED(f)   opdi_f_f32, opdi_f_f64 or opdi_f_i64          OPDI_FN(f)   C's function f for float or double
+//    OPDI_LEVEL      0 plain C, 1 AVX2, 2 AVX-512
+//    OPDI_WIDE(f)    opdi_f_plain_f32, opdi_f_avx2_f32, opdi_f_avx512_f32, and with f64
+//
+//  and the words below follow from these.
+//----------------------------------------------------------------------------------------------------------------------
+
+#define OPDI_BY(name, number) OPDI_BY_(name, number)
+#define OPDI_BY_(name, number) name##number
+#define OPDI_BY_BOTH(name, bytes, level) OPDI_BY_BOTH_(name, bytes, level)
+#define OPDI_BY_BOTH_(name, bytes, level) name##bytes##_##level
+
+/* What a kernel's functions begin with. */
+#define OPDI_TARGET OPDI_BY(OPDI_TARGET_, OPDI_LEVEL)
+#define OPDI_TARGET_0
+#define OPDI_TARGET_1 OPDI_AVX2
+#define OPDI_TARGET_2 OPDI_AVX512
+
+/* A vector of OPDI_T (at level 0 one number), and vectors of as many integers, unsigned integers and 16-bit numbers. */
+#define OPDI_V OPDI_BY_BOTH(OPDI_V_, OPDI_BYTES, OPDI_LEVEL)
+#define OPDI_V_4_0 float
+#define OPDI_V_4_1 opdi_v8f
+#define OPDI_V_4_2 opdi_v16f
+#define OPDI_V_8_0 double
+#define OPDI_V_8_1 opdi_v4d
+#define OPDI_V_8_2 opdi_v8d
+#define OPDI_V_INT OPDI_BY(OPDI_V_INT_, OPDI_LEVEL)
+#define OPDI_V_INT_1 opdi_v8i
+#define OPDI_V_INT_2 opdi_v16i
+#define OPDI_V_BITS OPDI_BY_BOTH(OPDI_V_BITS_, OPDI_BYTES, OPDI_LEVEL)
+#define OPDI_V_BITS_4_1 opdi_v8u
+#define OPDI_V_BITS_4_2 opdi_v16u
+#define OPDI_V_BITS_8_1 opdi_v4w
+#define OPDI_V_BITS_8_2 opdi_v8w
+#define OPDI_V_HALVES OPDI_BY(OPDI_V_HALVES_, OPDI_LEVEL)
+#define OPDI_V_HALVES_1 opdi_v8h
+#define OPDI_V_HALVES_2 opdi_v16h
+
+/* A number's bits, the bits of its exponent, the last letter of its instructions, and LAPACK's function for it. */
+#define OPDI_BITS OPDI_BY(OPDI_BITS_, OPDI_BYTES)
+#define OPDI_BITS_4 uint32_t
+#define OPDI_BITS_8 uint64_t
+#define OPDI_EXPONENT OPDI_BY(OPDI_EXPONENT_, OPDI_BYTES)
+#define OPDI_EXPONENT_4 0x7f800000u
+#define OPDI_EXPONENT_8 UINT64_C(0x7ff0000000000000)
+#define OPDI_ASM OPDI_BY(OPDI_ASM_, OPDI_BYTES)
+#define OPDI_ASM_4 "s"
+#define OPDI_ASM_8 "d"
+#define OPDI_FORTRAN(name) OPDI_BY(OPDI_FORTRAN_, OPDI_BYTES)(name)
+#define OPDI_FORTRAN_4(name) s##name##_
+#define OPDI_FORTRAN_8(name) d##name##_
+
+/* Arithmetic that differs for whole numbers: those wrap around. */
+#define OPDI_IS_NAN(x) OPDI_BY(OPDI_IS_NAN_, OPDI_WHOLE)(x)
+#define OPDI_IS_NAN_0(x) ((x) != (x))
+#define OPDI_IS_NAN_1(x) false
+#define OPDI_LOWEST OPDI_BY(OPDI_LOWEST_, OPDI_WHOLE)
+#define OPDI_LOWEST_0 (-INFINITY)
+#define OPDI_LOWEST_1 INT64_MIN
+#define OPDI_PLUS(x, y) OPDI_BY(OPDI_PLUS_, OPDI_WHOLE)(x, y)
+#define OPDI_PLUS_0(x, y) ((x) + (y))
+#define OPDI_PLUS_1(x, y) opdi_wrap_add(x, y)
+#define OPDI_TIMES(x, y) OPDI_BY(OPDI_TIMES_, OPDI_WHOLE)(x, y)
+#define OPDI_TIMES_0(x, y) ((x) * (y))
+#define OPDI_TIMES_1(x, y) opdi_wrap_mul(x, y)
+
