@@ -115,6 +115,18 @@ INSIDE(bool, is_registered, (int id), opdi_registry.builtin[id] != NULL)
 /* graphs: bytes of the memory that the next run finds its values in; 0: each has its own */
 INSIDE(int64_t, planned_bytes, (const opd_graph *graph), graph->memory ? graph->memory->bytes : 0)
 INSIDE(const opd_graph *, program_graph, (const opd_program *program), program->graph)
+/* Runs the function of numbers that a program calls `target`: 0, or -1 with an error. */
+int inside_sym_run(const char *target, const opd_value *args, int count, opd_value *ret);
+#if defined(OPDISPATCH_IMPLEMENTATION)
+int inside_sym_run(const char *target, const opd_value *args, int count, opd_value *ret) {
+    opdi_gnode node;
+    memset(&node, 0, sizeof node);
+    node.function = opdi_sym_find(target);
+    node.nin = count;
+    node.nout = 1;
+    return node.function ? opdi_sym_run(&node, args, ret) : opd_fail(OPD_ERROR_ARGUMENT, "no function %s", target);
+}
+#endif
 /* The largest sum of bytes of the values that are alive behind a step of a run on tensors; -1 with an error. */
 int64_t inside_most_alive(const opd_graph *graph, opd_tensor *const *inputs);
 #if defined(OPDISPATCH_IMPLEMENTATION)

@@ -486,7 +486,7 @@ static int opdi_sym_ints(const char *name, opdi_program_sym sym, int64_t x, int6
         if (y < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: negative shift count", name); }
         if (sym == OPDI_SYM_RSHIFT) { *result = y > 62 ? (x < 0 ? -1 : 0) : x < 0 ? ~(~x >> y) : x >> y; }
         else {
-            over = x && (y > 62 || x > INT64_MAX >> y || x < -(INT64_MAX >> y));
+            over = x && (y > 63 || x > INT64_MAX >> y || x < -(INT64_MAX >> y) - 1);
             *result = over ? 0 : (int64_t)(a << y);
         }
         break;
@@ -495,29 +495,86 @@ static int opdi_sym_ints(const char *name, opdi_program_sym sym, int64_t x, int6
     }
     return over ? opd_fail(OPD_ERROR_ARGUMENT, "%s: the result is larger than 64 bits hold", name) : 0;
 }
+static bool opdi_sym_is_zero(double number) { return number >= 0 && number <= 0; }
+/* x / y of integers, y not 0, rounded once: the quotient of the amounts in 64 bits and more, of which the last says
+   whether a rest was left. */
+static double opdi_sym_quotient(int64_t x, int64_t y) {
+    uint64_t rest = x < 0 ? 0 - (uint64_t)x : (uint64_t)x, whole;
+    const uint64_t by = y < 0 ? 0 - (uint64_t)y : (uint64_t)y;
+    int scale = 0;
+    whole = rest / by;
+    rest %= by;
+    while (rest && whole < (uint64_t)1 << 62) {
+        const bool more = rest >= by - rest;
+        rest = more ? rest - (by - rest) : 2 * rest;
+        whole = 2 * whole + more;
+        scale--;
+    }
+    const double amount = ldexp((double)(whole | (rest != 0)), scale);
+    return (x < 0) != (y < 0) ? -amount : amount;
+}
+/* Python's floor division and remainder of numbers, y not 0 (float_divmod). */
+static double opdi_sym_divmod(double x, double y, double *mod) {
+    *mod = fmod(x, y);
+    double quotient = (x - *mod) / y;
+    if (opdi_sym_is_zero(*mod)) { *mod = copysign(0, y); }
+    else if ((y < 0) != (*mod < 0)) {
+        *mod += y;
+        quotient -= 1;
+    }
+    if (opdi_sym_is_zero(quotient)) { return copysign(0, x / y); }
+    const double whole = floor(quotient);
+    return quotient - whole > 0.5 ? whole + 1 : whole;
+}
+static int opdi_sym_pow(const char *name, double x, double y, double *result) {
+    if (opdi_sym_is_zero(x) && y < 0 && isfinite(y)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: 0 cannot be raised to a negative power", name);
+    }
+    if (x < 0 && isfinite(x) && isfinite(y) && (floor(y) < y)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: a negative number to the power of a fraction is complex", name);
+    }
+    *result = pow(x, y);
+    return isinf(*result) && isfinite(x) && isfinite(y)
+        ? opd_fail(OPD_ERROR_ARGUMENT, "%s: the result is larger than a double holds", name) : 0;
+}
 static int opdi_sym_floats(const char *name, opdi_program_sym sym, double x, double y, double *result) {
+    double rest;
     switch (sym) {
     case OPDI_SYM_ADD: *result = x + y; return 0;
     case OPDI_SYM_SUB: *result = x - y; return 0;
     case OPDI_SYM_MUL: *result = x * y; return 0;
-    case OPDI_SYM_POW: *result = pow(x, y); return 0;
+    case OPDI_SYM_POW: return opdi_sym_pow(name, x, y, result);
     case OPDI_SYM_TRUEDIV: case OPDI_SYM_FLOORDIV: case OPDI_SYM_MOD:
-        if (y >= 0 && y <= 0) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: division by zero", name); }
+        if (opdi_sym_is_zero(y)) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: division by zero", name); }
         if (sym == OPDI_SYM_TRUEDIV) { *result = x / y; }
-        else {
-            const double rest = fmod(x, y), mod = rest < 0 || rest > 0 ? (rest < 0) != (y < 0) ? rest + y : rest : 0;
-            *result = sym == OPDI_SYM_MOD ? mod : floor((x - mod) / y + 0.5);
-        }
+        else if (sym == OPDI_SYM_FLOORDIV) { *result = opdi_sym_divmod(x, y, &rest); }
+        else { (void)opdi_sym_divmod(x, y, result); }
         return 0;
     default: return opd_fail(OPD_ERROR_ARGUMENT, "%s takes integers", name);
     }
 }
+/* Compares an integer with a number, exactly: -1, 0, 1; 2 where that is no number. */
+static int opdi_sym_compare_mixed(int64_t x, double y) {
+    if (isnan(y)) { return 2; }
+    if (y >= 9223372036854775808.0) { return -1; }
+    if (y < -9223372036854775808.0) { return 1; }
+    const int64_t whole = (int64_t)y;
+    const double rest = y - (double)whole;
+    return x != whole ? (x > whole) - (x < whole) : (rest < 0) - (rest > 0);
+}
 /* Compares: -1, 0, 1; 2 where one is no number. */
 static int opdi_sym_compare(const opd_value *x, const opd_value *y) {
     if (x->tag != OPD_TAG_FLOAT && y->tag != OPD_TAG_FLOAT) { return (x->u.i > y->u.i) - (x->u.i < y->u.i); }
-    const double a = x->tag == OPD_TAG_FLOAT ? x->u.d : (double)x->u.i;
-    const double b = y->tag == OPD_TAG_FLOAT ? y->u.d : (double)y->u.i;
-    return a < b ? -1 : a > b ? 1 : a >= b ? 0 : 2;
+    if (x->tag != OPD_TAG_FLOAT) { return opdi_sym_compare_mixed(x->u.i, y->u.d); }
+    if (y->tag != OPD_TAG_FLOAT) {
+        const int order = opdi_sym_compare_mixed(y->u.i, x->u.d);
+        return order == 2 ? 2 : -order;
+    }
+    return x->u.d < y->u.d ? -1 : x->u.d > y->u.d ? 1 : x->u.d >= y->u.d ? 0 : 2;
+}
+/* Python's truth of a number, which NaN has. */
+static bool opdi_sym_is_true(const opd_value *value) {
+    return value->tag == OPD_TAG_FLOAT ? !opdi_sym_is_zero(value->u.d) : value->u.i != 0;
 }
 /* Applies an operator of one number; 0, or -1 with an error. */
 static int opdi_sym_one(const char *name, opdi_program_sym sym, const opd_value *value, opd_value *ret) {
@@ -529,14 +586,14 @@ static int opdi_sym_one(const char *name, opdi_program_sym sym, const opd_value 
         *ret = integral ? opd_value_int(-value->u.i) : opd_value_float(-number);
         return 0;
     case OPDI_SYM_POS: *ret = integral ? opd_value_int(value->u.i) : *value; return 0;
-    case OPDI_SYM_NOT: *ret = opd_value_bool(integral ? !value->u.i : !(number < 0 || number > 0)); return 0;
+    case OPDI_SYM_NOT: *ret = opd_value_bool(!opdi_sym_is_true(value)); return 0;
     case OPDI_SYM_FLOAT: *ret = opd_value_float(number); return 0;
     case OPDI_SYM_SQRT:
         if (number < 0) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: math domain error", name); }
         *ret = opd_value_float(sqrt(number));
         return 0;
     default:                                      /* trunc, int */
-        if (!integral && !(number > -9.2e18 && number < 9.2e18)) {
+        if (!integral && !(number >= -9223372036854775808.0 && number < 9223372036854775808.0)) {
             return opd_fail(OPD_ERROR_ARGUMENT, "%s: cannot convert %g to integer", name, number);
         }
         *ret = opd_value_int(integral ? value->u.i : (int64_t)number);
@@ -559,12 +616,12 @@ static int opdi_sym_run(const opdi_gnode *node, const opd_value *args, opd_value
     const opd_value *const x = &args[0], *const y = &args[1];
     const bool integral = x->tag != OPD_TAG_FLOAT && y->tag != OPD_TAG_FLOAT;
     if (sym == OPDI_SYM_ITE) {
-        *rets = args[x->tag == OPD_TAG_FLOAT ? (x->u.d < 0 || x->u.d > 0 ? 1 : 2) : x->u.i ? 1 : 2];
+        *rets = args[opdi_sym_is_true(x) ? 1 : 2];
         return 0;
     }
     if (sym >= OPDI_SYM_EQ) {
         const int order = opdi_sym_compare(x, y);
-        const opd_value *const best = (sym == OPDI_SYM_MAX ? order >= 0 : order <= 0) ? x : y;
+        const opd_value *const best = order == (sym == OPDI_SYM_MAX ? -1 : 1) ? y : x;     /* else the first */
         switch (sym) {
         case OPDI_SYM_EQ: *rets = opd_value_bool(order == 0); return 0;
         case OPDI_SYM_NE: *rets = opd_value_bool(order != 0); return 0;
@@ -572,8 +629,8 @@ static int opdi_sym_run(const opdi_gnode *node, const opd_value *args, opd_value
         case OPDI_SYM_LE: *rets = opd_value_bool(order <= 0); return 0;
         case OPDI_SYM_GT: *rets = opd_value_bool(order == 1); return 0;
         case OPDI_SYM_GE: *rets = opd_value_bool(order == 0 || order == 1); return 0;
-        default: *rets = integral ? opd_value_int(best->u.i)
-            : opd_value_float(best->tag == OPD_TAG_FLOAT ? best->u.d : (double)best->u.i);
+        default:
+            *rets = integral ? *best : opd_value_float(best->tag == OPD_TAG_FLOAT ? best->u.d : (double)best->u.i);
             return 0;
         }
     }
@@ -583,6 +640,10 @@ static int opdi_sym_run(const opdi_gnode *node, const opd_value *args, opd_value
         int64_t result = 0;
         if (opdi_sym_ints(name, sym, x->u.i, y->u.i, &result)) { return -1; }
         *rets = logical ? opd_value_bool(result != 0) : opd_value_int(result);
+        return 0;
+    }
+    if (integral && sym == OPDI_SYM_TRUEDIV && y->u.i) {
+        *rets = opd_value_float(opdi_sym_quotient(x->u.i, y->u.i));
         return 0;
     }
     double number = 0;
