@@ -409,18 +409,6 @@ OPD_UNUSED static opdi_gvalue *opdi_emit_attribute(opd_graph *graph, opdi_gvalue
 OPD_UNUSED static opdi_gvalue *opdi_emit_create(opd_graph *graph, const opdi_gclass *klass, const char *place) {
     return opdi_emit_one(opdi_emit_builtin(graph, "prim::CreateObject", NULL, 0, &klass->type, 1, place));
 }
-/* Adds a call of another graph, which has to stay as long as this one. */
-OPD_UNUSED static opdi_gnode *opdi_emit_graph(opd_graph *graph, const opd_graph *callee, opdi_gvalue *const *in,
-                                              int32_t count, const char *place) {
-    const opdi_gtype *types[64];
-    if (callee->noutputs > 64) { return NULL; }
-    for (int32_t i = 0; i < callee->noutputs; i++) {
-        types[i] = opdi_gvalue_gtype((opd_graph *)(uintptr_t)callee, callee->outputs[i]);
-    }
-    opdi_gnode *node = opdi_emit_node(graph, OPDI_G_CALL, in, count, types, callee->noutputs, place);
-    if (node) { node->callee = callee; }
-    return node;
-}
 /* Adds a call of a function that is not known: running it is an error. */
 OPD_UNUSED static opdi_gnode *opdi_emit_unknown(opd_graph *graph, const char *name, opdi_gvalue *const *in, int32_t nin,
                                      const opdi_gtype *const *types, int32_t nout, const char *place) {
@@ -487,63 +475,11 @@ static int opdi_gnode_results(opd_graph *graph, opdi_gnode *node, const opdi_gty
     opdi_graph_changed(graph);
     return 0;
 }
-/* Returns an array with one value more behind `count`; NULL without memory. */
-static opdi_gvalue **opdi_gvalues_more(opd_graph *graph, opdi_gvalue *const *values, int32_t count, opdi_gvalue *one) {
-    opdi_gvalue **more = (opdi_gvalue **)opdi_graph_alloc(graph, ((size_t)count + 1) * sizeof *more);
-    if (!more || !one) { return NULL; }
-    if (count) { memcpy(more, values, (size_t)count * sizeof *more); }
-    more[count] = one;
-    opdi_graph_changed(graph);
-    return more;
-}
-/* For nodes whose ends are found out bit by bit: each adds one, behind those that there are.  NULL or -1 without
-   memory. */
-OPD_UNUSED static int opdi_gnode_input(opd_graph *graph, opdi_gnode *node, opdi_gvalue *value) {
-    opdi_gvalue **more = opdi_gvalues_more(graph, node->in, node->nin, value);
-    if (!more) { return -1; }
-    node->in = more;
-    node->nin++;
-    return 0;
-}
-OPD_UNUSED static opdi_gvalue *opdi_gnode_output(opd_graph *graph, opdi_gnode *node, const opdi_gtype *type) {
-    opdi_gvalue *value = type ? opdi_gvalue_new(graph, node, OPD_TAG_NONE) : NULL;
-    opdi_gvalue **more = opdi_gvalues_more(graph, node->out, node->nout, value);
-    if (!more) { return NULL; }
-    opdi_gvalue_typed(value, type);
-    node->out = more;
-    node->nout++;
-    return value;
-}
-OPD_UNUSED static int opdi_gblock_output(opd_graph *graph, opdi_gblock *block, opdi_gvalue *value) {
-    opdi_gvalue **more = opdi_gvalues_more(graph, block->outputs, block->noutputs, value);
-    if (!more) { return -1; }
-    block->outputs = more;
-    block->noutputs++;
-    return 0;
-}
-/* Adds prim::If with two empty blocks, blocks[0] for true.  Fill them (opdi_gblock_enter, opdi_gblock_leave), then call
-   opdi_emit_if_end, which makes the results, of the types of both blocks' outputs. */
+/* Adds prim::If with two empty blocks, blocks[0] for true.  Fill them (opdi_gblock_enter, opdi_gblock_leave), then make
+   the results, of the types of both blocks' outputs (opdi_gnode_results). */
 OPD_UNUSED static opdi_gnode *opdi_emit_if(opd_graph *graph, opdi_gvalue *condition, const char *place) {
     opdi_gnode *node = opdi_emit_node(graph, OPDI_G_IF, &condition, 1, NULL, 0, place);
     return node && opdi_gnode_blocks(graph, node, 2) == 0 ? node : NULL;
-}
-/* types: of the results, or NULL. */
-OPD_UNUSED static int opdi_emit_if_end(opd_graph *graph, opdi_gnode *node, const opdi_gtype *const *types) {
-    const int32_t count = node->blocks[0].noutputs;
-    const opdi_gtype *both[64];
-    if (count != node->blocks[1].noutputs || count > 64) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "prim::If: blocks of %d and %d outputs", (int)count,
-                        (int)node->blocks[1].noutputs);
-    }
-    for (int32_t i = 0; i < count; i++) {
-        const opdi_gtype *first = opdi_gvalue_gtype(graph, node->blocks[0].outputs[i]);
-        const opdi_gtype *second = opdi_gvalue_gtype(graph, node->blocks[1].outputs[i]);
-        both[i] = types ? types[i] : first && second ? opdi_gtype_unify(graph->space, first, second) : NULL;
-        if (!both[i] && opd_ok()) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "prim::If: output %d has another type in each block", (int)i);
-        }
-    }
-    return opdi_gnode_results(graph, node, both, count);
 }
 /* Adds prim::Loop of at most `most` rounds, while its condition holds, with count carried values; its block has the
    inputs (round, carried...) and is to be left with the outputs (condition, carried...). */
@@ -562,26 +498,6 @@ OPD_UNUSED static opdi_gnode *opdi_emit_loop(opd_graph *graph, opdi_gvalue *most
         if (!opdi_gblock_input(graph, &node->blocks[0], opdi_gvalue_gtype(graph, carried[i]))) { return NULL; }
     }
     return node;
-}
-/* Makes the results of a loop whose block is done. */
-OPD_UNUSED static int opdi_emit_loop_end(opd_graph *graph, opdi_gnode *node) {
-    const opdi_gblock *const body = &node->blocks[0];
-    const int32_t count = body->ninputs - 1;
-    const opdi_gtype **types = (const opdi_gtype **)opdi_graph_alloc(graph, (size_t)count * sizeof *types);
-    if (!types) { return -1; }
-    if (body->noutputs != count + 1) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "prim::Loop: %d values are carried and %d come back", (int)count,
-                        (int)body->noutputs - 1);
-    }
-    for (int32_t i = 0; i < count; i++) {
-        const opdi_gtype *came = opdi_gvalue_gtype(graph, body->outputs[i + 1]);
-        if (!came) { return -1; }
-        types[i] = body->inputs[i + 1]->type;
-        if (!opdi_gtype_fits(came, types[i])) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "prim::Loop: carried value %d changes its type", (int)i);
-        }
-    }
-    return opdi_gnode_results(graph, node, types, count);
 }
 /* Sets what the graph returns: values of any type.  single: one value, as functions of scripts have. */
 OPD_UNUSED static int opdi_emit_outputs(opd_graph *graph, opdi_gvalue *const *values, int32_t count, bool single) {

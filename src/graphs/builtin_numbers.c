@@ -175,7 +175,17 @@ static int opdi_binary_floats(opdi_bcall *call, double a, double b, int32_t what
     }
     return opdi_give(call, opd_value_float(value));
 }
-/* (a + bi) / (c + di), and the like. */
+/* (a + bi) / (c + di) without squares, which overflow (Smith); by zero as PyTorch does. */
+static int opdi_divide_complex(opdi_bcall *call, double a, double b, double c, double d) {
+    if (fabs(c) >= fabs(d)) {
+        if (!(fabs(c) > 0) && !isnan(c)) { return opdi_give_complex(call, a / fabs(c), b / fabs(c)); }
+        const double ratio = d / c, by = c + d * ratio;
+        return opdi_give_complex(call, (a + b * ratio) / by, (b - a * ratio) / by);
+    }
+    const double ratio = c / d, by = c * ratio + d;
+    return opdi_give_complex(call, (a * ratio + b) / by, (b * ratio - a) / by);
+}
+/* (a + bi) with (c + di), and the like. */
 static int opdi_binary_complex(opdi_bcall *call, const opd_value *left, const opd_value *right, int32_t what) {
     const double *const first = opdi_complex_of(left), *const second = opdi_complex_of(right);
     const double a = opdi_real_of(left), b = first ? first[1] : 0, c = opdi_real_of(right), d = second ? second[1] : 0;
@@ -184,7 +194,7 @@ static int opdi_binary_complex(opdi_bcall *call, const opd_value *left, const op
     case OPDI_DO_ADD: return opdi_give_complex(call, a + c, b + d);
     case OPDI_DO_SUB: return opdi_give_complex(call, a - c, b - d);
     case OPDI_DO_MUL: return opdi_give_complex(call, a * c - b * d, a * d + b * c);
-    case OPDI_DO_DIV: return opdi_give_complex(call, (a * c + b * d) / size, (b * c - a * d) / size);
+    case OPDI_DO_DIV: return opdi_divide_complex(call, a, b, c, d);
     case OPDI_DO_POW: {
         const double radius = hypot(a, b), angle = atan2(b, a);
         if (radius <= 0) { return opdi_give_complex(call, size > 0 ? 0 : 1, 0); }
@@ -418,7 +428,10 @@ static int opdi_fn_factorial(opdi_bcall *call) {
     if (opdi_call_int(call, 0) < 0) {
         return opd_fail(OPD_ERROR_ARGUMENT, "factorial() not defined for negative values");
     }
-    for (int64_t k = 2; k <= OPDI_MIN(opdi_call_int(call, 0), 128); k++) { product *= (uint64_t)k; }
+    if (opdi_call_int(call, 0) > 20) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "factorial(%lld) has more than 64 bits", (long long)opdi_call_int(call, 0));
+    }
+    for (int64_t k = 2; k <= opdi_call_int(call, 0); k++) { product *= (uint64_t)k; }
     return opdi_give(call, opd_value_int(opdi_wrap(product)));
 }
 static int opdi_fn_modf(opdi_bcall *call) {

@@ -40,47 +40,68 @@ static int opdi_fn_format(opdi_bcall *call) {
     opdi_growing_free(&out);
     return rc;
 }
-/* One conversion of "%d %s" % (...), which ends at *at; 0, or -1 with an error. */
-static int opdi_percent(opdi_growing *out, char letter, const opd_value *value) {
-    char text[64];
-    if (letter == 'd' || letter == 'i' || letter == 'x' || letter == 'X' || letter == 'o') {
-        const char form[6] = {'%', 'l', 'l', letter, 0, 0};
-        if (value->tag != OPD_TAG_INT && value->tag != OPD_TAG_FLOAT && value->tag != OPD_TAG_BOOL) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "%%%c requires a number for formatting, but got %s", letter,
-                            opdi_value_kind(value));
-        }
-        const long long number = value->tag == OPD_TAG_FLOAT ? (long long)value->u.d : (long long)value->u.i;
-        (void)(letter == 'd' || letter == 'i' ? snprintf(text, sizeof text, "%lld", number)
-               : letter == 'x' ? snprintf(text, sizeof text, "%llx", (unsigned long long)number)
-               : letter == 'X' ? snprintf(text, sizeof text, "%llX", (unsigned long long)number)
-               : snprintf(text, sizeof text, "%llo", (unsigned long long)number));
-        (void)form;
-        opdi_growing_text(out, text);
-    } else if (strchr("eEfFgG", letter)) {
-        if (!opdi_whole(value) && value->tag != OPD_TAG_FLOAT) {
-            return opd_fail(OPD_ERROR_ARGUMENT, "%%%c requires a number for formatting, but got %s", letter,
-                            opdi_value_kind(value));
-        }
-        const double x = opdi_real_of(value);
-        char big[400];
-        (void)(letter == 'e' ? snprintf(big, sizeof big, "%e", x) : letter == 'E' ? snprintf(big, sizeof big, "%E", x)
-               : letter == 'g' ? snprintf(big, sizeof big, "%g", x) : letter == 'G'
-               ? snprintf(big, sizeof big, "%G", x) : snprintf(big, sizeof big, "%f", x));
-        opdi_growing_text(out, big);
-    } else if (letter == 'c') {
-        int64_t length;
-        const char *const one = opdi_value_text(value, &length);
-        if (one) { opdi_growing_add(out, one, OPDI_MIN(length, 1)); }
-        else {
-            text[0] = (char)value->u.i;
-            opdi_growing_add(out, text, 1);
-        }
-    } else if (letter == 's' || letter == 'r') { opdi_value_write(out, value, 0); }
-    else {
-        return opd_fail(OPD_ERROR_ARGUMENT, "The specifier %%%c is not supported in TorchScript format strings",
-                        letter);
+static int opdi_percent_fail(char letter, const char *wants, const opd_value *value) {
+    return opd_fail(OPD_ERROR_ARGUMENT, "%%%c requires %s for formatting, but got %s", letter, wants,
+                    opdi_value_kind(value));
+}
+/* %d, %i: a float loses its fraction. */
+static int opdi_percent_int(opdi_growing *out, char letter, const opd_value *value) {
+    char text[32];
+    if (!opdi_whole(value) && value->tag != OPD_TAG_FLOAT) { return opdi_percent_fail(letter, "a number", value); }
+    if (value->tag == OPD_TAG_FLOAT && !(fabs(value->u.d) < 9223372036854775808.0)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%%%c: the float %g is not an int of 64 bits", letter, value->u.d);
     }
+    (void)snprintf(text, sizeof text, "%lld",
+                   value->tag == OPD_TAG_FLOAT ? (long long)value->u.d : (long long)value->u.i);
+    opdi_growing_text(out, text);
     return 0;
+}
+/* %f, %F, %e, %E */
+static int opdi_percent_float(opdi_growing *out, char letter, const opd_value *value) {
+    char text[400];
+    if (!opdi_whole(value) && value->tag != OPD_TAG_FLOAT) { return opdi_percent_fail(letter, "a number", value); }
+    const double x = opdi_real_of(value);
+    if (isnan(x)) { (void)snprintf(text, sizeof text, letter == 'E' ? "NAN" : "nan"); }
+    else if (letter == 'e') { (void)snprintf(text, sizeof text, "%e", x); }
+    else if (letter == 'E') { (void)snprintf(text, sizeof text, "%E", x); }
+    else { (void)snprintf(text, sizeof text, "%f", x); }
+    opdi_growing_text(out, text);
+    return 0;
+}
+/* %c: a string of one character, or the number of a character, which is written as UTF-8. */
+static int opdi_percent_char(opdi_growing *out, const opd_value *value) {
+    int64_t length, characters = 0;
+    const char *const one = opdi_value_text(value, &length);
+    for (int64_t i = 0; one && i < length; i++) { characters += ((unsigned char)one[i] & 0xc0) != 0x80; }
+    if (one ? characters != 1 : value->tag != OPD_TAG_INT) {
+        return opdi_percent_fail('c', "an int or a string of one character", value);
+    }
+    if (one) {
+        opdi_growing_add(out, one, length);
+        return 0;
+    }
+    const int64_t code = value->u.i;
+    if (code < 0 || code > 0x10ffff) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%%c: %lld is the number of no character", (long long)code);
+    }
+    char text[4] = {(char)code};
+    const int more = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
+    for (int i = more; i > 0; i--) { text[i] = (char)(0x80 | (code >> 6 * (more - i) & 0x3f)); }
+    if (more) { text[0] = (char)((0xff00 >> (more + 1) & 0xff) | code >> 6 * more); }
+    opdi_growing_add(out, text, more + 1);
+    return 0;
+}
+/* One conversion of "%d %s" % (...), with the letters that TorchScript has; 0, or -1 with an error. */
+static int opdi_percent(opdi_growing *out, char letter, const opd_value *value) {
+    switch (letter) {
+    case 'd': case 'i': return opdi_percent_int(out, letter, value);
+    case 'e': case 'E': case 'f': case 'F': return opdi_percent_float(out, letter, value);
+    case 'c': return opdi_percent_char(out, value);
+    case 's': opdi_value_write(out, value, 0); return 0;
+    default:
+        return opd_fail(OPD_ERROR_ARGUMENT, "The specifier %%%c is not supported in TorchScript format strings: there "
+                        "are %%s, %%d, %%i, %%f, %%F, %%e, %%E, %%c and %%%%", letter);
+    }
 }
 static int opdi_fn_percent(opdi_bcall *call) {
     int64_t length;

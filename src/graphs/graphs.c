@@ -38,7 +38,6 @@ typedef enum opdi_gkind {
     OPDI_G_IF,                                    /* of a bool: two blocks, of which one runs and gives the results */
     OPDI_G_LOOP,                                  /* of the most rounds, a first condition, and what is carried on */
     OPDI_G_BUILTIN,                               /* a C function of values, see opdi_builtin */
-    OPDI_G_CALL,                                  /* of another graph, with slots of its own */
     OPDI_G_FUNCTION                               /* a C function with what it needs, see opdi_gfunction */
 } opdi_gkind;
 
@@ -96,14 +95,13 @@ typedef struct opdi_gnode {
     int32_t starts, nstarts;                      /* and when a loop has begun */
     const struct opdi_builtin *builtin;
     const char *attribute;                        /* GetAttr[name="weight"] */
-    const struct opd_graph *callee;
     bool called;                                  /* while a script is compiled: of a function that another one calls */
 } opdi_gnode;
 
 /* What a step does.  The first is all that graphs of tensors have, besides lists and their parts. */
 typedef enum opdi_gcode {
     OPDI_STEP_OP, OPDI_STEP_OP_CELLS, OPDI_STEP_LIST, OPDI_STEP_UNPACK, OPDI_STEP_MAKE, OPDI_STEP_BUILTIN,
-    OPDI_STEP_CALL, OPDI_STEP_FUNCTION, OPDI_STEP_IF, OPDI_STEP_JUMP, OPDI_STEP_LOOP, OPDI_STEP_NEXT, OPDI_STEP_DROP
+    OPDI_STEP_FUNCTION, OPDI_STEP_IF, OPDI_STEP_JUMP, OPDI_STEP_LOOP, OPDI_STEP_NEXT, OPDI_STEP_DROP
 } opdi_gcode;
 /* One step of a run.  Its slots, in the plan's `slots` from `slots` on: those of its arguments, then those of its
    results, then those of values that have their last use here (ndrop of them). */

@@ -52,10 +52,9 @@ static bool opdi_gnode_stays(const opdi_gnode *node) {
     }
     if (node->kind == OPDI_G_FUNCTION) { return node->function->effects; }
     if (node->kind == OPDI_G_BUILTIN) { return (node->builtin->flags & OPDI_BUILTIN_STAYS) != 0; }
-    return node->kind == OPDI_G_CALL ||
-        (node->kind == OPDI_G_OP && (node->op->written_args || node->op->nrets == 0 ||
-                                     (node->op->definition && (node->op->definition->tags & OPDI_OPTAG_SENDS)) ||
-                                     (node->op->definition && node->op->definition->alias == OPD_ALIAS_CONSERVATIVE)));
+    return node->kind == OPDI_G_OP && (node->op->written_args || node->op->nrets == 0 ||
+                                       (node->op->definition && (node->op->definition->tags & OPDI_OPTAG_SENDS)) ||
+                                       (node->op->definition && node->op->definition->alias == OPD_ALIAS_CONSERVATIVE));
 }
 static bool opdi_gnode_used(const opdi_gnode *node) {
     bool used = opdi_gnode_stays(node);
@@ -233,8 +232,6 @@ static int32_t opdi_graph_number(opd_graph *graph, size_t *lists) {
     return slots;
 }
 static opd_value opdi_gnode_list(const opdi_gnode *node, const opd_value *vals, char **at);
-static int opdi_graph_values(const opd_graph *graph, const opd_value *inputs, int ninputs, opd_value *outputs,
-                             int cap);
 /* Calls an operator whose arguments are all constants; 1 if the node is a constant now, 0 if not, -1 with an error. */
 static int opdi_gnode_fold(opd_graph *graph, opdi_gnode *node, const opd_value *vals) {
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];

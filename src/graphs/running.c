@@ -231,8 +231,7 @@ static void opdi_gplan_loop(opdi_gplanner *planner, const opdi_gnode *node) {
 static void opdi_gplan_steps(opdi_gplanner *planner, const opdi_gblock *block) {
     for (opdi_gnode *node = block->first; node && !planner->failed; node = node->next) {
         static const int8_t codes[] = {OPDI_STEP_OP, OPDI_STEP_DROP, OPDI_STEP_MAKE, OPDI_STEP_MAKE, OPDI_STEP_UNPACK,
-                                       OPDI_STEP_IF, OPDI_STEP_LOOP, OPDI_STEP_BUILTIN, OPDI_STEP_CALL,
-                                       OPDI_STEP_FUNCTION};
+                                       OPDI_STEP_IF, OPDI_STEP_LOOP, OPDI_STEP_BUILTIN, OPDI_STEP_FUNCTION};
         int32_t code = codes[node->kind];
         if (node->kind == OPDI_G_IF) { opdi_gplan_branches(planner, node); }
         if (node->kind == OPDI_G_LOOP) { opdi_gplan_loop(planner, node); }

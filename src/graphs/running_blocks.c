@@ -116,11 +116,9 @@ static int opdi_graph_call_builtin(const opdi_gstep *step, const int32_t *slots,
     call.nrets = step->nout;
     call.node = step->node;
     call.builtin = step->node->builtin;
-    int rc = step->code == OPDI_STEP_CALL
-        ? opdi_graph_values(step->node->callee, call.args, call.nargs, call.rets, call.nrets)
-        : call.builtin->run(&call);
+    int rc = call.builtin->run(&call);
     if (rc == 0 && !opd_ok()) { rc = -1; }
-    if (rc == 0 && opdi_graph_watched && step->code == OPDI_STEP_BUILTIN && step->nout == 1) {
+    if (rc == 0 && opdi_graph_watched && step->nout == 1) {
         opdi_graph_watched(call.builtin->schema, room, step->nin, call.rets);
     }
     for (int32_t i = 0; i < step->nout; i++) {
@@ -207,7 +205,7 @@ OPDI_NOINLINE static const opdi_gstep *opdi_graph_other(opdi_thread *thread, con
         break;
     }
     case OPDI_STEP_FUNCTION: rc = opdi_graph_function_step(plan, step, slots, vals); break;
-    case OPDI_STEP_BUILTIN: case OPDI_STEP_CALL: rc = opdi_graph_call_builtin(step, slots, vals); break;
+    case OPDI_STEP_BUILTIN: rc = opdi_graph_call_builtin(step, slots, vals); break;
     case OPDI_STEP_IF:
         if ((rc = opdi_graph_is_true(&vals[slots[0]], "prim::If: the condition", &truth)) == 0 && !truth) {
             next = plan->steps + step->target;

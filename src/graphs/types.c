@@ -323,11 +323,6 @@ static void opdi_gtype_print(opdi_text *text, const opdi_gtype *type, bool annot
     default: opdi_text_add(text, "%s", opdi_gtype_words[type->kind]); return;
     }
 }
-OPD_UNUSED static const char *opdi_gtype_text(const opdi_gtype *type, char *buf, size_t cap) {
-    opdi_text text = opdi_text_of(buf, cap);
-    opdi_gtype_print(&text, type, false);
-    return buf;
-}
 
 /* Returns the type of a schema's type; NULL without memory. */
 static const opdi_gtype *opdi_gtype_from(opdi_gspace *space, const opdi_type *type) {

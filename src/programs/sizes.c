@@ -499,10 +499,10 @@ static bool opdi_sym_is_zero(double number) { return number >= 0 && number <= 0;
 /* x / y of integers, y not 0, rounded once: the quotient of the amounts in 64 bits and more, of which the last says
    whether a rest was left. */
 static double opdi_sym_quotient(int64_t x, int64_t y) {
-    uint64_t rest = x < 0 ? 0 - (uint64_t)x : (uint64_t)x, whole;
+    uint64_t rest = x < 0 ? 0 - (uint64_t)x : (uint64_t)x;
     const uint64_t by = y < 0 ? 0 - (uint64_t)y : (uint64_t)y;
+    uint64_t whole = rest / by;
     int scale = 0;
-    whole = rest / by;
     rest %= by;
     while (rest && whole < (uint64_t)1 << 62) {
         const bool more = rest >= by - rest;

@@ -230,6 +230,9 @@ static opdi_gvalue *opdi_se_cast(opdi_semit *task, const char *word, const opdi_
     const char *const name = kind == OPDI_GT_INT ? "aten::Int" : kind == OPDI_GT_FLOAT ? "aten::Float"
         : kind == OPDI_GT_BOOL ? "aten::Bool" : kind == OPDI_GT_STR ? "aten::str" : "aten::Complex";
     if (args->count == 1 && opdi_se_is(args->values[0], kind)) { return args->values[0]; }
+    if (args->count == 1 && kind == OPDI_GT_BOOL && opdi_se_has_length(args->values[0])) {
+        return opdi_se_truth(task, args->values[0]);
+    }
     if (args->count == 1 && opdi_se_is(args->values[0], OPDI_GT_CLASS)) {
         const char *method = kind == OPDI_GT_INT ? "__int__" : kind == OPDI_GT_FLOAT ? "__float__"
             : kind == OPDI_GT_BOOL ? "__bool__" : kind == OPDI_GT_STR ? "__str__" : "__complex__";
@@ -587,11 +590,36 @@ static opdi_gvalue *opdi_se_format(opdi_semit *task, const opdi_syntax *node) {
     }
     return values[0] ? opdi_se_op(task, "aten::format", values, count, NULL, 0) : NULL;
 }
+/* Fills the elements of a tuple, those of *tuples among them; returns how many, -1 with an error. */
+static int opdi_se_elements(opdi_semit *task, const opdi_syntax *node, const opdi_gtype *hint, opdi_gvalue **values) {
+    const bool fits = hint && hint->kind == OPDI_GT_TUPLE && hint->nparts == node->nparts;
+    int count = 0;
+    for (int i = 0; i < node->nparts; i++) {
+        const opdi_syntax *const part = node->parts[i];
+        const bool star = part->kind == OPDI_SX_STAR;
+        const opdi_gtype *const wanted = fits && !star ? hint->parts[i] : NULL;
+        opdi_gvalue *const value = opdi_se_expr(task, star ? part->parts[0] : part, wanted);
+        if (!value) { return -1; }
+        if (star && !opdi_se_is(value, OPDI_GT_TUPLE)) {
+            return OPDI_SE_FAIL(task, "*x in a tuple: x must be a tuple, whose length is known");
+        }
+        const int more = star ? opdi_se_type(value)->nparts : 1;
+        if (count + more > OPDI_SCRIPT_ARGS) { return OPDI_SE_FAIL(task, "a tuple of %d", count + more); }
+        if (!star) { values[count] = value; }
+        else if (opdi_se_unpack(task, value, values + count, more)) { return -1; }
+        count += more;
+    }
+    return count;
+}
 /* Returns a number of the text; -1 is computed of 1 in a source, and written so in an archive. */
 static opdi_gvalue *opdi_se_written(opdi_semit *task, const opdi_syntax *node) {
     const bool whole = node->kind == OPDI_SX_INT;
     const opdi_gtype *const type = opdi_gtype_simple(whole ? OPDI_GT_INT : OPDI_GT_FLOAT);
     const opd_value value = whole ? opd_value_int(node->integer) : opd_value_float(node->number);
+    if (whole && node->op == OPDI_SIGN_NEEDED) {
+        (void)OPDI_SE_FAIL(task, "Integer literal is out of range");
+        return NULL;
+    }
     if ((whole ? node->integer >= 0 : node->number >= 0) || task->script->archive || node->integer == INT64_MIN) {
         return opdi_se_literal(task, value, type);
     }
@@ -653,18 +681,13 @@ static opdi_sugar opdi_se_sugar(opdi_semit *task, const opdi_syntax *node, const
     case OPDI_SX_NONE: return opdi_sugar_value(opdi_se_none(task));
     case OPDI_SX_TUPLE: {
         opdi_gvalue *values[OPDI_SCRIPT_ARGS];
-        const bool fits = hint && hint->kind == OPDI_GT_TUPLE && hint->nparts == node->nparts;
-        for (int i = 0; i < node->nparts; i++) {
-            if (i == OPDI_SCRIPT_ARGS) {
-                (void)OPDI_SE_FAIL(task, "a tuple of %d", node->nparts);
-                return opdi_sugar_value(NULL);
-            }
-            values[i] = opdi_se_expr(task, node->parts[i], fits ? hint->parts[i] : NULL);
-            if (!values[i]) { return opdi_sugar_value(NULL); }
-        }
+        const int count = opdi_se_elements(task, node, hint, values);
         task->at = node;
-        return opdi_sugar_value(opdi_se_tuple(task, values, node->nparts));
+        return opdi_sugar_value(count < 0 ? NULL : opdi_se_tuple(task, values, count));
     }
+    case OPDI_SX_STAR:
+        (void)OPDI_SE_FAIL(task, "*x stands in a tuple or among the arguments of a call");
+        return opdi_sugar_value(NULL);
     case OPDI_SX_LIST: return opdi_sugar_value(opdi_se_list(task, node, hint));
     case OPDI_SX_DICT: return opdi_sugar_value(opdi_se_dict(task, node, hint));
     case OPDI_SX_LISTCOMP: case OPDI_SX_DICTCOMP: 

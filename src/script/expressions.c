@@ -221,12 +221,18 @@ typedef struct opdi_scond {
 
 static int opdi_se_cond(opdi_semit *task, const opdi_syntax *node, opdi_scond *cond);
 
+static bool opdi_se_has_length(const opdi_gvalue *value) {
+    return opdi_se_is(value, OPDI_GT_STR) || opdi_se_is(value, OPDI_GT_LIST) || opdi_se_is(value, OPDI_GT_DICT);
+}
 /* Returns a value as a bool, or NULL with an error. */
 static opdi_gvalue *opdi_se_truth(opdi_semit *task, opdi_gvalue *value) {
     char said[200];
     if (!value || opdi_se_is(value, OPDI_GT_BOOL)) { return value; }
     if (opdi_se_is(value, OPDI_GT_TENSOR) || opdi_se_is(value, OPDI_GT_INT) || opdi_se_is(value, OPDI_GT_FLOAT)) {
         return opdi_se_op1(task, "aten::Bool", value);
+    }
+    if (opdi_se_has_length(value)) {
+        return opdi_se_op2(task, "aten::gt", opdi_se_op1(task, "aten::len", value), opdi_se_int(task, 0));
     }
     if (opdi_se_method_of(task, value, "__bool__")) {
         opdi_gvalue *const truth = opdi_se_method(task, value, "__bool__", NULL, 0);
@@ -715,23 +721,33 @@ static opdi_gvalue *opdi_se_tuple_at(opdi_semit *task, opdi_gvalue *tuple, const
 static opdi_gvalue *opdi_se_tuple_slice(opdi_semit *task, opdi_gvalue *tuple, const opdi_syntax *slice) {
     opdi_gvalue *parts[64], *taken[64];
     const int64_t count = opdi_se_type(tuple)->nparts;
-    int64_t ends[3] = {0, count, 1};
+    int64_t ends[3] = {0, 0, 1};
     int ntaken = 0;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 2; i >= 0; i--) {
         opdi_gvalue *value = slice->parts[i] ? opdi_se_expr(task, slice->parts[i], NULL) : NULL;
         if (slice->parts[i] && !value) { return NULL; }
-        if (value && !opdi_se_is(value, OPDI_GT_NONE) && !opdi_se_known_int(value, &ends[i])) {
+        const bool given = value && !opdi_se_is(value, OPDI_GT_NONE), back = ends[2] < 0;
+        if (given && !opdi_se_known_int(value, &ends[i])) {
             (void)OPDI_SE_FAIL(task, "tuple slice must be a compile time constant");
             return NULL;
         }
-        if (i < 2 && ends[i] < 0) { ends[i] += count; }
-        if (i < 2) { ends[i] = OPDI_MIN(OPDI_MAX(ends[i], 0), count); }
+        if (i == 2) { continue; }
+        if (!given) { ends[i] = back ? (i ? -1 : count - 1) : i ? count : 0; }
+        else {
+            if (ends[i] < 0) { ends[i] += count; }
+            ends[i] = OPDI_MIN(OPDI_MAX(ends[i], back ? -1 : 0), back ? count - 1 : count);
+        }
     }
-    if (count > 64 || ends[2] < 1 || opdi_se_unpack(task, tuple, parts, (int)count)) {
-        if (opd_ok()) { (void)OPDI_SE_FAIL(task, "tuple slice with a step below 1"); }
+    if (ends[2] == 0) {
+        (void)OPDI_SE_FAIL(task, "a tuple's slice has step 0");
         return NULL;
     }
-    for (int64_t i = ends[0]; i < ends[1]; i += ends[2]) { taken[ntaken++] = parts[i]; }
+    if (count > 64 || opdi_se_unpack(task, tuple, parts, (int)count)) {
+        if (opd_ok()) { (void)OPDI_SE_FAIL(task, "a slice of a tuple of %d", (int)count); }
+        return NULL;
+    }
+    const int64_t step = OPDI_MIN(OPDI_MAX(ends[2], -64), 64);
+    for (int64_t i = ends[0]; step < 0 ? i > ends[1] : i < ends[1]; i += step) { taken[ntaken++] = parts[i]; }
     return opdi_se_tuple(task, taken, ntaken);
 }
 static bool opdi_se_is_interface(const opdi_gtype *type) {

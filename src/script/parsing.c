@@ -3,7 +3,7 @@
 /* What a node of the tree is, and what its parts are. */
 typedef enum opdi_sx {
     OPDI_SX_NAME,                /* word */
-    OPDI_SX_INT, OPDI_SX_FLOAT, OPDI_SX_IMAGINARY,       /* integer; number */
+    OPDI_SX_INT, OPDI_SX_FLOAT, OPDI_SX_IMAGINARY,       /* integer; number; op: its sign */
     OPDI_SX_TEXT,                /* word, integer: its bytes */
     OPDI_SX_FORMAT,              /* of an f-string: texts and expressions */
     OPDI_SX_TRUE, OPDI_SX_FALSE, OPDI_SX_NONE, OPDI_SX_DOTS,
@@ -79,6 +79,8 @@ typedef struct opdi_sparser {
     int depth;
     int decorated;               /* OPDI_SD_*: how the next def is */
 } opdi_sparser;
+/* The sign of a number: op of its node.  NEEDED: 2^63, which only stands behind a minus. */
+enum { OPDI_SIGN_NONE, OPDI_SIGN_WRITTEN, OPDI_SIGN_NEEDED };
 /* What decorators make of a method: op of its node. */
 enum { OPDI_SD_PLAIN, OPDI_SD_PROPERTY, OPDI_SD_SETTER, OPDI_SD_STATIC };
 
@@ -325,6 +327,10 @@ static opdi_syntax *opdi_sparse_number(opdi_sparser *parser) {
         node->number = opdi_strtod(digits, (int)count - (token->kind == OPDI_ST_IMAGINARY));
         return node;
     }
+    if (count > 1 && digits[0] == '0' && strspn(digits, "0123456789") == count && strspn(digits, "0") < count) {
+        opdi_stext_fail(parser->text, token->at, token->length, "a decimal number begins with 0: write 0o for octal");
+        return NULL;
+    }
     const int letter = count > 1 ? digits[1] | 32 : 0;
     const int base = letter == 'x' ? 16 : letter == 'o' ? 8 : letter == 'b' ? 2 : 10;
     errno = 0;
@@ -334,6 +340,7 @@ static opdi_syntax *opdi_sparse_number(opdi_sparser *parser) {
         return NULL;
     }
     node->integer = (int64_t)value;
+    node->op = value > INT64_MAX ? OPDI_SIGN_NEEDED : OPDI_SIGN_NONE;
     return node;
 }
 /* Reads "for target in iterated [if condition]" of a comprehension into node->parts from `first` on. */
@@ -351,6 +358,13 @@ static opdi_syntax *opdi_sparse_comprehension(opdi_sparser *parser, opdi_sx kind
     if (opdi_sparse_take(parser, "if") && !(node->parts[first + 2] = opdi_sparse_or(parser))) { return NULL; }
     return node;
 }
+/* Reads an element of a tuple: an expression, or *expression, whose parts are elements. */
+static opdi_syntax *opdi_sparse_item(opdi_sparser *parser) {
+    const uint32_t at = opdi_stoken_at(parser)->at;
+    if (!opdi_sparse_take(parser, "*")) { return opdi_sparse_ternary(parser); }
+    opdi_syntax *parts = opdi_sparse_or(parser);
+    return parts ? opdi_syntax_1(parser, OPDI_SX_STAR, at, parts) : NULL;
+}
 /* Reads what stands in brackets, up to and with `end`. */
 static opdi_syntax *opdi_sparse_brackets(opdi_sparser *parser, const char *end) {
     const uint32_t at = opdi_stoken_at(parser)->at;
@@ -359,7 +373,7 @@ static opdi_syntax *opdi_sparse_brackets(opdi_sparser *parser, const char *end) 
     bool comma = false, fine = true;
     parser->at++;
     while (fine && !opdi_sparse_at(parser, end)) {
-        opdi_syntax *item = opdi_sparse_ternary(parser);
+        opdi_syntax *item = opdi_sparse_item(parser);
         if (item && opdi_sparse_at(parser, "for") && !items.length) {
             item = opdi_sparse_comprehension(parser, OPDI_SX_LISTCOMP, at, NULL, item);
             if (item && opdi_sparse_need(parser, end)) { item = NULL; }
@@ -545,11 +559,11 @@ static opdi_syntax *opdi_sparse_unary(opdi_sparser *parser) {
     parser->depth--;
     if (!value) { return NULL; }
     if (op == OPDI_SO_NEG && (value->kind == OPDI_SX_INT || value->kind == OPDI_SX_FLOAT) && value->at > at &&
-        value->op != 1) {
+        value->op != OPDI_SIGN_WRITTEN) {
         value->integer = (int64_t)(0 - (uint64_t)value->integer);
         value->number = -value->number;
         value->at = at;
-        value->op = 1;                             /* has its sign */
+        value->op = OPDI_SIGN_WRITTEN;
         return value;
     }
     return opdi_syntax_op(parser, OPDI_SX_UNARY, op, at, value, NULL);
@@ -663,8 +677,7 @@ static opdi_syntax *opdi_sparse_list(opdi_sparser *parser, const char *end) {
     opdi_syntax *first = NULL;
     bool fine = true, comma = false;
     do {
-        opdi_syntax *item = opdi_sparse_take(parser, "*") ? opdi_sparse_or(parser) : opdi_sparse_ternary(parser);
-        if (item && parser->text->text[at] == '*' && !first) { item = opdi_syntax_1(parser, OPDI_SX_STAR, at, item); }
+        opdi_syntax *item = opdi_sparse_item(parser);
         first = first ? first : item;
         fine = item && opdi_syntax_put(&items, item);
         if (!fine || !opdi_sparse_take(parser, ",")) { break; }

@@ -593,7 +593,13 @@ static void opdi_senum_drop(opdi_sclass *klass) {
 /* Returns the value that stands behind NAME = in an enum, and its type; NULL with an error. */
 static const opdi_gtype *opdi_senum_value(const opdi_syntax *node, opd_value *value) {
     switch (node->kind) {
-    case OPDI_SX_INT: *value = opd_value_int(node->integer); return opdi_gtype_simple(OPDI_GT_INT);
+    case OPDI_SX_INT:
+        if (node->op == OPDI_SIGN_NEEDED) {
+            (void)opdi_stext_fail(node->text, node->at, node->length, "Integer literal is out of range");
+            return NULL;
+        }
+        *value = opd_value_int(node->integer);
+        return opdi_gtype_simple(OPDI_GT_INT);
     case OPDI_SX_FLOAT: *value = opd_value_float(node->number); return opdi_gtype_simple(OPDI_GT_FLOAT);
     case OPDI_SX_TEXT: *value = opd_value_str(node->word); return opdi_gtype_simple(OPDI_GT_STR);
     default:
