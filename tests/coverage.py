@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Prints how much of each room of opdispatch.h was run, from what llvm-cov counted.
 
-usage: coverage.py COUNTS.lcov opdispatch.h [--missed ROOM]
+usage: coverage.py opdispatch.h [--missed ROOM] COUNTS.lcov...
 
 A room begins at a banner with an anchor (>>name).  A line or a branch counts once, however often its text is included:
 it was run if it was run for one of the types and sets of instructions that it is included for.
@@ -37,10 +37,10 @@ def first_lines():
     return where
 
 
-def counts_of(path, header):
+def counts_of(paths, header):
     """{line: times}, {(line, block, branch): times} of the header; branches of one line are told apart by their order."""
     lines, branches, here, first = {}, {}, False, first_lines()
-    for text in open(path, encoding='utf-8'):
+    for text in (text for path in paths for text in open(path, encoding='utf-8')):
         kind, _, rest = text.strip().partition(':')
         if kind == 'SF':
             here = rest.endswith(header)
@@ -63,13 +63,15 @@ def main():
     if '--help' in sys.argv or len(sys.argv) < 3:
         print(__doc__.strip())
         sys.exit(0 if '--help' in sys.argv else 2)
-    counts, header = sys.argv[1:3]
+    header, counts, missed = sys.argv[1], sys.argv[2:], None
+    if counts[0] == '--missed':
+        missed, counts = counts[1], counts[2:]
     rooms = rooms_of(header)
     lines, branches = counts_of(counts, 'opdispatch.h')
-    if sys.argv[3:4] == ['--missed']:
+    if missed is not None:
         text = open(header, encoding='utf-8').read().split('\n')
         for line in sorted(lines):
-            if lines[line] == 0 and sys.argv[4] in ('', rooms[line]):
+            if lines[line] == 0 and missed in ('', rooms[line]):
                 print('%6d  %-16s %s' % (line, rooms[line], text[line - 1]))
         return
     table = {}

@@ -73,11 +73,24 @@ if [ -n "$run" ]; then
 fi
 object=$(ls -t "$folder"/implementation_*.o 2>/dev/null | head -n 1)      # of the header as it is now
 [ -f "$object" ] || { echo "coverage.sh: the implementation does not build" >&2; exit 1; }
-set --
-for other in "$folder"/inline_*.o "$folder/linkage/implementation.o" "$folder/mpi/plain.o" "$folder/cuda/implementation.o"; do
-    [ ! -f "$other" ] || set -- "$@" -object "$other"
+# What is in several objects is a function for each, whose branches would add up: each implementation by itself, and
+# all test files, which have inline functions alone.
+set -- "$object"
+for other in "$folder/linkage/implementation.o" "$folder/mpi/plain.o" "$folder/cuda/implementation.o"; do
+    [ ! -f "$other" ] || set -- "$@" "$other"
 done
-llvm-profdata merge -sparse "$folder"/counts.*.profraw -o "$folder/counts.profdata" &&
-    llvm-cov export -format=lcov -instr-profile="$folder/counts.profdata" "$object" "$@" >"$folder/counts.lcov" || exit 1
+llvm-profdata merge -sparse "$folder"/counts.*.profraw -o "$folder/counts.profdata" || exit 1
+rm -f "$folder"/counts*.lcov
+n=0
+for other in "$@"; do
+    n=$((n + 1))
+    llvm-cov export -format=lcov -instr-profile="$folder/counts.profdata" "$other" >"$folder/counts$n.lcov" || exit 1
+done
+set --
+for other in "$folder"/inline_*.o; do [ ! -f "$other" ] || set -- "$@" -object "$other"; done
+if [ $# -gt 0 ]; then
+    shift                         # the first one stands without -object
+    llvm-cov export -format=lcov -instr-profile="$folder/counts.profdata" "$@" >"$folder/counts.lcov" || exit 1
+fi
 if [ -n "$show_missed" ]; then set -- --missed "$missed"; else set --; fi
-python3 "$here/coverage.py" "$folder/counts.lcov" "$here/../opdispatch.h" "$@"
+python3 "$here/coverage.py" "$here/../opdispatch.h" "$@" "$folder"/counts*.lcov

@@ -301,6 +301,15 @@ static int opdi_gparse_number(opdi_gparser *parser, opd_value *value) {
     return errno ? opdi_gparse_fail(parser, "a number out of range") : 0;
 }
 
+/* Reads 1.5-2j into both parts. */
+static void opdi_gparse_complex(opdi_gparser *parser, double *pair) {
+    for (int i = 0; i < 2; i++) {
+        char *end;
+        pair[i] = strtod(parser->at, &end);
+        parser->at = end;
+    }
+    (void)opdi_gparse_is(parser, "j");
+}
 /* Reads a tensor: "{1}", " 1 2 [ CPUFloatType{2} ]", or "$3" of a saved graph; NULL with an error. */
 static opd_tensor *opdi_gparse_tensor(opdi_gparser *parser, const opdi_gvalue *type) {
     opd_value list[10];
@@ -378,7 +387,13 @@ static int opdi_gparse_element(opdi_gparser *parser, opd_value *value, const opd
     *value = opd_value_none();
     if (strchr("[({", *parser->at) && *parser->at) { return opdi_gparse_cell(parser, value, plain, depth + 1); }
     if (*parser->at == '"') {
+        opd_device device;
         if (opdi_gparse_quoted(parser, &text)) { return -1; }
+        if (plain->kind == OPDI_GT_DEVICE) {
+            if (opd_device_parse(text, &device)) { return -1; }
+            *value = opd_value_device(device);
+            return 0;
+        }
         *value = opd_value_str(text);
         return opdi_value_hold(value);
     }
@@ -386,6 +401,12 @@ static int opdi_gparse_element(opdi_gparser *parser, opd_value *value, const opd
     if (opdi_gparse_is(parser, "True") || opdi_gparse_is(parser, "False")) {
         *value = opd_value_bool(parser->at[-4] == 'T');
         return 0;
+    }
+    if (plain->kind == OPDI_GT_COMPLEX) {
+        double pair[2];
+        opdi_gparse_complex(parser, pair);
+        *value = opd_value_complex(pair);
+        return opdi_value_hold(value);
     }
     if (opdi_gparse_number(parser, value)) { return -1; }
     if (plain->kind == OPDI_GT_FLOAT && value->tag == OPD_TAG_INT) { *value = opd_value_float((double)value->u.i); }
@@ -434,6 +455,14 @@ static int opdi_gparse_cell(opdi_gparser *parser, opd_value *value, const opdi_g
     return rc;
 }
 
+/* Reads a list, tuple or dict of constants that is of the type in all its parts; 0, or -1 with an error. */
+static int opdi_gparse_whole(opdi_gparser *parser, opd_value *value, const opdi_gtype *type) {
+    if (opdi_gparse_cell(parser, value, type, 0)) { return -1; }
+    if (opdi_value_is(value, type, 0)) { return 0; }
+    opdi_value_drop(*value);
+    *value = opd_value_none();
+    return opdi_gparse_fail(parser, "the constant is not of its type");
+}
 /* Reads "[value=...]" of a constant, whose type is declared or told by the text; 0, or -1 with an error. */
 static int opdi_gparse_constant(opdi_gparser *parser, opdi_gnode *node) {
     opdi_gvalue *value = node->out[0];
@@ -449,11 +478,11 @@ static int opdi_gparse_constant(opdi_gparser *parser, opdi_gnode *node) {
     }
     if (opdi_gparse_want(parser, "value=")) { return -1; }
     if (value->type && value->type->kind >= OPDI_GT_SIMPLE && value->type->kind != OPDI_GT_OPTIONAL) {
-        return opdi_gparse_cell(parser, &node->constant, value->type, 0) ? -1 : opdi_gparse_want(parser, "]");
+        return opdi_gparse_whole(parser, &node->constant, value->type) ? -1 : opdi_gparse_want(parser, "]");
     }
     if (opdi_is_list_tag(value->tag)) {
         const opdi_gtype *const type = opdi_gvalue_gtype(parser->graph, value);
-        if (!type || opdi_gparse_cell(parser, &node->constant, type, 0)) { return -1; }
+        if (!type || opdi_gparse_whole(parser, &node->constant, type)) { return -1; }
         value->type = type;
         return opdi_gparse_want(parser, "]");
     }
@@ -489,13 +518,8 @@ static int opdi_gparse_constant(opdi_gparser *parser, opdi_gnode *node) {
     }
     case OPD_TAG_COMPLEX: {
         double *pair = (double *)opdi_graph_alloc(parser->graph, 2 * sizeof *pair);
-        char *end;
         if (!pair) { return -1; }
-        pair[0] = strtod(parser->at, &end);
-        parser->at = end;
-        pair[1] = strtod(parser->at, &end);
-        parser->at = end;
-        (void)opdi_gparse_is(parser, "j");
+        opdi_gparse_complex(parser, pair);
         copy = opd_value_complex(pair);
         break;
     }
