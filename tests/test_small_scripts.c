@@ -1,5 +1,5 @@
-/* Small scripts: what they give as text, and which are refused (golden/script_rows.txt, made by
-   golden/make_script_rows.py).  None crashes, hangs or leaves memory behind; each refusal has a text. */
+/* Small scripts: what they give as text, and which are refused (golden/small_scripts.txt, made by
+   golden/make_small_scripts.py).  None crashes, hangs or leaves memory behind; each refusal has a text. */
 #include "check.h"
 
 enum { ROW_LONGEST = 4000 };
@@ -38,7 +38,7 @@ static void check_row(const char *source, const char *want) {
 }
 TEST(small_scripts_give_what_pytorch_gives) {
     static char source[ROW_LONGEST], line[ROW_LONGEST];
-    FILE *golden = check_golden("script_rows.txt");
+    FILE *golden = check_golden("small_scripts.txt");
     size_t length = 0;
     int count = 0;
     CHECK_OR_RETURN(golden != NULL);

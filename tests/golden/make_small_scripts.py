@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Writes script_rows.txt: what small scripts give in PyTorch, and which of them it refuses.
+"""Writes small_scripts.txt: what small scripts give in PyTorch, and which of them it refuses.
 
-usage: make_script_rows.py (with PyTorch 2, as torch.jit.CompilationUnit)
+usage: make_small_scripts.py (with PyTorch 2, as torch.jit.CompilationUnit)
 
-A script is an expression, which a function f returns, the body of f, or the whole source.  script_rows.txt has the source of
+A script is an expression, which a function f returns, the body of f, or the whole source.  small_scripts.txt has the source of
 each, then a line that begins with "= " and has str(f()), "! " where PyTorch refuses the script or its run, or "~ " and what is
 expected here where that is something else: a result of ours, or "!" for an error.  OURS has these: what Python takes and
 PyTorch does not, what PyTorch gives that is undefined in C++ or wraps around, what crashes or hangs it, and what is not here.
@@ -1818,7 +1818,7 @@ def main():
         source, _, expected = block.rpartition('\n')
         ours[source] = expected
     rows = list(sources())
-    with open(os.path.join(HERE, 'script_rows.txt'), 'w') as out:
+    with open(os.path.join(HERE, 'small_scripts.txt'), 'w') as out:
         for row, got in zip(rows, asked(rows)):
             expected = ours.pop(row, None)
             out.write('%s\n%s\n\n' % (row, expected if expected else '!' if got[0] == '!' else got))
