@@ -54,7 +54,8 @@ static opdi_gvalue *opdi_program_value(const opdi_program_reader *reader, opdi_p
 static opdi_gvalue *opdi_program_use(const opdi_program_reader *reader, opdi_program_graph *made, int64_t at) {
     const char *const name = opd_json_text(reader->json, at, NULL);
     opdi_gvalue *const value = name ? opdi_program_value(reader, made, at, name) : NULL;
-    if (!value) { (void)opdi_program_bad(reader, at, "there is no value '%.100s' here", name ? name : "?"); }
+    if (!name) { (void)opdi_program_bad(reader, at, "expected the name of a value"); }
+    else if (!value) { (void)opdi_program_bad(reader, at, "there is no value '%.100s' here", name); }
     return value;
 }
 /* Makes a constant of a value, as an argument of this type wants it (NULL: as it is); NULL with an error. */
