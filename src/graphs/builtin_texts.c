@@ -40,68 +40,80 @@ static int opdi_fn_format(opdi_bcall *call) {
     opdi_growing_free(&out);
     return rc;
 }
-static int opdi_percent_fail(char letter, const char *wants, const opd_value *value) {
-    return opd_fail(OPD_ERROR_ARGUMENT, "%%%c requires %s for formatting, but got %s", letter, wants,
-                    opdi_value_kind(value));
-}
-/* %d, %i: a float loses its fraction. */
-static int opdi_percent_int(opdi_growing *out, char letter, const opd_value *value) {
+/* Writes a whole number as "%d", "%x", "%X" and "%o" do in Python: a minus, then the digits. */
+static void opdi_percent_whole(opdi_growing *out, char letter, int64_t number) {
     char text[32];
-    if (!opdi_whole(value) && value->tag != OPD_TAG_FLOAT) { return opdi_percent_fail(letter, "a number", value); }
-    if (value->tag == OPD_TAG_FLOAT && !(fabs(value->u.d) < 9223372036854775808.0)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%%%c: the float %g is not an int of 64 bits", letter, value->u.d);
+    const unsigned long long size = number < 0 ? 0 - (unsigned long long)number : (unsigned long long)number;
+    if (number < 0) { opdi_growing_add(out, "-", 1); }
+    (void)(letter == 'x' ? snprintf(text, sizeof text, "%llx", size) : letter == 'X'
+           ? snprintf(text, sizeof text, "%llX", size) : letter == 'o' ? snprintf(text, sizeof text, "%llo", size)
+           : snprintf(text, sizeof text, "%llu", size));
+    opdi_growing_text(out, text);
+}
+/* Writes a number of floating point as "%e", "%f" and "%g" do, or "%d", which leaves out what is behind the point.
+   PyTorch makes it a float of 32 bits or an int first; here all digits are right, as in Python. */
+static int opdi_percent_real(opdi_growing *out, char letter, double x) {
+    char text[400];                                                    /* DBL_MAX has 309 digits before the point */
+    if (letter == 'd' || letter == 'i') {
+        if (!isfinite(x)) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "%%%c cannot format the float %g: it is no integer", letter, x);
+        }
+        x = trunc(x) + 0.0;                                            /* -0.5 becomes 0, not -0 */
     }
-    (void)snprintf(text, sizeof text, "%lld",
-                   value->tag == OPD_TAG_FLOAT ? (long long)value->u.d : (long long)value->u.i);
+    (void)(letter == 'd' || letter == 'i' ? snprintf(text, sizeof text, "%.0f", x)
+           : letter == 'e' ? snprintf(text, sizeof text, "%e", x) : letter == 'E' ? snprintf(text, sizeof text, "%E", x)
+           : letter == 'g' ? snprintf(text, sizeof text, "%g", x) : letter == 'G' ? snprintf(text, sizeof text, "%G", x)
+           : snprintf(text, sizeof text, "%f", x));
     opdi_growing_text(out, text);
     return 0;
 }
-/* %f, %F, %e, %E */
-static int opdi_percent_float(opdi_growing *out, char letter, const opd_value *value) {
-    char text[400];
-    if (!opdi_whole(value) && value->tag != OPD_TAG_FLOAT) { return opdi_percent_fail(letter, "a number", value); }
-    const double x = opdi_real_of(value);
-    if (isnan(x)) { (void)snprintf(text, sizeof text, letter == 'E' ? "NAN" : "nan"); }
-    else if (letter == 'e') { (void)snprintf(text, sizeof text, "%e", x); }
-    else if (letter == 'E') { (void)snprintf(text, sizeof text, "%E", x); }
-    else { (void)snprintf(text, sizeof text, "%f", x); }
-    opdi_growing_text(out, text);
+/* "%c" takes a number, whose lowest byte it writes, or a text of one letter. */
+static int opdi_percent_letter(opdi_growing *out, const opd_value *value) {
+    int64_t length = 0;
+    const char *const text = opdi_value_text(value, &length);
+    if (text ? length != 1 : !opdi_whole(value)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%%c requires an int or a text of one letter for formatting, but got %s",
+                        text ? length ? "a longer text" : "an empty text" : opdi_value_kind(value));
+    }
+    const char byte = text ? *text : (char)(unsigned char)(value->u.i & 255);
+    opdi_growing_add(out, &byte, 1);
     return 0;
 }
-/* %c: a string of one character, or the number of a character, which is written as UTF-8. */
-static int opdi_percent_char(opdi_growing *out, const opd_value *value) {
-    int64_t length, characters = 0;
-    const char *const one = opdi_value_text(value, &length);
-    for (int64_t i = 0; one && i < length; i++) { characters += ((unsigned char)one[i] & 0xc0) != 0x80; }
-    if (one ? characters != 1 : value->tag != OPD_TAG_INT) {
-        return opdi_percent_fail('c', "an int or a string of one character", value);
-    }
-    if (one) {
-        opdi_growing_add(out, one, length);
-        return 0;
-    }
-    const int64_t code = value->u.i;
-    if (code < 0 || code > 0x10ffff) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%%c: %lld is the number of no character", (long long)code);
-    }
-    char text[4] = {(char)code};
-    const int more = code < 0x80 ? 0 : code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
-    for (int i = more; i > 0; i--) { text[i] = (char)(0x80 | (code >> 6 * (more - i) & 0x3f)); }
-    if (more) { text[0] = (char)((0xff00 >> (more + 1) & 0xff) | code >> 6 * more); }
-    opdi_growing_add(out, text, more + 1);
-    return 0;
-}
-/* One conversion of "%d %s" % (...), with the letters that TorchScript has; 0, or -1 with an error. */
+/* Writes one conversion of "%d %s" % (...); 0, or -1 with an error.  %g, %x, %o and %r are refused by PyTorch; here
+   they write what Python writes. */
 static int opdi_percent(opdi_growing *out, char letter, const opd_value *value) {
+    const bool whole = opdi_whole(value), real = value->tag == OPD_TAG_FLOAT;
     switch (letter) {
-    case 'd': case 'i': return opdi_percent_int(out, letter, value);
-    case 'e': case 'E': case 'f': case 'F': return opdi_percent_float(out, letter, value);
-    case 'c': return opdi_percent_char(out, value);
     case 's': opdi_value_write(out, value, 0); return 0;
+    case 'c': return opdi_percent_letter(out, value);
+    case 'd': case 'i': case 'x': case 'X': case 'o':
+        if (whole) {
+            opdi_percent_whole(out, letter, value->u.i);
+            return 0;
+        }
+        if (real && (letter == 'd' || letter == 'i')) { return opdi_percent_real(out, letter, value->u.d); }
+        break;
+    case 'e': case 'E': case 'f': case 'F': case 'g': case 'G':
+        if (whole || real) { return opdi_percent_real(out, letter, opdi_real_of(value)); }
+        break;
+    case 'r':
+        if (whole || value->tag == OPD_TAG_NONE) {
+            opdi_value_write(out, value, 0);
+            return 0;
+        }
+        return opd_fail(OPD_ERROR_ARGUMENT, "The specifier %%r is for integers, bools and None in TorchScript format "
+                        "strings, but got %s; use %%s", opdi_value_kind(value));
     default:
-        return opd_fail(OPD_ERROR_ARGUMENT, "The specifier %%%c is not supported in TorchScript format strings: there "
-                        "are %%s, %%d, %%i, %%f, %%F, %%e, %%E, %%c and %%%%", letter);
+        if (letter < ' ' || letter > '~') {
+            return opd_fail(OPD_ERROR_ARGUMENT, "The specifier %%\\x%02x is not supported in TorchScript format "
+                            "strings", (unsigned)(unsigned char)letter);
+        }
+        return opd_fail(OPD_ERROR_ARGUMENT, "The specifier %%%c is not supported in TorchScript format strings",
+                        letter);
     }
+    return opd_fail(OPD_ERROR_ARGUMENT, "%%%c requires %s for formatting, but got %s", letter,
+                    letter == 'x' || letter == 'X' || letter == 'o' ? "an integer" : "a number",
+                    opdi_value_kind(value));
 }
 static int opdi_fn_percent(opdi_bcall *call) {
     int64_t length;

@@ -492,16 +492,7 @@ static opdi_gvalue *opdi_se_operator(opdi_semit *task, int op, opdi_gvalue *left
         return opdi_se_method(task, left, opdi_soperators[op].method, &right, 1);
     }
     if (op == OPDI_SO_MOD && opdi_se_is(left, OPDI_GT_STR)) {
-        opdi_gvalue *args[65];
-        int count = 1;
-        args[0] = left;
-        args[1] = right;
-        if (!opdi_se_is(right, OPDI_GT_TUPLE)) { count = 2; }
-        else if (opdi_se_type(right)->nparts <= 64 &&
-                 !opdi_se_unpack(task, right, args + 1, opdi_se_type(right)->nparts)) {
-            count += opdi_se_type(right)->nparts;
-        } else { return NULL; }
-        return opdi_se_op(task, "aten::percentFormat", args, count, NULL, 0);
+        return opdi_se_op2(task, "aten::percentFormat", left, right);
     }
     if ((op == OPDI_SO_ADD || op == OPDI_SO_SUB || op == OPDI_SO_MUL || op == OPDI_SO_DIV || op == OPDI_SO_EQ ||
          op == OPDI_SO_NE || (op >= OPDI_SO_LT && op <= OPDI_SO_GE)) && opdi_se_is(right, OPDI_GT_TENSOR) &&

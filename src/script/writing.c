@@ -200,7 +200,7 @@ static int opdi_sp_call(opdi_sprint *print, const opdi_gnode *node) {
     return 0;
 }
 /* What archives write in another way than as a call: its first argument is at "0", its second at "1", all are at "*",
-   those behind the first at "~", the type of its result is at "T", the name of its attribute is at "N". */
+   the type of its result is at "T", the name of its attribute is at "N". */
 static const struct { const char *name, *form; } opdi_sp_forms[] = {
     {"prim::TupleIndex", "(0)[1]"}, {"prim::StringIndex", "(0)[1]"}, {"aten::__getitem__", "(0)[1]"},
     {"prim::GetAttr", "(0).N"}, {"prim::SetAttr", "(0).N = 1"}, {"prim::TupleUnpack", "0"},
@@ -209,8 +209,7 @@ static const struct { const char *name, *form; } opdi_sp_forms[] = {
     {"prim::Print", "print(*)"}, {"prim::EnumName", "(0).name"}, {"prim::EnumValue", "(0).value"},
     {"aten::IntImplicit", "annotate(T, 0)"}, {"aten::FloatImplicit", "annotate(T, 0)"},
     {"aten::ComplexImplicit", "annotate(T, 0)"}, {"aten::ScalarImplicit", "annotate(T, 0)"},
-    {"aten::Int", "int(0)"}, {"aten::Float", "float(0)"}, {"aten::Bool", "bool(0)"}, {"aten::str", "str(0)"},
-    {"aten::percentFormat", "torch.percentFormat(0, (~))"}};
+    {"aten::Int", "int(0)"}, {"aten::Float", "float(0)"}, {"aten::Bool", "bool(0)"}, {"aten::str", "str(0)"}};
 /* Writes a form; 0, or -1 with an error. */
 static int opdi_sp_form(opdi_sprint *print, const opdi_gnode *node, const char *form) {
     int rc = 0;
@@ -218,10 +217,6 @@ static int opdi_sp_form(opdi_sprint *print, const opdi_gnode *node, const char *
         switch (*form) {
         case '0': case '1': rc = *form - '0' < node->nin ? opdi_sp_value(print, node->in[*form - '0']) : -1; break;
         case '*': rc = opdi_sp_values(print, node->in, node->nin); break;
-        case '~':
-            rc = opdi_sp_values(print, node->in + 1, node->nin - 1);
-            opdi_sp_add(print, node->nin == 2 ? "," : "");
-            break;
         case 'T': rc = opdi_sp_type(print, opdi_gvalue_gtype(print->graph, node->out[0])); break;
         case 'N': opdi_sp_add(print, node->attribute); break;
         default: opdi_string_add_n(print->code, form, 1); break;

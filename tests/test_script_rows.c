@@ -1,0 +1,50 @@
+/* Short sources of TorchScript give the texts that they give in PyTorch, or are refused where PyTorch refuses them:
+   golden/script_rows.json, made by golden/make_script_rows.py.  With OPD_SCRIPT_ROWS in the environment the errors are
+   printed, to read them. */
+#include "../opdispatch.h"
+#include "check.h"
+
+static char text_of_golden[1 << 21];
+static const char tail[] = "\ndef the_text() -> str:\n    return str(f())\n";
+
+/* Compiles and runs a source; true if it gives a text, which *got becomes, else *got becomes the error. */
+static bool gives(const char *source, char *got, size_t cap) {
+    opd_value result = opd_value_none();
+    opd_script *script = opd_script_compile(source, NULL);
+    const bool right = script && opd_script_run(script, "the_text", NULL, 0, &result) == 0;
+    const char *const text = right ? opd_string_text(&result, NULL) : NULL;
+    (void)snprintf(got, cap, "%s", right ? text ? text : "(no text)" : opd_error_message());
+    CHECK(right == opd_ok());
+    opd_error_clear();
+    opd_script_free(script);
+    return right;
+}
+TEST_KEEPS(rows_give_what_they_give_in_pytorch) {                        /* operators stay registered */
+    static char source[20000], got[20000];
+    int count = 0, wrong = 0;
+    FILE *file = check_golden_at(__FILE__, "script_rows.json");
+    CHECK_OR_RETURN(file != NULL);
+    const size_t size = fread(text_of_golden, 1, sizeof text_of_golden, file);
+    (void)fclose(file);
+    CHECK_OR_RETURN(size < sizeof text_of_golden);
+    opd_json *golden = opd_json_parse(text_of_golden, size);
+    CHECK_OR_RETURN(golden != NULL);
+    for (int64_t at = opd_json_first(golden, 0); at >= 0; at = opd_json_next(golden, at), count++) {
+        OPD_SCOPED;
+        const int64_t want = opd_json_get(golden, at, "gives");
+        (void)snprintf(source, sizeof source, "%s%s",
+                       opd_json_text(golden, opd_json_get(golden, at, "source"), ""), tail);
+        const bool ran = gives(source, got, sizeof got);
+        if (ran == (want >= 0) && (!ran || !strcmp(got, opd_json_text(golden, want, "")))) {
+            if (getenv("OPD_SCRIPT_ROWS") && !ran) { printf("%s    %s\n", source, got); }
+            continue;
+        }
+        printf("%.*s    %s: %s\n    wanted: %s\n", (int)(strlen(source) - strlen(tail)), source,
+               ran ? "gives" : "refused", got, want >= 0 ? opd_json_text(golden, want, "") : "an error");
+        wrong++;
+    }
+    CHECK_INT(wrong, 0);
+    CHECK(count > 900);
+    opd_json_free(golden);
+}
+CHECK_MAIN()
