@@ -240,6 +240,25 @@ static opdi_gvalue *opdi_se_cast(opdi_semit *task, const char *word, const opdi_
     }
     return opdi_se_op(task, name, args->values, args->count, NULL, 0);
 }
+/* dict(), dict(pairs), dict(a=1, b=2), dict(pairs, a=1) */
+static opdi_gvalue *opdi_se_dict_of(opdi_semit *task, const opdi_sargs *args) {
+    const int first = args->count - args->nkw;
+    if (!args->count) { return opdi_se_empty(task, true); }
+    opdi_gvalue *dict = NULL;
+    if (first) { dict = opdi_se_op(task, "aten::dict", args->values, first, NULL, 0); }
+    else {
+        const opdi_gtype *value = opdi_se_common(task, args->values, args->count);
+        if (!value) { (void)OPDI_SE_FAIL(task, "Dict values must contain only a single type"); }
+        const opdi_gtype *type = value ? opdi_gtype_dict(task->space, opdi_gtype_simple(OPDI_GT_STR), value) : NULL;
+        dict = type ? opdi_se_construct(task, type, NULL, 0) : NULL;
+    }
+    for (int i = 0; dict && i < args->nkw; i++) {
+        if (!opdi_se_op3(task, "aten::_set_item", dict, opdi_se_text(task, args->names[i]), args->values[first + i])) {
+            return NULL;
+        }
+    }
+    return dict;
+}
 /* list(x), tuple(x) */
 static opdi_gvalue *opdi_se_collected(opdi_semit *task, const char *word, const opdi_syntax *call) {
     opdi_syntax inner;
@@ -374,10 +393,7 @@ static opdi_sugar opdi_se_special(opdi_semit *task, const char *word, const opdi
     if (opdi_se_args(task, call, &args)) { return opdi_sugar_value(NULL); }
     if (strcmp(word, "print") == 0) { return opdi_sugar_value(opdi_se_print(task, &args)); }
     if (strcmp(word, "wait") == 0 && args.count == 1) { return opdi_sugar_value(args.values[0]); }
-    if (strcmp(word, "dict") == 0) {
-        if (!args.count) { return opdi_sugar_value(opdi_se_empty(task, true)); }
-        return opdi_sugar_value(opdi_se_op(task, "aten::dict", args.values, args.count, NULL, 0));
-    }
+    if (strcmp(word, "dict") == 0) { return opdi_sugar_value(opdi_se_dict_of(task, &args)); }
     if (strcmp(word, "range") == 0 || strcmp(word, "zip") == 0 || strcmp(word, "enumerate") == 0 ||
         strcmp(word, "reversed") == 0) {
         (void)OPDI_SE_FAIL(task, "%s() can only be iterated over", word);
@@ -590,27 +606,6 @@ static opdi_gvalue *opdi_se_format(opdi_semit *task, const opdi_syntax *node) {
     }
     return values[0] ? opdi_se_op(task, "aten::format", values, count, NULL, 0) : NULL;
 }
-/* Fills the elements of a tuple, those of *tuples among them; returns how many, -1 with an error. */
-static int opdi_se_elements(opdi_semit *task, const opdi_syntax *node, const opdi_gtype *hint, opdi_gvalue **values) {
-    const bool fits = hint && hint->kind == OPDI_GT_TUPLE && hint->nparts == node->nparts;
-    int count = 0;
-    for (int i = 0; i < node->nparts; i++) {
-        const opdi_syntax *const part = node->parts[i];
-        const bool star = part->kind == OPDI_SX_STAR;
-        const opdi_gtype *const wanted = fits && !star ? hint->parts[i] : NULL;
-        opdi_gvalue *const value = opdi_se_expr(task, star ? part->parts[0] : part, wanted);
-        if (!value) { return -1; }
-        if (star && !opdi_se_is(value, OPDI_GT_TUPLE)) {
-            return OPDI_SE_FAIL(task, "*x in a tuple: x must be a tuple, whose length is known");
-        }
-        const int more = star ? opdi_se_type(value)->nparts : 1;
-        if (count + more > OPDI_SCRIPT_ARGS) { return OPDI_SE_FAIL(task, "a tuple of %d", count + more); }
-        if (!star) { values[count] = value; }
-        else if (opdi_se_unpack(task, value, values + count, more)) { return -1; }
-        count += more;
-    }
-    return count;
-}
 /* Returns a number of the text; -1 is computed of 1 in a source, and written so in an archive. */
 static opdi_gvalue *opdi_se_written(opdi_semit *task, const opdi_syntax *node) {
     const bool whole = node->kind == OPDI_SX_INT;
@@ -681,9 +676,15 @@ static opdi_sugar opdi_se_sugar(opdi_semit *task, const opdi_syntax *node, const
     case OPDI_SX_NONE: return opdi_sugar_value(opdi_se_none(task));
     case OPDI_SX_TUPLE: {
         opdi_gvalue *values[OPDI_SCRIPT_ARGS];
-        const int count = opdi_se_elements(task, node, hint, values);
+        const bool fits = hint && hint->kind == OPDI_GT_TUPLE && hint->nparts == node->nparts;
+        int count = 0;
+        for (int i = 0, more; i < node->nparts; i++, count += more) {
+            more = opdi_se_element(task, node->parts[i], fits && count == i ? hint->parts[i] : NULL, values + count,
+                                   OPDI_SCRIPT_ARGS - count);
+            if (more < 0) { return opdi_sugar_value(NULL); }
+        }
         task->at = node;
-        return opdi_sugar_value(count < 0 ? NULL : opdi_se_tuple(task, values, count));
+        return opdi_sugar_value(opdi_se_tuple(task, values, count));
     }
     case OPDI_SX_STAR:
         (void)OPDI_SE_FAIL(task, "*x stands in a tuple or among the arguments of a call");

@@ -546,25 +546,42 @@ static opdi_sleave opdi_ss_loop(opdi_semit *task, opdi_sloop *loop) {
     }
     return OPDI_LEAVE_MAYBE;
 }
-/* Compiles each turn of a loop whose length is known one behind the other. */
+/* Compiles one turn of a loop that is unrolled. */
+static opdi_sleave opdi_sloop_unrolled_turn(opdi_semit *task, const opdi_sloop *loop, int turn) {
+    opdi_gvalue *at = opdi_se_int(task, turn), *item = at ? opdi_siter_at(task, loop->iter, at, turn) : NULL;
+    if (!item || opdi_ss_assign(task, loop->target, item)) { return OPDI_LEAVE_ERROR; }
+    if (loop->list) { return opdi_ss_collect(task, loop) ? OPDI_LEAVE_ERROR : OPDI_LEAVE_NOT; }
+    const opdi_sloop *const around = task->body->unrolled;
+    const opdi_sleave leave = opdi_ss_statements(task, loop->body->parts, loop->body->nparts);
+    task->body->unrolled = around;
+    return leave;
+}
+/* Compiles each turn of a loop whose length is known one behind the other: each is a statement, so that those behind
+   one that may return are left out then. */
 static opdi_sleave opdi_ss_unrolled(opdi_semit *task, opdi_sloop *loop) {
+    const int count = loop->iter->count;
     opdi_sscan scan;
     memset(&scan, 0, sizeof scan);
     if (loop->body->kind == OPDI_SX_BLOCK) { opdi_sscan_statement(&scan, loop->body, false); }
     opdi_string_free(&scan.names);
-    if (scan.leaves_turn || scan.returns) {
-        (void)OPDI_SE_FAIL(task, "break, continue and return are not supported in an unrolled loop");
+    if (scan.leaves_turn) {
+        (void)OPDI_SE_FAIL(task, "break and continue are not supported in a loop over a tuple: loop over a list");
         return OPDI_LEAVE_ERROR;
     }
-    for (int i = 0; i < loop->iter->count; i++) {
-        opdi_gvalue *at = opdi_se_int(task, i), *item = at ? opdi_siter_at(task, loop->iter, at, i) : NULL;
-        if (!item || opdi_ss_assign(task, loop->target, item)) { return OPDI_LEAVE_ERROR; }
-        if (loop->list) { if (opdi_ss_collect(task, loop)) { return OPDI_LEAVE_ERROR; } }
-        else if (opdi_ss_statements(task, loop->body->parts, loop->body->nparts) == OPDI_LEAVE_ERROR) {
-            return OPDI_LEAVE_ERROR;
-        }
+    opdi_syntax *turns = (opdi_syntax *)opdi_se_alloc(task, (size_t)(count + 1) * sizeof *turns);
+    opdi_syntax **nodes = (opdi_syntax **)opdi_se_alloc(task, (size_t)(count + 1) * sizeof *nodes);
+    if (!turns || !nodes) { return OPDI_LEAVE_ERROR; }
+    for (int i = 0; i < count; i++) {
+        turns[i] = *loop->node;
+        turns[i].kind = OPDI_SX_TURN;
+        turns[i].integer = i;
+        nodes[i] = &turns[i];
     }
-    return OPDI_LEAVE_NOT;
+    const opdi_sloop *const around = task->body->unrolled;
+    task->body->unrolled = loop;
+    const opdi_sleave leave = opdi_ss_statements(task, nodes, count);
+    task->body->unrolled = around;
+    return leave;
 }
 /* Appends the element of a comprehension's turn to its list; what it is of becomes known now. */
 static int opdi_ss_collect(opdi_semit *task, const opdi_sloop *loop) {

@@ -423,23 +423,41 @@ static const opdi_gtype *opdi_se_common(opdi_semit *task, opdi_gvalue *const *va
     }
     return type ? type : opdi_se_type(values[0]);
 }
+/* Compiles an element of a tuple or list, which is several where a star stands before it; returns their count, at most
+   `room`, or -1 with an error. */
+static int opdi_se_element(opdi_semit *task, const opdi_syntax *part, const opdi_gtype *hint, opdi_gvalue **values,
+                           int room) {
+    const bool star = part->kind == OPDI_SX_STAR;
+    opdi_gvalue *value = opdi_se_expr(task, star ? part->parts[0] : part, star ? NULL : hint);
+    if (!value) { return -1; }
+    if (star && !opdi_se_is(value, OPDI_GT_TUPLE)) {
+        return OPDI_SE_FAIL(task, "only a tuple can stand behind the * of an element");
+    }
+    const int count = star ? opdi_se_type(value)->nparts : 1;
+    if (count > room) { return OPDI_SE_FAIL(task, "more than %d elements", OPDI_SCRIPT_ARGS); }
+    if (!star) { values[0] = value; }
+    else if (opdi_se_unpack(task, value, values, count)) { return -1; }
+    return count;
+}
 static opdi_gvalue *opdi_se_list(opdi_semit *task, const opdi_syntax *node, const opdi_gtype *hint) {
-    opdi_gvalue **values = (opdi_gvalue **)opdi_se_alloc(task, (size_t)(node->nparts + 1) * sizeof *values);
+    int room = 0, count = 0;
+    for (int i = 0; i < node->nparts; i++) { room += node->parts[i]->kind == OPDI_SX_STAR ? OPDI_SCRIPT_ARGS : 1; }
+    opdi_gvalue **values = (opdi_gvalue **)opdi_se_alloc(task, (size_t)(room + 1) * sizeof *values);
     if (hint && hint->kind == OPDI_GT_OPTIONAL) { hint = hint->parts[0]; }
     const opdi_gtype *element = hint && hint->kind == OPDI_GT_LIST ? hint->parts[0] : NULL;
     if (!values) { return NULL; }
-    for (int i = 0; i < node->nparts; i++) {
-        if (!(values[i] = opdi_se_expr(task, node->parts[i], element))) { return NULL; }
+    for (int i = 0, more; i < node->nparts; i++, count += more) {
+        if ((more = opdi_se_element(task, node->parts[i], element, values + count, room - count)) < 0) { return NULL; }
     }
-    if (!element && !node->nparts) { return opdi_se_empty(task, false); }
-    if (!element && !(element = opdi_se_common(task, values, node->nparts))) {
+    if (!element && !count) { return opdi_se_empty(task, false); }
+    if (!element && !(element = opdi_se_common(task, values, count))) {
         (void)OPDI_SE_FAIL(task, "Lists must contain only a single type");
         return NULL;
     }
-    for (int i = 0; i < node->nparts; i++) {
+    for (int i = 0; i < count; i++) {
         if (!(values[i] = opdi_se_become(task, values[i], element, "an element of a %s", "list"))) { return NULL; }
     }
-    return opdi_se_construct(task, opdi_gtype_list(task->space, element), values, node->nparts);
+    return opdi_se_construct(task, opdi_gtype_list(task->space, element), values, count);
 }
 static opdi_gvalue *opdi_se_dict(opdi_semit *task, const opdi_syntax *node, const opdi_gtype *hint) {
     const int pairs = node->nparts / 2;
@@ -712,33 +730,33 @@ static opdi_gvalue *opdi_se_tuple_at(opdi_semit *task, opdi_gvalue *tuple, const
 static opdi_gvalue *opdi_se_tuple_slice(opdi_semit *task, opdi_gvalue *tuple, const opdi_syntax *slice) {
     opdi_gvalue *parts[64], *taken[64];
     const int64_t count = opdi_se_type(tuple)->nparts;
-    int64_t ends[3] = {0, 0, 1};
+    int64_t ends[3] = {0, count, 1};
+    bool given[3] = {false, false, false};
     int ntaken = 0;
-    for (int i = 2; i >= 0; i--) {
+    for (int i = 0; i < 3; i++) {
         opdi_gvalue *value = slice->parts[i] ? opdi_se_expr(task, slice->parts[i], NULL) : NULL;
         if (slice->parts[i] && !value) { return NULL; }
-        const bool given = value && !opdi_se_is(value, OPDI_GT_NONE), back = ends[2] < 0;
-        if (given && !opdi_se_known_int(value, &ends[i])) {
+        if (value && !opdi_se_is(value, OPDI_GT_NONE) && !opdi_se_known_int(value, &ends[i])) {
             (void)OPDI_SE_FAIL(task, "tuple slice must be a compile time constant");
             return NULL;
         }
-        if (i == 2) { continue; }
-        if (!given) { ends[i] = back ? (i ? -1 : count - 1) : i ? count : 0; }
+        given[i] = value && !opdi_se_is(value, OPDI_GT_NONE);
+    }
+    if (ends[2] == 0 || count > 64) {
+        (void)OPDI_SE_FAIL(task, ends[2] ? "a slice of a tuple of more than 64 elements" : "slice step cannot be zero");
+        return NULL;
+    }
+    const bool back = ends[2] < 0;                /* from the last element to the first */
+    for (int i = 0; i < 2; i++) {
+        if (!given[i]) { ends[i] = back == (i == 0) ? count - (back ? 1 : 0) : back ? -1 : 0; }
         else {
             if (ends[i] < 0) { ends[i] += count; }
             ends[i] = OPDI_MIN(OPDI_MAX(ends[i], back ? -1 : 0), back ? count - 1 : count);
         }
     }
-    if (ends[2] == 0) {
-        (void)OPDI_SE_FAIL(task, "a tuple's slice has step 0");
-        return NULL;
-    }
-    if (count > 64 || opdi_se_unpack(task, tuple, parts, (int)count)) {
-        if (opd_ok()) { (void)OPDI_SE_FAIL(task, "a slice of a tuple of %d", (int)count); }
-        return NULL;
-    }
-    const int64_t step = OPDI_MIN(OPDI_MAX(ends[2], -64), 64);
-    for (int64_t i = ends[0]; step < 0 ? i > ends[1] : i < ends[1]; i += step) { taken[ntaken++] = parts[i]; }
+    const int64_t step = OPDI_MAX(OPDI_MIN(ends[2], 64), -64);
+    if (opdi_se_unpack(task, tuple, parts, (int)count)) { return NULL; }
+    for (int64_t i = ends[0]; back ? i > ends[1] : i < ends[1]; i += step) { taken[ntaken++] = parts[i]; }
     return opdi_se_tuple(task, taken, ntaken);
 }
 static bool opdi_se_is_interface(const opdi_gtype *type) {

@@ -35,6 +35,7 @@ typedef enum opdi_sx {
     OPDI_SX_DELETE,              /* targets */
     OPDI_SX_WITH,                /* value, target or NULL, body */
     OPDI_SX_AGAIN,               /* a turn of a loop ends: whether there is another one */
+    OPDI_SX_TURN,                /* turn `integer` of a loop that is unrolled */
     OPDI_SX_BLOCK,               /* statements */
     OPDI_SX_DEF,                 /* word; parameters (PARAM), returned type or NULL at parts[0], body at parts[1] */
     OPDI_SX_PARAM,               /* word; type or NULL, default or NULL; op: 1 behind the *, 2 is *args */
@@ -358,12 +359,12 @@ static opdi_syntax *opdi_sparse_comprehension(opdi_sparser *parser, opdi_sx kind
     if (opdi_sparse_take(parser, "if") && !(node->parts[first + 2] = opdi_sparse_or(parser))) { return NULL; }
     return node;
 }
-/* Reads an element of a tuple: an expression, or *expression, whose parts are elements. */
+/* Reads an element of a tuple or list, or a target: an expression, or a star before one. */
 static opdi_syntax *opdi_sparse_item(opdi_sparser *parser) {
     const uint32_t at = opdi_stoken_at(parser)->at;
     if (!opdi_sparse_take(parser, "*")) { return opdi_sparse_ternary(parser); }
-    opdi_syntax *parts = opdi_sparse_or(parser);
-    return parts ? opdi_syntax_1(parser, OPDI_SX_STAR, at, parts) : NULL;
+    opdi_syntax *item = opdi_sparse_or(parser);
+    return item ? opdi_syntax_1(parser, OPDI_SX_STAR, at, item) : NULL;
 }
 /* Reads what stands in brackets, up to and with `end`. */
 static opdi_syntax *opdi_sparse_brackets(opdi_sparser *parser, const char *end) {

@@ -115,11 +115,20 @@ static int opdi_ss_assign(opdi_semit *task, const opdi_syntax *target, opdi_gval
         return rc;
     case OPDI_SX_TUPLE: case OPDI_SX_LIST: {
         int star = -1;
-        for (int i = 0; i < target->nparts; i++) { if (target->parts[i]->kind == OPDI_SX_STAR) { star = i; } }
+        for (int i = 0; i < target->nparts; i++) {
+            if (target->parts[i]->kind != OPDI_SX_STAR) { continue; }
+            if (star >= 0) { return OPDI_SE_FAIL(task, "only one target of an assignment can have a star"); }
+            star = i;
+        }
         int count = target->nparts;
         if (star >= 0) {
-            if (!opdi_se_is(value, OPDI_GT_TUPLE) || opdi_se_type(value)->nparts < count - 1) {
-                return OPDI_SE_FAIL(task, "a starred target takes what is left of a tuple");
+            if (!opdi_se_is(value, OPDI_GT_TUPLE)) {
+                return OPDI_SE_FAIL(task, "a target with a star takes what is left of a tuple, but the value is "
+                                    "no tuple");
+            }
+            if (opdi_se_type(value)->nparts < count - 1) {
+                return OPDI_SE_FAIL(task, "need at least %d values to unpack, but there are %d", count - 1,
+                                    opdi_se_type(value)->nparts);
             }
             count = opdi_se_type(value)->nparts;
         }
@@ -512,6 +521,7 @@ static opdi_sleave opdi_ss_statement(opdi_semit *task, const opdi_syntax *node) 
     case OPDI_SX_WITH: return opdi_ss_with(task, node);
     case OPDI_SX_DEF: return opdi_ss_def(task, node);
     case OPDI_SX_AGAIN: return opdi_sloop_again(task, task->body->again) ? OPDI_LEAVE_ERROR : OPDI_LEAVE_NOT;
+    case OPDI_SX_TURN: return opdi_sloop_unrolled_turn(task, task->body->unrolled, (int)node->integer);
     default:
         (void)OPDI_SE_FAIL(task, "this statement is not supported");
         return OPDI_LEAVE_ERROR;

@@ -132,6 +132,7 @@ typedef struct opdi_sbody {
     int loops;                                    /* how deep in loops */
     const opdi_syntax *again;                     /* the condition of the innermost while; NULL: another loop */
     opdi_gvalue *always;                          /* then: True */
+    const struct opdi_sloop *unrolled;            /* the innermost loop whose turns are compiled one by one */
     struct opdi_spooled *awaiting;                /* values of a type that its first return tells */
     struct opdi_spooled *literals, *unsets;       /* numbers that are written, values that are not set */
     opdi_gvalue *flags[2];                        /* False, True of flags that its text does not have */

@@ -593,6 +593,38 @@ list(enumerate([5, 6], 3))
 list(enumerate([5, 6], start=3))
 list(zip([1, 2], ['a', 'b'], [True, False]))
 list(zip([1, 2, 3], [1]))
+(*(1, 2), 3)
+(1, *(2, 3), *(4,))
+(1, *[2, 3])
+(1, *5)
+[1, *(2, 3)]
+[*(1, 2), *(), 5, *(3,)]
+[*()]
+[*[1]]
+(0, 1, 2, 3, 4)[3:0:-1]
+(0, 1, 2, 3, 4)[3::-2]
+(0, 1, 2, 3, 4)[-2:-5:-1]
+(0, 1, 2, 3, 4)[10:-10:-3]
+(0, 1, 2, 3, 4)[:2:-1]
+(0, 1, 2, 3, 4)[1:1]
+(0, 1, 2, 3, 4)[::100]
+(0, 1, 2, 3, 4)[::-100]
+(0, 1, 2, 3, 4)[::0]
+dict(a=1, b=2)
+dict(a=1, b='x')
+dict([(1, 2)], b=3)
+dict([('a', 2)], a=3)
+dict(a=[1], b=[2])
+bool({'a': 1})
+bool('a')
+not {'a': 1}
+'' or True
+[1] or False
+not not 'a'
+bool((1,))
+bool(None)
+bool(1j)
+1 if [0] else 2
 '''
 BODIES = r'''
 x = [1,2,3]
@@ -1320,6 +1352,119 @@ return bool(x), not x
 --
 x = (1, 2)
 return 1 if x else 2
+--
+for a in (1, 'x', 2.5):
+    if isinstance(a, float):
+        return str(a)
+return 'none'
+--
+r = 0
+for a in (1, 2, 3):
+    for b in (4, 5):
+        if a * b == 10:
+            return r
+        r += a * b
+return -r
+--
+r = 0
+for i in range(4):
+    for a in (1, 2, 3):
+        if a * i == 6:
+            return r
+        r += a * i
+return -r
+--
+r = 0
+for a in (1, 2, 3):
+    for i in range(4):
+        if a * i == 6:
+            return r
+        r += a * i
+    r += 100
+return -r
+--
+r = 0
+while r < 100:
+    for a in (1, 20, 3):
+        r += a
+        if r == 45:
+            return r
+return -r
+--
+r = [0]
+for a in (1, 2, 3):
+    r.append(a)
+    if len(r) > 2:
+        return r
+    else:
+        r.append(-a)
+    r.append(a * 10)
+return r
+--
+for a in (1, 2, 3):
+    if a == 2:
+        return a
+    elif a == 3:
+        return -a
+x = 5
+return x
+--
+for i, a in enumerate((7, 8)):
+    if a == 8:
+        return i
+return -1
+--
+x = 1
+for a in (1, 2):
+    y = a
+    if y > 1:
+        return y + x
+    x = x + y
+return x
+--
+(a, *b), c = (1, 2, 3), 4
+return a, b, c
+--
+[a, *b] = (1, 2, 3)
+return a, b
+--
+x = 1, *(2, 3)
+return x
+--
+t = (1, 2)
+x = *t, 5
+return x
+--
+a, *b = 1, 2, 3
+return a, b
+--
+for i in range(2):
+    a, *b = (i, 2, 3)
+return b
+--
+x = [1, 2]
+n = 0
+while x:
+    n += x.pop()
+return n
+--
+s = 'ab'
+r = 0
+for i in range(3):
+    if s and i > 0:
+        r += 1
+return r
+--
+d: Dict[str, int] = {}
+if not d:
+    d['a'] = 1
+assert d
+return d
+--
+x: Optional[List[int]] = [1]
+if x:
+    return 1
+return 2
 '''
 SOURCES = r'''
 def f():
@@ -1663,15 +1808,13 @@ DIFFERENT = (
     # taken here, with Python's result
     "'%x %X %o", "'%e %f %g", '(1+2j) ** 2', '(0j) ** 0', '(1+2j) != 1', '{(1,2): 3}', 'if x > 1]', 'if x > 1}', 'tuple()', 'tuple([1,2])', 'print(1)',
     'dtype=torch.float32).size()', "hasattr(torch.ones(2), 'shape')", 'zip((1,2),[3,4])', '    x: int\n', 'x: Optional[int] = 5\n    return x + 1',
-    '([], 2)', 'a, b = torch.ones(2)', 'def g():\n', '*a, *b',
+    '([], 2)', '[a, *b] =', 'x: Optional[List[int]] = [1]\n', 'a, b = torch.ones(2)', 'def g():\n',
     # refused here: lists and dicts of unions, generators, arguments of another kind
-    '[1, 2.5]\n', "[1, 'a']\n", "'b': 2.0}", 'return x for', 'return g(5)', "'a' f'{1}'",
+    '[1, 2.5]\n', "[1, 'a']\n", "'b': 2.0}", "dict(a=1, b='x')", 'return x for', 'return g(5)', "'a' f'{1}'",
     # None is an undefined tensor in PyTorch; an integer with a leading zero; names of fields are printed here
     'torch.ones(2).grad', '0777', 'y: int = 5\ndef f():\n    return P(1), P(1, 2)',
-    # not taken here
-    "9223372036854775808\n", "bool('')", "bool([1])", '[1,2] and', 'not [1]', "not 'a'", "dict([('a', 1)], b=2)", 'dict(a=1)', "dict({'a': 1}, b=2)",
-    '[::-1]\n', '(1, *(2, 3))', 'a, *b', 'for i in (1,2):\n        return', 'for a in (1, 2, 3):\n        if a > 1:\n            return', 'if x:\n',
-    'if x else', 'while not x', 'bool(x), not x', 'if x > 1:\n        return 1\ndef f()',
+    # not taken here: integers out of range are, and one type of what a function gives
+    "9223372036854775808\n", 'if x > 1:\n        return 1\ndef f()',
 )
 
 # '%...' % (argument,): every letter with every kind of argument
