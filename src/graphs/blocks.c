@@ -866,7 +866,7 @@ static int opdi_graph_inputs(const opd_graph *graph, const opd_value *inputs, op
                 opdi_text print = opdi_text_of(want, sizeof want);
                 opdi_gtype_print(&print, type, true);
                 (void)opd_fail(OPD_ERROR_ARGUMENT, "Expected a value of type '%s' for argument '%s' but instead found "
-                               "type '%s'. Position: %d", want, name[0] ? name + 1 : "", opdi_value_kind(&inputs[i]),
+                               "type '%s'. Position: %d", want, name[0] ? name + 1 : "", opdi_value_said(&inputs[i]),
                                (int)i);
             }
             opdi_value_drop(held[i]);

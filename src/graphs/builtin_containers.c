@@ -45,7 +45,7 @@ static int opdi_fn_dict_pop(opdi_bcall *call) {
     const int64_t at = dict ? opdi_dict_find(dict, &call->args[1]) : -1;
     if (!dict) { return -1; }
     if (at < 0) {
-        return call->nargs > 2 ? opdi_give_held(call, call->args[2]) : opd_fail(OPD_ERROR_INDEX, "KeyError");
+        return call->nargs > 2 ? opdi_give_held(call, call->args[2]) : opdi_no_key(&call->args[1]);
     }
     if (opdi_give_held(call, dict->u.values[2 * at + 1])) { return -1; }
     opdi_dict_remove(dict, at);

@@ -36,7 +36,7 @@ static opdi_cell *opdi_call_cell(const opdi_bcall *call, int i, opd_cell_kind ki
     opdi_cell *cell = i < call->nargs ? opdi_cell_of(&call->args[i]) : NULL;
     if (cell && cell->kind == kind) { return cell; }
     (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: argument %d is %s", call->builtin->schema, i,
-                   i < call->nargs ? opdi_value_kind(&call->args[i]) : "not there");
+                   i < call->nargs ? opdi_value_said(&call->args[i]) : "not there");
     return NULL;
 }
 static opdi_cell *opdi_call_list(const opdi_bcall *call, int i) { return opdi_call_cell(call, i, OPD_CELL_LIST); }

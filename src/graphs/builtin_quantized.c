@@ -603,7 +603,7 @@ static int opdi_fn_delete(opdi_bcall *call) {
     opdi_cell *const cell = opdi_cell_of(&call->args[0]);
     if (cell && cell->kind == OPD_CELL_DICT) {
         const int64_t at = opdi_dict_find(cell, &call->args[1]);
-        if (at < 0) { return opd_fail(OPD_ERROR_INDEX, "KeyError"); }
+        if (at < 0) { return opdi_no_key(&call->args[1]); }
         opdi_dict_remove(cell, at);
         return 0;
     }

@@ -9,6 +9,14 @@ OPDI_COLD_BEGIN
 
 //== strings ===========================================================================================================
 
+/* Says that a dict does not have a key; -1. */
+static int opdi_no_key(const opd_value *key) {
+    opdi_growing out = {NULL, 0, 0, false};
+    opdi_value_write(&out, key, 0);
+    (void)opd_fail(OPD_ERROR_INDEX, "KeyError: %.300s", out.length ? out.text : "");
+    opdi_growing_free(&out);
+    return -1;
+}
 static int opdi_fn_str(opdi_bcall *call) {
     opdi_growing out = {NULL, 0, 0, false};
     opdi_value_write(&out, &call->args[0], 0);
@@ -73,7 +81,7 @@ static int opdi_percent_letter(opdi_growing *out, const opd_value *value) {
     const char *const text = opdi_value_text(value, &length);
     if (text ? length != 1 : !opdi_whole(value)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "%%c requires an int or a text of one letter for formatting, but got %s",
-                        text ? length ? "a longer text" : "an empty text" : opdi_value_kind(value));
+                        text ? length ? "a longer text" : "an empty text" : opdi_value_said(value));
     }
     const char byte = text ? *text : (char)(unsigned char)(value->u.i & 255);
     opdi_growing_add(out, &byte, 1);
@@ -102,7 +110,7 @@ static int opdi_percent(opdi_growing *out, char letter, const opd_value *value) 
             return 0;
         }
         return opd_fail(OPD_ERROR_ARGUMENT, "The specifier %%r is for integers, bools and None in TorchScript format "
-                        "strings, but got %s; use %%s", opdi_value_kind(value));
+                        "strings, but got %s; use %%s", opdi_value_said(value));
     default:
         if (letter < ' ' || letter > '~') {
             return opd_fail(OPD_ERROR_ARGUMENT, "The specifier %%\\x%02x is not supported in TorchScript format "
@@ -113,7 +121,7 @@ static int opdi_percent(opdi_growing *out, char letter, const opd_value *value) 
     }
     return opd_fail(OPD_ERROR_ARGUMENT, "%%%c requires %s for formatting, but got %s", letter,
                     letter == 'x' || letter == 'X' || letter == 'o' ? "an integer" : "a number",
-                    opdi_value_kind(value));
+                    opdi_value_said(value));
 }
 static int opdi_fn_percent(opdi_bcall *call) {
     int64_t length;
@@ -508,11 +516,7 @@ static int opdi_fn_getitem(opdi_bcall *call) {
         if ((at = opdi_dict_find(cell, &call->args[1])) >= 0) {
             return opdi_give_held(call, cell->u.values[2 * at + 1]);
         }
-        opdi_growing out = {NULL, 0, 0, false};
-        opdi_value_write(&out, &call->args[1], 0);
-        (void)opd_fail(OPD_ERROR_INDEX, "KeyError: %.300s", out.length ? out.text : "");
-        opdi_growing_free(&out);
-        return -1;
+        return opdi_no_key(&call->args[1]);
     }
     if (!opdi_call_list(call, 0) || (at = opdi_list_index(opdi_call_int(call, 1), cell->count)) < 0) { return -1; }
     return opdi_give_held(call, opdi_cell_at(cell, at));

@@ -80,7 +80,7 @@ opd_graph_value *opd_graph_constant(opd_graph *graph, opd_value value) {
            (!value.u.tensors[k] || !opdi_requires_grad(value.u.tensors[k]))) { k++; }
     if (value.tag < 0 || value.tag >= OPD_TAG_DEFAULT || value.tag == OPD_TAG_OBJECT ||
         (list && value.n < 0) || ((object || (list && value.n)) && !value.u.object)) {
-        (void)opdi_gparse_fail(&build.parser, "%s cannot be a constant", opdi_value_kind(&value));
+        (void)opdi_gparse_fail(&build.parser, "%s cannot be a constant", opdi_value_said(&value));
     } else if ((value.tag == OPD_TAG_TENSOR && opdi_requires_grad(value.u.t)) ||
                (value.tag == OPD_TAG_TENSORS && k < value.n)) {
         (void)opdi_gparse_fail(&build.parser,

@@ -203,10 +203,6 @@ static void opdi_value_write_cell(opdi_growing *out, const opdi_cell *cell, int 
         for (int64_t i = 0; i < cell->count && !out->failed; i++) {
             const opd_value element = dict ? cell->u.values[2 * i] : opdi_cell_at(cell, i);
             if (i) { opdi_growing_text(out, ", "); }
-            if (tuple && cell->klass) {
-                opdi_growing_text(out, cell->klass->attributes[i].name);
-                opdi_growing_text(out, "=");
-            }
             opdi_value_write(out, &element, depth + 1);
             if (!dict) { continue; }
             opdi_growing_text(out, ": ");
@@ -215,7 +211,7 @@ static void opdi_value_write_cell(opdi_growing *out, const opdi_cell *cell, int 
         opdi_growing_text(out, dict ? "}" : tuple ? cell->count == 1 ? ",)" : ")" : "]");
     }
 }
-/* Writes a value as TorchScript's print and format do. */
+/* Writes a value as TorchScript's print and format do: named tuples without the names. */
 static void opdi_value_write(opdi_growing *out, const opd_value *value, int depth) {
     char text[64] = "None";
     switch (value->tag) {
@@ -279,7 +275,7 @@ static opd_value opdi_value_own(opd_value value) {
 static opdi_cell *opdi_cell_want(const opd_value *value, opd_cell_kind kind, const char *who, const char *what) {
     opdi_cell *cell = opdi_cell_of(value);
     if (cell && (cell->kind == kind || (kind == OPD_CELL_NONE && cell->kind >= OPD_CELL_LIST))) { return cell; }
-    (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: the value is no %s but %s", who, what, opdi_value_kind(value));
+    (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: the value is no %s but %s", who, what, opdi_value_said(value));
     return NULL;
 }
 
@@ -366,7 +362,7 @@ int opd_dict_set(opd_value dict, opd_value key, opd_value value) {
     opdi_cell *cell = opdi_cell_want(&dict, OPD_CELL_DICT, "opd_dict_set", "dict");
     if (!cell) { return -1; }
     if (!opdi_is_key(&key)) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "opd_dict_set: %s cannot be a key", opdi_value_kind(&key));
+        return opd_fail(OPD_ERROR_ARGUMENT, "opd_dict_set: %s cannot be a key", opdi_value_said(&key));
     }
     return opdi_dict_set(cell, key, value);
 }

@@ -24,6 +24,12 @@ typedef struct opdi_cell {
 static opdi_cell *opdi_cell_of(const opd_value *value) {
     return value->tag == OPD_TAG_CELL ? (opdi_cell *)value->u.object : NULL;
 }
+/* Returns what errors call the kind of a value. */
+static const char *opdi_value_said(const opd_value *value) {
+    static const char *const names[] = {"nothing", "str", "complex", "List", "Dict", "Tuple", "an object"};
+    const opdi_cell *const cell = opdi_cell_of(value);
+    return !cell ? opdi_value_kind(value) : cell->kind <= OPD_CELL_OBJECT ? names[cell->kind] : "?";
+}
 static opd_value opdi_cell_value(opdi_cell *cell) {
     opd_value value = opd_value_none();
     if (cell) {
@@ -226,7 +232,7 @@ static int opdi_cell_take(const opdi_cell *cell, opd_value *value) {
     default: break;
     }
     return fits ? opdi_value_hold(value)
-        : opd_fail(OPD_ERROR_ARGUMENT, "%s cannot be in a list of another type", opdi_value_kind(value));
+        : opd_fail(OPD_ERROR_ARGUMENT, "%s cannot be in a list of another type", opdi_value_said(value));
 }
 /* Puts a value, whose reference goes over, at a place that has none. */
 static void opdi_cell_put(opdi_cell *cell, int64_t place, const opd_value *value) {

@@ -149,7 +149,7 @@ static int opdi_graph_is_true(const opd_value *value, const char *what, bool *tr
         opdi_graph_watched("aten::Bool", value, 1, &what_is);
     }
     return value->tag == OPD_TAG_BOOL || value->tag == OPD_TAG_INT ? 0
-        : opd_fail(OPD_ERROR_ARGUMENT, "%s is %s, not bool", what, opdi_value_kind(value));
+        : opd_fail(OPD_ERROR_ARGUMENT, "%s is %s, not bool", what, opdi_value_said(value));
 }
 /* Begins a loop, or its next round: what is carried on is in the results' slots.  Returns the step to go on with. */
 static const opdi_gstep *opdi_graph_round(const opdi_gplan *plan, const opdi_gstep *step, const int32_t *slots,
@@ -298,7 +298,7 @@ static int opdi_graph_take_tensors(const opd_graph *graph, const opd_value *vals
         if (!outputs[i] && !opd_ok()) { return -1; }
         if (!outputs[i] && value->tag != OPD_TAG_NONE) {
             return opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_run: output %d is no tensor but %s", i,
-                            opdi_value_kind(value));
+                            opdi_value_said(value));
         }
     }
     return 0;

@@ -16,7 +16,9 @@ static int opdi_se_args(opdi_semit *task, const opdi_syntax *call, opdi_sargs *a
         if (part->kind == OPDI_SX_STAR) {
             opdi_gvalue *tuple = opdi_se_expr(task, part->parts[0], NULL);
             const int count = tuple && opdi_se_is(tuple, OPDI_GT_TUPLE) ? opdi_se_type(tuple)->nparts : -1;
-            if (tuple && count < 0) { return OPDI_SE_FAIL(task, "cannot be used as a tuple"); }
+            if (tuple && count < 0) {
+                return OPDI_SE_FAIL(task, "only a tuple can stand behind the * of an argument");
+            }
             if (!tuple || args->count + count > OPDI_SCRIPT_ARGS ||
                 opdi_se_unpack(task, tuple, args->values + args->count, count)) { return -1; }
             args->count += count;
@@ -64,6 +66,25 @@ static opdi_gvalue *opdi_se_repeated(opdi_semit *task, opdi_gvalue *value, const
     for (int i = 0; i < count; i++) { values[i] = value; }
     return opdi_se_construct(task, type, values, count);
 }
+/* Says which arguments of a call no parameter takes; -1. */
+static int opdi_se_left_over(opdi_semit *task, const opdi_sfunction *function, const opdi_sargs *args) {
+    const int positional = args->count - args->nkw;
+    int places = 0;
+    for (int i = 0; i < function->nformals; i++) { places += !function->formals[i].keyword_only; }
+    for (int k = 0; k < args->nkw; k++) {
+        int i = 0, before = 0;
+        while (i < function->nformals && strcmp(function->formals[i].name, args->names[k]) != 0) { i++; }
+        while (strcmp(args->names[before], args->names[k]) != 0) { before++; }
+        if (i == function->nformals) {
+            return OPDI_SE_FAIL(task, "%s(): Unknown keyword argument '%s'", function->name, args->names[k]);
+        }
+        if (before < k || (i < positional && !function->formals[i].keyword_only)) {
+            return OPDI_SE_FAIL(task, "%s(): the argument '%s' is given twice", function->name, args->names[k]);
+        }
+    }
+    return OPDI_SE_FAIL(task, "%s() expected at most %d argument(s)%s but received %d argument(s)", function->name,
+                        places, places < function->nformals ? " without a name" : "", positional);
+}
 /* Fills the values of a function's parameters; 0, or -1 with an error. */
 static int opdi_se_bind(opdi_semit *task, opdi_sfunction *function, const opdi_sargs *args, opdi_gvalue **values) {
     int used = 0;
@@ -88,16 +109,7 @@ static int opdi_se_bind(opdi_semit *task, opdi_sfunction *function, const opdi_s
         value = opdi_se_repeated(task, value, function->def->parts[2 + i]->parts[0], formal->type);
         if (!(values[i] = opdi_se_become(task, value, formal->type, "argument '%s'", formal->name))) { return -1; }
     }
-    if (used == args->count) { return 0; }
-    for (int k = 0; k < args->nkw; k++) {
-        int i = 0;
-        while (i < function->nformals && strcmp(function->formals[i].name, args->names[k]) != 0) { i++; }
-        if (i == function->nformals) {
-            return OPDI_SE_FAIL(task, "%s(): Unknown keyword argument '%s'", function->name, args->names[k]);
-        }
-    }
-    return OPDI_SE_FAIL(task, "%s() expected at most %d argument(s) but received %d argument(s)", function->name,
-                        function->nformals, args->count);
+    return used == args->count ? 0 : opdi_se_left_over(task, function, args);
 }
 /* Calls a function of the script: it becomes part of the graph. */
 static opdi_gvalue *opdi_se_call_function(opdi_semit *task, opdi_sfunction *function, const opdi_sargs *args) {
@@ -173,6 +185,16 @@ static opdi_gvalue *opdi_se_object(opdi_semit *task, opdi_gclass *gclass) {
     char place[400];
     return opdi_emit_create(task->graph, gclass, opdi_se_place(task, place, sizeof place));
 }
+/* Returns what a field of a named tuple is if it is left out, or NULL. */
+static const opdi_syntax *opdi_sclass_default(const opdi_sclass *klass, const char *name) {
+    const opdi_syntax *const body = klass->def->parts[1];
+    for (int i = 0; i < body->nparts; i++) {
+        const opdi_syntax *const part = body->parts[i];
+        if (part->kind == OPDI_SX_ANNOTATED && part->parts[0]->kind == OPDI_SX_NAME &&
+            strcmp(part->parts[0]->word, name) == 0) { return part->parts[2]; }
+    }
+    return NULL;
+}
 static opdi_gvalue *opdi_se_new(opdi_semit *task, opdi_gclass *gclass, const opdi_syntax *call) {
     opdi_sargs args;
     char text[400];
@@ -187,9 +209,7 @@ static opdi_gvalue *opdi_se_new(opdi_semit *task, opdi_gclass *gclass, const opd
             formal.name = gclass->attributes[i].name;
             values[i] = opdi_sargs_get(&args, &formal, i, &used);
             if (!values[i]) {
-                const opdi_syntax *body = ((opdi_sclass *)gclass->user)->def->parts[1];
-                const opdi_syntax *otherwise = i < body->nparts && body->parts[i]->kind == OPDI_SX_ANNOTATED
-                    ? body->parts[i]->parts[2] : NULL;
+                const opdi_syntax *otherwise = opdi_sclass_default((opdi_sclass *)gclass->user, formal.name);
                 if (!otherwise) {
                     (void)OPDI_SE_FAIL(task, "%s() is missing value for argument '%s'", gclass->name, formal.name);
                     return NULL;
@@ -200,7 +220,8 @@ static opdi_gvalue *opdi_se_new(opdi_semit *task, opdi_gclass *gclass, const opd
             if (!values[i]) { return NULL; }
         }
         if (used != args.count) {
-            (void)OPDI_SE_FAIL(task, "%s() has %d fields", gclass->name, gclass->nattributes);
+            (void)OPDI_SE_FAIL(task, "%s() has %d field(s), and received others or one of them twice", gclass->name,
+                               gclass->nattributes);
             return NULL;
         }
         return opdi_se_construct(task, gclass->type, values, gclass->nattributes);

@@ -625,6 +625,64 @@ bool((1,))
 bool(None)
 bool(1j)
 1 if [0] else 2
+1 if len('a') > 0 else 'a'
+[1, 2][0, 1]
+math.foo
+math.sqrt('a')
+5()
+len('a\x00b')
+5.5.foo
+hasattr([1], len('a'))
+(1, 2)[len('a')]
+(1, 2, 3)[len('a'):]
+'a'.foo()
+torch.foo
+[1, 2].foo()
+sorted([[2, 1], [1, 5]])
+sorted([(2, 'a'), (1, 'b')])
+sorted([(2, 'a'), (1, 'b'), (1, 'a'), (2, '')])
+sorted([True, False])
+sorted(['b', 'a', 'ab'])
+sorted([2.5, float('-inf'), 1.0])
+(1+2j) - 2
+2.5 - (1+2j)
+(1+2j) / 2
+complex(2.5, -1) * 1j
+(2j) ** (0.5+0j)
+abs(-2j)
+int(1+2j)
+float(2j)
+(1+2j) == 1
+[1+2j, 2j]
+int(float('nan'))
+'a,b,,c'.split(',')
+'a,b,,c'.rsplit(',', 2)
+'  a b '.rsplit()
+'abc'.endswith('bc', 0, 2)
+'abc'.startswith('b', 1)
+'abcabc'.find('b', -3)
+'abcabc'.find('b', 2, -1)
+'abcabc'.count('b', -4)
+'aXa'.partition('X')
+'-'.join(['a', 'b', ''])
+'a' * 3
+3 * 'ab'
+'a' < 'b'
+'abc'[::-1]
+'abc'[1:]
+'abc'[-1]
+'abc'[5]
+'b' in 'abc'
+'a' in ['a', 'b']
+[1, 2] + [3.5]
+[1] * -1
+{'a': 1} == {'a': 1.5}
+{'a': [1, 2]} == {'a': [1, 2]}
+[[1, 2], [3]] == [[1, 2], [3]]
+(1, 'a') == (1, 'a')
+(1, 2) != (1, 3)
+torch.device('cpu') == torch.device('cuda')
+None == None
 '''
 BODIES = r'''
 x = [1,2,3]
@@ -1465,6 +1523,74 @@ x: Optional[List[int]] = [1]
 if x:
     return 1
 return 2
+--
+x = torch.tensor(3)
+print(x, [1, 2], 'a', None, 2.5, (1,), {'a': 1}, True, 1+2j)
+print()
+return 1
+--
+x = {'a': 1}
+y = x.pop('a')
+z = x.pop('b', 5)
+return x, y, z
+--
+x = {'a': 1, 'b': 2}
+x.update({'b': 3, 'c': 4})
+y = x.copy()
+x.clear()
+return x, y
+--
+x = {'a': 1}
+return x.setdefault('a', 5), x.setdefault('b', 6), x
+--
+x = {'a': 1}
+return x.popitem(), len(x)
+--
+x = [3, 1, 2]
+x.extend([5, 4])
+x.insert(1, 9)
+x.insert(-100, 8)
+x.insert(100, 7)
+return x, x.index(9), x.count(3), x.copy()
+--
+x = [3, 1, 2]
+x.clear()
+x.append(1)
+y = x.copy()
+y.append(2)
+return x, y
+--
+x: List[int] = []
+return x.pop()
+--
+x = ['b', 'a', 'c']
+x.sort(reverse=True)
+return x
+--
+x = [(2, 'b'), (1, 'a')]
+x.sort()
+return x
+--
+x = torch.ones(2, requires_grad=True)
+y = [0, 0]
+return y[x.sum()]
+--
+x = torch.tensor(2.5)
+y = [1, 2, 3, 4]
+return y[x]
+--
+x = torch.tensor(2)
+y = [1, 2, 3, 4]
+return y[x]
+--
+x = torch.tensor(2)
+return 'a' * int(x), float(x), bool(x), complex(x)
+--
+x: Any = 5
+return isinstance(x, int), isinstance(x, str), isinstance(x, (str, int))
+--
+x: Any = [1, 2]
+return isinstance(x, List[int]), isinstance(x, List[str])
 '''
 SOURCES = r'''
 def f():
@@ -1795,6 +1921,82 @@ def g(x: int, y: int) -> int:
     return x * 10 + y
 def f():
     return g(x=1, x=2, y=3)
+--
+class P(NamedTuple):
+    """A pair."""
+    x: int
+    y: int = 5
+def f():
+    return P(1), P(x=2).y
+--
+class P(NamedTuple):
+    x: int
+    y: str
+def f():
+    return str(P(1, 'a')), P(1, 'a') == P(1, 'a'), [P(2, 'b')], P(3, 'c')[0], '{}'.format(P(1, 'a'))
+--
+class V:
+    def __init__(self, a: int):
+        self.a = a
+    def __neg__(self) -> int:
+        return -self.a
+    def __len__(self) -> int:
+        return self.a
+    def __contains__(self, x: int) -> bool:
+        return x == self.a
+    def __bool__(self) -> bool:
+        return self.a > 1
+    def __str__(self) -> str:
+        return 'V'
+    def __eq__(self, o: 'V') -> bool:
+        return self.a == o.a
+    def __lt__(self, o: 'V') -> bool:
+        return self.a < o.a
+def f():
+    v = V(3)
+    w = [V(3), V(1), V(2)]
+    w.sort()
+    return -v, len(v), 3 in v, bool(v), str(v), v == V(3), w[0].a, 1 if v else 2
+--
+class E(Enum):
+    A = 1
+    B = 2
+def f():
+    return E.A.value, E.B.name, E.A == E.B, [e.name for e in E]
+--
+class E(Enum):
+    A = 1
+    B = 2
+def f():
+    return E.C
+--
+class E(Enum):
+    A = 1
+    B = 2
+def f():
+    return E(1)
+--
+def g(x: int, y: int) -> int:
+    return x + y
+def f():
+    return g(1, 2, x=3)
+--
+def g(x: int, *, y: int = 2) -> int:
+    return x + y
+def f():
+    return g(1), g(1, y=3), g(x=5)
+--
+def g(x: List[int], y: Dict[str, int], z: Tuple[int, str]) -> str:
+    return str(x) + str(y) + str(z)
+def f():
+    return g([], {}, (1, 'a')), g([1], {'a': 1}, (2, 'b'))
+--
+def g(x: Optional[int] = None) -> int:
+    if x is None:
+        return 0
+    return x
+def f():
+    return g(), g(5), g(None)
 '''
 
 # parts of sources of which this library makes something else than PyTorch, and why
@@ -1802,17 +2004,18 @@ DIFFERENT = (
     # as Python has it; PyTorch splits, fills and counts otherwise
     ".split(None, 1)", ".splitlines(", "'-12'.zfill",
     # an error here, where PyTorch gives the lowest byte, or a number that the machine makes of what is no integer
-    'chr(300)', '1 << 64', '1 << -1', "int(float('inf'))", '[(1, 2)] % ',
-    # the last digit, or the sign of a nan
-    '(1+2j) / (', '(-8.0) ** 0.333', 'math.sqrt(-1.0)', 'math.fmod(1.0, 0.0)', 'import math\n    return',
+    'chr(300)', '1 << 64', '1 << -1', "int(float('inf'))", "int(float('nan'))", 'float(2j)', '[(1, 2)] % ',
+    # a division of complex numbers by 0
+    '(1+2j) / (0j)',
     # taken here, with Python's result
-    "'%x %X %o", "'%e %f %g", '(1+2j) ** 2', '(0j) ** 0', '(1+2j) != 1', '{(1,2): 3}', 'if x > 1]', 'if x > 1}', 'tuple()', 'tuple([1,2])', 'print(1)',
+    "'%x %X %o", "'%e %f %g", '(1+2j) ** 2\n', '(0j) ** 0', '(1+2j) != 1', '(1+2j) == 1\n', '(1+2j) / 2', '[1] * -1', 'x: Any = [1, 2]', 'g([], {}, (1, ',
+    'import math\n    return', '{(1,2): 3}', 'if x > 1]', 'if x > 1}', 'tuple()', 'tuple([1,2])', 'print(1)',
     'dtype=torch.float32).size()', "hasattr(torch.ones(2), 'shape')", 'zip((1,2),[3,4])', '    x: int\n', 'x: Optional[int] = 5\n    return x + 1',
     '([], 2)', '[a, *b] =', 'x: Optional[List[int]] = [1]\n', 'a, b = torch.ones(2)', 'def g():\n',
     # refused here: lists and dicts of unions, generators, arguments of another kind
     '[1, 2.5]\n', "[1, 'a']\n", "'b': 2.0}", "dict(a=1, b='x')", 'return x for', 'return g(5)', "'a' f'{1}'",
-    # None is an undefined tensor in PyTorch; an integer with a leading zero; names of fields are printed here
-    'torch.ones(2).grad', '0777', 'y: int = 5\ndef f():\n    return P(1), P(1, 2)',
+    # None is an undefined tensor in PyTorch; an integer with a leading zero
+    'torch.ones(2).grad', '0777',
     # not taken here: integers out of range are, and one type of what a function gives
     "9223372036854775808\n", 'if x > 1:\n        return 1\ndef f()',
 )
