@@ -71,4 +71,52 @@ TEST_KEEPS(rows_give_what_they_give_in_pytorch) {                        /* oper
     CHECK(count > 900);
     opd_json_free(golden);
 }
+static bool prints(opd_value value, const char *want) {
+    char text[200];
+    const size_t length = opd_value_print(value, text, sizeof text);
+    if (length == strlen(want) && strcmp(text, want) == 0) { return true; }
+    printf("%s, not %s\n", text, want);
+    return false;
+}
+/* Lists, tuples and dicts as C programs make and read them, and what errors say. */
+TEST(values_are_read_set_and_printed) {
+    int64_t numbers[] = {1, 2, 3};
+    double reals[] = {1.5, 2};
+    opd_value list = opd_list_new(OPD_TAG_INTS), texts = opd_list_new(OPD_TAG_LIST);
+    opd_value pair[2], dict = opd_dict_new(), found;
+    CHECK(!opd_list_append(list, opd_value_int(5)) && !opd_list_append(list, opd_value_int(6)));
+    CHECK(!opd_list_set(list, 0, opd_value_int(7)) && !opd_list_set(list, -1, opd_value_int(8)));
+    CHECK(prints(list, "[7, 8]") && opd_list_at(list, -2).u.i == 7);
+    CHECK(prints(opd_value_ints(numbers, 3), "[1, 2, 3]"));
+    CHECK(prints(opd_value_floats(reals, 2), "[1.5, 2.]"));
+    CHECK(!opd_list_append(texts, opd_string_new("a", -1)) && prints(texts, "[a]"));
+    CHECK(!opd_list_set(texts, 0, opd_value_none()) && prints(texts, "[None]"));
+    pair[0] = opd_value_int(1);
+    pair[1] = texts;
+    CHECK(prints(opd_tuple_new(pair, 2), "(1, [None])") && prints(opd_tuple_new(pair, 1), "(1,)"));
+    CHECK(opd_tuple_name(opd_tuple_new(pair, 2), 0) == NULL && opd_tuple_name(list, 0) == NULL);
+    CHECK(!opd_dict_set(dict, opd_string_new("k", -1), list) && prints(dict, "{k: [7, 8]}"));
+    CHECK(opd_dict_get(dict, opd_string_new("k", -1), &found) == 1 && opd_list_count(found) == 2);
+    CHECK_OK();
+    CHECK_INT(opd_list_set(list, 2, opd_value_int(0)), -1);
+    CHECK_ERROR(OPD_ERROR_INDEX, "opd_list_set: place 2 of 2 elements");
+    CHECK_INT(opd_list_set(list, 0, opd_string_new("a", -1)), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "str cannot be in a list of another type");
+    CHECK_INT(opd_list_append(list, dict), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "Dict cannot be in a list of another type");
+    CHECK_INT(opd_list_set(opd_value_int(3), 0, opd_value_int(0)), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_list_set: the value is no list but int");
+    CHECK_INT(opd_list_set(opd_string_new("a", -1), 0, opd_value_int(0)), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_list_set: the value is no list but str");
+    CHECK_INT(opd_dict_set(dict, list, list), -1);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_dict_set: List cannot be a key");
+    CHECK(opd_list_at(opd_value_ints(numbers, 3), 3).tag == OPD_TAG_NONE);
+    CHECK_ERROR(OPD_ERROR_INDEX, "opd_list_at: place 3 of 3 elements");
+    CHECK(opd_string_new(NULL, -1).tag == OPD_TAG_NONE);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_string_new: the text is NULL");
+    CHECK(opd_list_new(OPD_TAG_DEVICE).tag == OPD_TAG_NONE);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "is no tag of a list");
+    CHECK(opd_tuple_new(NULL, 2).tag == OPD_TAG_NONE);
+    CHECK_ERROR(OPD_ERROR_ARGUMENT, "opd_tuple_new: the elements are NULL");
+}
 CHECK_MAIN()

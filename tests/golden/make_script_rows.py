@@ -683,6 +683,13 @@ int(float('nan'))
 (1, 2) != (1, 3)
 torch.device('cpu') == torch.device('cuda')
 None == None
+-9223372036854775808
+- 9223372036854775808
+9223372036854775807
+-9223372036854775807 - 1
+1 - 9223372036854775808
+[9223372036854775808]
+-(9223372036854775808)
 '''
 BODIES = r'''
 x = [1,2,3]
@@ -2016,8 +2023,8 @@ DIFFERENT = (
     '[1, 2.5]\n', "[1, 'a']\n", "'b': 2.0}", "dict(a=1, b='x')", 'return x for', 'return g(5)', "'a' f'{1}'",
     # None is an undefined tensor in PyTorch; an integer with a leading zero
     'torch.ones(2).grad', '0777',
-    # not taken here: integers out of range are, and one type of what a function gives
-    "9223372036854775808\n", 'if x > 1:\n        return 1\ndef f()',
+    # not taken here: what a function without an annotation gives is of one type
+    'if x > 1:\n        return 1\ndef f()',
 )
 
 # '%...' % (argument,): every letter with every kind of argument
