@@ -14,7 +14,7 @@ static void put(bytes *to, const void *data, size_t count) {
 }
 static void put_number(bytes *to, uint64_t number, int count) {
     for (int i = 0; i < count; i++) {
-        const unsigned char byte = (unsigned char)(number >> 8 * i);
+        const unsigned char byte = i < 8 ? (unsigned char)(number >> 8 * i) : 0;
         put(to, &byte, 1);
     }
 }
@@ -74,8 +74,8 @@ static void put_header(bytes *to, const file *one, uint64_t at, bool directory) 
     if (directory) { put_number(to, at, 4); }
     put(to, one->name, strlen(one->name));
 }
-/* The archive with another model.json, as a program; NULL with an error. */
-static opd_program *load_with(const archive *from, const bytes *model) {
+/* The archive with another model.json, as a program; NULL with an error.  out: the bytes, which the program reads. */
+static opd_program *load_with(const archive *from, const bytes *model, bytes *to) {
     bytes out = {NULL, 0, 0};
     size_t at[FILES], directory;
     file files[FILES];
@@ -97,9 +97,8 @@ static opd_program *load_with(const archive *from, const bytes *model) {
     put_number(&out, bytes_there, 4);
     put_number(&out, directory, 4);
     put_number(&out, 0, 2);
-    opd_program *const program = opd_program_parse(out.data, out.length, NULL);
-    free(out.data);
-    return program;
+    *to = out;
+    return opd_program_parse(out.data, out.length, NULL);
 }
 /* model.json with `length` bytes at `at` replaced. */
 static void replaced(bytes *to, const file *model, size_t at, size_t length, const char *by) {
@@ -115,7 +114,8 @@ static const char *outcome(const archive *from, const bytes *model, const opd_te
     said[0] = 0;
     OPD_SCOPE {
         opd_value inputs[16], outputs[16];
-        opd_program *program = load_with(from, model);
+        bytes all;
+        opd_program *program = load_with(from, model, &all);
         CHECK((program != NULL) == opd_ok());
         if (program) {
             const int count = opd_program_ninputs(program);
@@ -136,6 +136,7 @@ static const char *outcome(const archive *from, const bytes *model, const opd_te
         if (!opd_ok()) { CHECK(opd_error_message()[0] != 0); }
         opd_error_clear();
         opd_program_free(program);
+        free(all.data);
     }
     return said;
 }

@@ -1566,4 +1566,60 @@ TEST(kernels_softmax_of_columns) {
     }
 }
 
+/* What kernels of each level of instructions give is near what those of the lowest give. */
+static const char *const kn_level_calls[] = {
+    "x.exp()", "x.log()", "x.log1p()", "x.expm1()", "x.tanh()", "x.erf()", "x.erfc()", "x.sigmoid()", "x.sin()", "x.cos()", "x.tan()",
+    "x.exp2()", "x.log2()", "x.log10()", "x.sinh()", "x.cosh()", "x.atan()", "x.asinh()", "x.rsqrt()", "x.reciprocal()",
+    "torch.nn.functional.gelu(x)", "torch.nn.functional.silu(x)", "torch.nn.functional.softplus(x)", "torch.nn.functional.mish(x)",
+    "torch.nn.functional.elu(x)", "torch.nn.functional.logsigmoid(x)", "torch.fmod(x, y)", "torch.remainder(-x, y)", "torch.pow(x, y)",
+    "torch.floor_divide(x, y)", "torch.atan2(x, y)", "torch.hypot(x, y)", "torch.logaddexp(x, y)", "torch.softmax(x, 0)", "torch.log_softmax(x, 0)",
+    "torch.softmax(x, 1)", "torch.logsumexp(x, 0)", "torch.logsumexp(x, 1)", "x.sum()", "x.sum(0)", "x.sum(1)", "x.mean()", "x.var()", "x.prod(1)", "x.norm()", "x.cumsum(0)",
+    "x.cumsum(1)", "x.amax()", "x.argmax()", "x.t().contiguous()", "x.half()", "x.half() * y.half()", "x.bfloat16() * y.bfloat16()",
+    "torch.complex(x, y).sum().real", "torch.complex(x, y).reciprocal().real", "(torch.complex(x, y) * torch.complex(y, x)).imag",
+    "(torch.complex(x, y) / torch.complex(y, x)).imag", "torch.complex(x, y).abs()", "torch.complex(x, y).sgn().real", "x @ y", "x.t() @ y", "x @ y.t()", "x @ y[0]", "x.t() @ y[0]", "x[:3] @ y", "x[:3] @ y.t()",
+    "x[:3].half() @ y.half().t()", "x[:3].bfloat16() @ y.bfloat16().t()", "x.half() @ y.half()", "x.bfloat16() @ y.bfloat16()",
+    "(x * 9).long() @ (y * 9).long()", "(x * 9).int() @ (y * 9).int()", "(x * 9).short() @ (y * 9).short()", "(x * 9).long() @ (y * 9).long()[0]",
+    "torch.linalg.cholesky(x @ x.t() + torch.eye(52) * 60)", "torch.linalg.lu_factor(x)[0]", "torch.linalg.solve(x + torch.eye(52) * 60, y)",
+    "torch.linalg.ldl_factor(x + x.t() + torch.eye(52) * 60)[0]", "torch.linalg.qr(x)[1].abs()", "torch.linalg.svdvals(x)",
+    "torch.linalg.eigvalsh(x + x.t())", "torch.linalg.eigvals(x).abs().sort()[0]", "torch.linalg.inv(x + torch.eye(52) * 60)",
+    "torch.linalg.det(x / 4)", "torch.fft.fft(x).real", "torch.fft.rfft2(x).imag", "torch.fft.irfft(torch.complex(x, y))",
+    "torch.layer_norm(x, [52])", "torch.group_norm(x.view(2, 26, 52), 13)", "torch.batch_norm(x, None, None, None, None, True, 0.1, 1e-5, False)",
+    "torch.conv2d(x.view(1, 4, 26, 26), y[0, :36].view(1, 4, 3, 3))", "torch.conv1d(x.view(1, 52, 52), y.view(52, 52, 1))",
+    "torch.max_pool2d(x.view(1, 4, 26, 26), [2, 2])", "torch.avg_pool2d(x.view(1, 4, 26, 26), [2, 2])",
+    "torch.nn.functional.scaled_dot_product_attention(x, y, x)", "torch.cdist(x, y)", "torch.index_select(x, 0, torch.arange(9))",
+    "torch.nn.functional.interpolate(x.view(1, 4, 26, 26), scale_factor=2.0, mode='bilinear')", "torch.sort(x, 1)[0]", "torch.where(x > y, x, y)", "x.gt(y)"};
+TEST(kernels_levels) {
+    const int known = opdi_cpu_level();
+    CHECK(known >= 0);
+    for (size_t i = 0; known > 0 && i < 2 * sizeof kn_level_calls / sizeof *kn_level_calls; i++) {
+        OPD_SCOPED;
+        const opd_scalar_type dtype = i % 2 ? OPD_FLOAT64 : OPD_FLOAT32;
+        char source[400];
+        opd_manual_seed(7);
+        const opd_value args[2] = {opd_value_tensor(opd_add_Scalar(opd_rand(OPD_INTS(52, 52), dtype), OPD_V(0.25))),
+                                   opd_value_tensor(opd_add_Scalar(opd_rand(OPD_INTS(52, 52), dtype), OPD_V(0.25)))};
+        opd_tensor *first = NULL;
+        snprintf(source, sizeof source, "def f(x, y):\n    return %s\n", kn_level_calls[i / 2]);
+        opd_script *script = opd_script_compile(source, NULL);
+        CHECK_OK();
+        for (int level = 0; script && level <= known; level++) {
+            opd_value result;
+            opdi_cpu_known = level;
+            memset(&result, 0, sizeof result);
+            const int rc = opd_script_run(script, "f", args, 2, &result);
+            opdi_cpu_known = known;
+            if (rc) { printf("%s: %s\n", kn_level_calls[i / 2], opd_error_message()); }
+            CHECK_OK();
+            if (rc) { opd_error_clear(); break; }
+            const double close = strstr(source, "half") || strstr(source, "float16") ? 2e-2 : dtype == OPD_FLOAT64 ? 1e-11 : 1e-3;
+            opd_tensor *wide = opd_to_dtype(result.u.t, OPD_FLOAT64);
+            if (!first) { first = wide; }
+            const double far = opd_item_f64(opd_max(opd_div(opd_abs(opd_sub(wide, first)), opd_add_Scalar(opd_abs(first), OPD_V(1)))));
+            if (!(far <= close)) { printf("%s level %d of %s: %g\n", kn_level_calls[i / 2], level, opd_dtype_name(dtype), far); }
+            CHECK(far <= close);
+        }
+        opd_script_free(script);
+    }
+}
+
 CHECK_MAIN()

@@ -462,21 +462,7 @@ static opdi_gvalue *opdi_gblock_input(opd_graph *graph, opdi_gblock *block, cons
     block->inputs = more;
     return value;
 }
-/* Gives a node results of these types; 0, or -1 without memory. */
-static int opdi_gnode_results(opd_graph *graph, opdi_gnode *node, const opdi_gtype *const *types, int32_t count) {
-    opdi_gvalue **out = (opdi_gvalue **)opdi_graph_alloc(graph, (size_t)count * sizeof *out);
-    if (!out) { return -1; }
-    for (int32_t i = 0; i < count; i++) {
-        if (!types[i] || !(out[i] = opdi_gvalue_new(graph, node, OPD_TAG_NONE))) { return -1; }
-        opdi_gvalue_typed(out[i], types[i]);
-    }
-    node->out = out;
-    node->nout = count;
-    opdi_graph_changed(graph);
-    return 0;
-}
-/* Adds prim::If with two empty blocks, blocks[0] for true.  Fill them (opdi_gblock_enter, opdi_gblock_leave), then make
-   the results, of the types of both blocks' outputs (opdi_gnode_results). */
+/* Adds prim::If with two empty blocks, blocks[0] for true.  Fill them (opdi_gblock_enter, opdi_gblock_leave). */
 OPD_UNUSED static opdi_gnode *opdi_emit_if(opd_graph *graph, opdi_gvalue *condition, const char *place) {
     opdi_gnode *node = opdi_emit_node(graph, OPDI_G_IF, &condition, 1, NULL, 0, place);
     return node && opdi_gnode_blocks(graph, node, 2) == 0 ? node : NULL;

@@ -75,7 +75,7 @@ static int opdi_percent_real(opdi_growing *out, char letter, double x) {
     opdi_growing_text(out, text);
     return 0;
 }
-/* "%c" takes a number, whose lowest byte it writes, or a text of one letter. */
+/* "%c" takes the number of a byte, or a text of one. */
 static int opdi_percent_letter(opdi_growing *out, const opd_value *value) {
     int64_t length = 0;
     const char *const text = opdi_value_text(value, &length);
@@ -83,7 +83,10 @@ static int opdi_percent_letter(opdi_growing *out, const opd_value *value) {
         return opd_fail(OPD_ERROR_ARGUMENT, "%%c requires an int or a text of one letter for formatting, but got %s",
                         text ? length ? "a longer text" : "an empty text" : opdi_value_said(value));
     }
-    const char byte = text ? *text : (char)(unsigned char)(value->u.i & 255);
+    if (!text && (value->u.i < 0 || value->u.i > 255)) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%%c: %lld is not in range(256)", (long long)value->u.i);
+    }
+    const char byte = text ? *text : (char)(unsigned char)value->u.i;
     opdi_growing_add(out, &byte, 1);
     return 0;
 }

@@ -124,7 +124,9 @@ static int opdi_program_sizes_of(opdi_program_reader *reader, int64_t meta, opdi
             const char *const text = opd_json_text(json, expression, "");
             dim->symbol = opdi_program_plain_symbol(reader->program, text);
             if (!(dim->text = opdi_arena_copy(&reader->program->arena, text, strlen(text)))) { return -1; }
-        } else if (dim->size < 0) { return opdi_program_bad(reader, at, "expected a size: an integer of 0 or more, or an expression"); }
+        } else if (dim->size < 0) {
+            return opdi_program_bad(reader, at, "expected a size: an integer of 0 or more, or an expression");
+        }
     }
     return 0;
 }

@@ -487,7 +487,7 @@ static int opdi_sym_ints(const char *name, opdi_program_sym sym, int64_t x, int6
         if (sym == OPDI_SYM_RSHIFT) { *result = y > 62 ? (x < 0 ? -1 : 0) : x < 0 ? ~(~x >> y) : x >> y; }
         else {
             over = x && (y > 63 || x > INT64_MAX >> y || x < -(INT64_MAX >> y) - 1);
-            *result = over ? 0 : (int64_t)(a << y);
+            *result = over || !x ? 0 : (int64_t)(a << y);
         }
         break;
     case OPDI_SYM_AND: *result = x & y; break;

@@ -690,6 +690,24 @@ None == None
 1 - 9223372036854775808
 [9223372036854775808]
 -(9223372036854775808)
+bool([])
+not {}
+1 if 'a' else 2
+'' or 'b'
+[1] and 'a'
+-9223372036854775809
+1j / (1e300+1e300j)
+(3+4j) / (1+0j)
+(3+4j) / (0+2j)
+(1+2j) / 0j
+(1, 2, 3)[2:0:-1]
+(1, 2, 3)[-1:-9:-1]
+(1, 2, 3)[5:]
+(1, 2, 3)[::0]
+(1, *(2, 3), 4)
+(*(1, 2), *(3,))
+00
+007.5
 '''
 BODIES = r'''
 x = [1,2,3]
@@ -2012,8 +2030,8 @@ DIFFERENT = (
     ".split(None, 1)", ".splitlines(", "'-12'.zfill",
     # an error here, where PyTorch gives the lowest byte, or a number that the machine makes of what is no integer
     'chr(300)', '1 << 64', '1 << -1', "int(float('inf'))", "int(float('nan'))", 'float(2j)', '[(1, 2)] % ',
-    # a division of complex numbers by 0
-    '(1+2j) / (0j)',
+    # more than 64 bits, which wraps around in PyTorch
+    'math.factorial(21)', '%c\' % 1114112',
     # taken here, with Python's result
     "'%x %X %o", "'%e %f %g", '(1+2j) ** 2\n', '(0j) ** 0', '(1+2j) != 1', '(1+2j) == 1\n', '(1+2j) / 2', '[1] * -1', 'x: Any = [1, 2]', 'g([], {}, (1, ',
     'import math\n    return', '{(1,2): 3}', 'if x > 1]', 'if x > 1}', 'tuple()', 'tuple([1,2])', 'print(1)',
@@ -2094,6 +2112,8 @@ def percent(letter, argument):
     elif number and letter in 'difFeEc' and (isinstance(value, bool) or (isinstance(value, float) and not abs(value) < 1e9 and
                                                                          (letter in 'di' or abs(value) < 1e301))):
         text = python
+    elif letter == 'c' and isinstance(value, int) and value > 255:
+        text = None                                       # PyTorch gives the lowest byte
     else:
         text = pytorch(source)
     return source, text
