@@ -302,6 +302,9 @@ typedef pthread_mutex_t opdi_mutex;
 #endif
 #define OPDI_MIN(a, b) ((a) < (b) ? (a) : (b))
 #define OPDI_MAX(a, b) ((a) > (b) ? (a) : (b))
+/* Behind an array that other files count: a compile error that names it, where it has not that many elements. */
+#define OPDI_HAS_COUNT(array, count) \
+    typedef char array##_has_another_count[sizeof array / sizeof array[0] == (size_t)(count) ? 1 : -1]
 
 /* The part of a thread's state that a kernel may change and the dispatcher puts back. */
 typedef struct opdi_state {

@@ -1032,6 +1032,7 @@ static int opdi_c10d_nan(opd_call *call) {
 #define OPDI_C10D_TIMED ", bool async_op=True, int timeout=-1) -> "
 #define OPDI_C10D_WORK "__torch__.torch.classes.c10d.Work"
 typedef struct opdi_c10d_op { const char *schema; opd_kernel kernel; int kind; } opdi_c10d_op;
+enum { OPDI_C10D_OPS = 22 };
 static const opdi_c10d_op opdi_c10d_ops[] = {
     {"allreduce_(Tensor[] tensors, " OPDI_C10D_REDUCE ", Tensor? sparse_indices" OPDI_C10D_TIMED "(Tensor[], "
      OPDI_C10D_WORK ")", opdi_c10d_in_place, OPD_COLLECTIVE_ALL_REDUCE},
@@ -1076,6 +1077,7 @@ static const opdi_c10d_op opdi_c10d_ops[] = {
     {"monitored_barrier_(Tensor tensor, " OPDI_C10D_GROUP ", int[] device_ids, int timeout, bool wait_all_ranks) -> ()",
      opdi_c10d_barrier, OPD_COLLECTIVE_BARRIER},
     {"check_for_nan(Tensor tensor) -> ()", opdi_c10d_nan, OPD_COLLECTIVE_BARRIER}};
+OPDI_HAS_COUNT(opdi_c10d_ops, OPDI_C10D_OPS);
 static void opdi_c10d_card(opd_op_desc *op, int i) {
     op->schema = opdi_c10d_ops[i].schema;
     op->composite = opdi_c10d_ops[i].kernel; op->user = (void *)(intptr_t)opdi_c10d_ops[i].kind;

@@ -173,6 +173,7 @@ static const char opdi_c_prelude[] =
     "    for (int l = 0; l < " count "; l++) { sums[l] += x[l] * y[l]; }\n" \
     "#endif\n" \
     "}\n"}
+enum { OPDI_C_HELPERS = 86 };
 /* Helpers that groups call, each behind those that it calls. */
 static const struct opdi_c_helper { const char *name, *text; } opdi_c_helpers[] = {
     {"from_bf16",
@@ -642,6 +643,7 @@ static const struct opdi_c_helper { const char *name, *text; } opdi_c_helpers[] 
     OPDI_C_FLOAT_HELPERS("float", "f32", "f"),
     OPDI_C_FLOAT_HELPERS("double", "f64", ""),
 };
+OPDI_HAS_COUNT(opdi_c_helpers, OPDI_C_HELPERS);
 
 static void opdi_c_need(opdi_cfile *file, const char *name) {
     for (size_t i = 0; i < sizeof opdi_c_helpers / sizeof *opdi_c_helpers; i++) {

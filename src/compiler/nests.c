@@ -427,12 +427,14 @@ static int opdi_lazy_copy(void *user, void *to, int to_index, const void *from, 
     X(ndtri, 1, D, OPD_H(ndtri)(x)) X(erfcx, 1, D, OPD_H(erfcx)(x)) X(log_ndtr, 1, D, OPD_H(log_ndtr)(x)) \
     X(entr, 1, D, OPD_H(entr)(x)) X(xlog1py, 2, D, OPD_H(xlog1py)(x, y)) X(i0, 1, D, OPD_H(i0)(x)) \
     X(i0e, 1, D, OPD_H(i0e)(x)) X(i1, 1, D, OPD_H(i1)(x)) X(i1e, 1, D, OPD_H(i1e)(x))
+enum { OPDI_FORMULAS = OPD_FORMULA_COUNT + 12 };
 static const char *const opdi_formula_names[] = {
 #define OPDI_FORMULA_NAME(name, inputs, kind, formula) #name,
     OPD_FORMULAS_ALL(OPDI_FORMULA_NAME) OPD_FORMULAS_FLOAT(OPDI_FORMULA_NAME)
     OPD_FORMULAS_INT_OWN(OPDI_FORMULA_NAME) "copy",
     OPDI_NEST_FORMULAS(OPDI_FORMULA_NAME)
 };
+OPDI_HAS_COUNT(opdi_formula_names, OPDI_FORMULAS);
 static const char *const opdi_formula_kinds[] = {
 #define OPDI_FORMULA_KIND(name, inputs, kind, formula) #kind,
     OPD_FORMULAS_ALL(OPDI_FORMULA_KIND) OPD_FORMULAS_FLOAT(OPDI_FORMULA_KIND)

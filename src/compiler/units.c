@@ -884,7 +884,7 @@ static int opdi_unit_text(opdi_unit *unit, opdi_string *source, opdi_string *hea
     if (unit->file) { opdi_cput(&file, "#include \"%s.h\"\n", unit->name); }
     else if (header->length) { opdi_string_add_n(source, header->data, header->length); }
     opdi_string_add(source, opdi_c_prelude);
-    for (size_t i = 0; i < sizeof opdi_c_helpers / sizeof *opdi_c_helpers; i++) {
+    for (int i = 0; i < OPDI_C_HELPERS; i++) {
         if (file.helpers[i / 64] >> (i % 64) & 1) { opdi_string_add(source, opdi_c_helpers[i].text); }
     }
     opdi_cput_families(&file);

@@ -67,6 +67,7 @@ enum {
     OPDI_GLOBAL_STRANGE,         /* what is not read here */
     OPDI_GLOBAL_WORD             /* is not called: a dtype, or a storage's class */
 };
+enum { OPDI_PICKLE_GLOBALS = 122 };
 /* dtype: of the elements of a storage's class, or of a dtype; bytes: of an element. */
 static const struct opdi_pickle_known {
     const char *module, *name; int call; opd_scalar_type dtype; int bytes;
@@ -188,7 +189,7 @@ static const struct opdi_pickle_known {
     {"torch", "per_channel_affine", OPDI_GLOBAL_WORD, OPD_DTYPE_NONE, 0},
     {"torch", "per_channel_symmetric", OPDI_GLOBAL_WORD, OPD_DTYPE_NONE, 0},
     {"torch", "per_channel_affine_float_qparams", OPDI_GLOBAL_WORD, OPD_DTYPE_NONE, 0}};
-enum { OPDI_PICKLE_GLOBALS = sizeof opdi_pickle_globals / sizeof opdi_pickle_globals[0] };
+OPDI_HAS_COUNT(opdi_pickle_globals, OPDI_PICKLE_GLOBALS);
 
 static opdi_pickle_node *opdi_pickle_at(const opdi_pickle *pickle, uint32_t node) {
     return (opdi_pickle_node *)(void *)pickle->nodes.data + node;

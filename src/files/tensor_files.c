@@ -11,6 +11,7 @@ OPDI_COLD_BEGIN
 
 #if defined(OPDI_CORE)
 
+enum { OPDI_ST_DTYPES = 22 };
 /* The dtypes of safetensors, in the order in which it sorts tensors; we do not have all of them. */
 static const struct opdi_st_row { const char *name; int bits; opd_scalar_type dtype; } opdi_st_dtypes[] = {
     {"BOOL", 8, OPD_BOOL}, {"F4", 4, OPD_DTYPE_NONE}, {"F6_E2M3", 6, OPD_DTYPE_NONE}, {"F6_E3M2", 6, OPD_DTYPE_NONE},
@@ -19,7 +20,7 @@ static const struct opdi_st_row { const char *name; int bits; opd_scalar_type dt
     {"F8_E5M2FNUZ", 8, OPD_FLOAT8_E5M2FNUZ}, {"I16", 16, OPD_INT16}, {"U16", 16, OPD_UINT16}, {"F16", 16, OPD_FLOAT16},
     {"BF16", 16, OPD_BFLOAT16}, {"I32", 32, OPD_INT32}, {"U32", 32, OPD_UINT32}, {"F32", 32, OPD_FLOAT32},
     {"C64", 64, OPD_COMPLEX64}, {"F64", 64, OPD_FLOAT64}, {"I64", 64, OPD_INT64}, {"U64", 64, OPD_UINT64}};
-enum { OPDI_ST_DTYPES = sizeof opdi_st_dtypes / sizeof opdi_st_dtypes[0] };
+OPDI_HAS_COUNT(opdi_st_dtypes, OPDI_ST_DTYPES);
 
 typedef struct opdi_named {
     size_t name;                 /* in the file's text */

@@ -97,7 +97,7 @@ static int opdi_register_collectives(void) {
         opdi_collective_autograd_all_to_all, opdi_collective_autograd_wrap};
     static const char *const spaces[3] = {"_c10d_functional", "_c10d_functional_autograd", "c10d"};
     enum { COUNT = (int)(sizeof all / sizeof all[0]), PLAIN = COUNT - 4,
-           CLASSES = (int)(sizeof opdi_c10d_ops / sizeof opdi_c10d_ops[0]) };
+           CLASSES = OPDI_C10D_OPS };
     opd_library *libs[3] = {NULL, NULL, NULL};
     int rc = 0;
     for (int i = 0; rc == 0 && i < COUNT + CLASSES; i++) {
