@@ -43,16 +43,6 @@ OPDI_AVX512 static double opdi_dot_avx512_f64(int64_t depth, const double *a, co
 #endif
 #include "../typed/end.h"
 
-#if defined(OPDI_X86)
-OPDI_AVX2 static opdi_dots_fn opdi_dots_few_avx2_f32, opdi_dots_few_avx2_f64, opdi_dots_few_f16_avx2_f32,
-    opdi_dots_one_f16_avx2_f32;
-OPDI_AVX2 static void opdi_halves_cols_avx2_f32(int64_t depth, int64_t count, bool bf16, const float *x,
-                                                const uint16_t *b, int64_t rs, float *sums);
-OPDI_AVX512 static void opdi_halves_cols_avx512_f32(int64_t depth, int64_t count, bool bf16, const float *x,
-                                                    const uint16_t *b, int64_t rs, float *sums);
-OPDI_AVX512 static opdi_dots_fn opdi_dots_few_avx512_f32, opdi_dots_few_avx512_f64, opdi_dots_few_f16_avx512_f32,
-    opdi_dots_one_f16_avx512_f32;
-#endif
 /* Computes count dot products of depth elements: of first and second, rows of as and bs elements, to product, cs apart.
    Where beta is not 0 product holds what is added. */
 static void opdi_dots(size_t size, int64_t count, int64_t depth, const void *first, int64_t as, const void *second,
@@ -218,12 +208,6 @@ static int opdi_gemv_try(opdi_gemm_job *job, int64_t rows, int64_t count, int64_
     return 1;
 }
 
-#if defined(OPDI_X86)
-OPDI_AVX2 static void opdi_gemm_small_avx2_f32(int64_t rows, int64_t count, int64_t depth, const opdi_gemm_in *left,
-                                               const opdi_gemm_in *right, int add, void *product, int64_t rsc);
-OPDI_AVX2 static void opdi_gemm_small_avx2_f64(int64_t rows, int64_t count, int64_t depth, const opdi_gemm_in *left,
-                                               const opdi_gemm_in *right, int add, void *product, int64_t rsc);
-#endif
 /* Computes C = A B, or C += A B, of at most 64 in each size, where rows of B and C are contiguous and whole vectors;
    nothing is packed.  False: it is no such product. */
 static bool opdi_gemm_small(int dtype, int64_t rows, int64_t count, int64_t depth, const opdi_gemm_in *left,

@@ -334,8 +334,6 @@ OPDI_ALWAYS uint64_t opdi_pow_bad_f64(double x, double y) {
 #endif
 #include "two_operands.typed.h"
 #include "../../typed/end.h"
-static void opdi_two_f32(int function, void *const *data, int64_t count, const opdi_params *params, opdi_loop each);
-static void opdi_two_f64(int function, void *const *data, int64_t count, const opdi_params *params, opdi_loop each);
 #define OPDI_TWO_LOOPS(name, function) \
     static void opdi_f32_v##name(void *const *data, int64_t count, const opdi_params *params) { \
         opdi_two_f32(function, data, count, params, opdi_f32_##name); } \
