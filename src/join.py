@@ -20,6 +20,10 @@ SRC = os.path.dirname(os.path.abspath(__file__))
 HEADER = os.path.join(os.path.dirname(SRC), 'opdispatch.h')
 MOST_LINES = 1200
 MARK = '//@ '                    # begins a line of marked(), in front of each file
+# What one of these begins a later one of them ends; every other file ends all guards and compile modes that it begins.
+FRAMES = {'api/config.h', 'api/host_table.h', 'base/implementation.h', 'base/implementation_end.h', 'tools/left_out.c',
+          'printed/left_out.c', 'tools/left_out_end.c', 'printed/cards.c', 'ops/builtins.c', 'ops/registration.c',
+          'ops/typed_functions.c', 'ops/typed_functions_end.c'}
 INCLUDE = re.compile(rb'#include "([^"]+)"\n')
 
 
@@ -98,6 +102,29 @@ def long_files():
         elif most > MOST_LINES and lines <= MOST_LINES:
             found.append('src/%s has only %d lines: take it out of src/long_files.txt' % (path, lines))
     return found + ['src/long_files.txt names %s, which is in no row of files.txt' % path for path in excused]
+
+
+def unended(path):
+    """The lines of a file whose guard or compile mode begins and does not end there, or the other way round."""
+    guards, modes, found = [], [], []
+    for i, line in enumerate(read(os.path.join(SRC, path)).decode('utf-8').split('\n')):
+        word = re.match(r'\s*#\s*(if|ifdef|ifndef|else|elif|endif)\b|OPDI_(COLD|ONCE|LOOPS)_(BEGIN|END)\b', line)
+        if not word:
+            continue
+        if word.group(3) == 'BEGIN':
+            modes.append((i + 1, word.group(2)))
+        elif word.group(3):
+            if not modes or modes.pop()[1] != word.group(2):
+                found.append(i + 1)
+        elif word.group(1).startswith('if'):
+            guards.append((i + 1, list(modes)))
+        elif not guards:
+            found.append(i + 1)
+        elif word.group(1) == 'endif':
+            guards.pop()
+        else:
+            modes = list(guards[-1][1])
+    return found + [line for line, _ in guards] + [line for line, _ in modes]
 
 
 def must_be_listed():
@@ -212,6 +239,10 @@ def check():
     found = faults()
     if not found:
         found, want = long_files(), joined()
+        for path in paths():
+            if path not in FRAMES and path.endswith(('.c', '.h')):
+                found += ['src/%s:%d: a guard or compile mode that this file does not both begin and end' % (path, line)
+                          for line in unended(path)]
         if not os.path.exists(HEADER):
             found.append('there is no opdispatch.h: python3 src/join.py writes it')
         elif read(HEADER) != want:

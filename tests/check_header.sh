@@ -134,6 +134,9 @@ check_join() {
     echo '#include "no.typed.h"' >base/first.c; join_says 'an include of nothing' 'first.c includes src/base/no.typed.h, which is not there'
     echo '#include "second.c"' >base/first.c; join_says 'an include of a row' 'second.c, which has a row in src/files.txt, too'
     echo '#include "a.h"' >base/first.c; echo '#include "a.h"' >base/a.h; join_says 'a circle' 'src/base/a.h includes itself'; rm base/a.h
+    echo '#if A' >base/first.c; join_says 'a guard' 'src/base/first.c:1: a guard or compile mode that this file does not both'
+    echo '#endif' >base/first.c; join_says 'an end' 'src/base/first.c:1: a guard or compile mode that this file does not both'
+    echo OPDI_COLD_BEGIN >base/first.c; join_says 'a mode' 'src/base/first.c:1: a guard or compile mode that this file does'
     seq 1201 >base/first.c; join_says 'a long file' 'has 1201 lines, at most 1200 may: cut it at a section, into two files'
     echo 'base/first.c 1300 why' >long_files.txt; join_says 'an excuse' 'has only 2 lines: take it out of src/long_files.txt'
     for edit in '3s/$/ /' '3d' '$d' '$a more'; do

@@ -1,5 +1,8 @@
 //== anomaly mode ======================================================================================================
 
+OPDI_COLD_BEGIN
+#if defined(OPDI_CORE)
+
 int opd_anomaly_set(bool on, bool check_nan) {
     const int now = on ? OPD_ANOMALY_ON | (check_nan ? OPD_ANOMALY_NAN : 0) : 0, was = OPDI_LOAD(&opdi_anomaly);
     OPDI_STORE(&opdi_anomaly, now);

@@ -1108,4 +1108,5 @@ int opd_autograd_grad(opd_tensor *const *outputs, int count, opd_tensor *const *
         : opdi_autograd_grad(outputs, count, inputs, ninputs, options, false, opdi_serial_of(NULL), grads);
     return rc ? opdi_no_tensors(grads, ninputs) : 0;
 }
-
+#endif
+OPDI_COLD_END

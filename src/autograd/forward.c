@@ -403,4 +403,4 @@ opd_tensor *opd_dual_unpack(opd_tensor *tensor, opd_tensor **tangent) {
     return primal;
 }
 #endif
-
+OPDI_COLD_END

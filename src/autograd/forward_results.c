@@ -1,5 +1,7 @@
 //== tangents of results ===============================================================================================
 
+OPDI_COLD_BEGIN
+
 struct opd_jvp_call {
     const opdi_card *card;                        /* of the functional form, if there is one */
     opd_op *op;                                   /* NULL: of a custom function, */

@@ -670,4 +670,4 @@ static opd_context *opdi_context_setup(const opd_op *op, const opdi_card *card, 
     return ctx;
 }
 OPDI_COLD_END
-
+#endif

@@ -11,6 +11,8 @@
 //    opdi_autograd_fallback    no formula > opdi_not_implemented_in or opdi_warn_in > opdi_record, a node that fails
 //    opd_autograd_record       by hand > opdi_record_by_hand; opd_autograd_apply: > opdi_function_record
 
+#if defined(OPDI_CORE)
+
 /* True if tensor requires grad, or is a view whose base does. */
 OPDI_SHARED bool opdi_requires_grad(const opd_tensor *tensor) {
     return tensor &&
@@ -451,4 +453,4 @@ static int opdi_recording_fallback(opd_call *call) {
     return mode == OPD_AUTOGRAD_FALLBACK_WARN ? opdi_warn_in(table, call) : opdi_not_implemented_in(table, call);
 }
 OPDI_COLD_END
-
+#endif

@@ -577,4 +577,5 @@ int opd_node_saved_hooks(opd_node *node, const char *name, const opd_saved_hooks
     opdi_saved_leave(node, false);
     return rc;
 }
-
+#endif
+OPDI_COLD_END

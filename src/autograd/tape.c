@@ -1,5 +1,8 @@
 //== tensors on the tape ===============================================================================================
 
+OPDI_COLD_BEGIN
+#if defined(OPDI_CORE)
+
 bool opd_tensor_requires_grad(const opd_tensor *tensor) {
     return !opdi_is_none(tensor, "opd_tensor_requires_grad") && opdi_requires_grad(tensor);
 }
@@ -262,4 +265,5 @@ static int opdi_finals_run(opdi_engine *engine) {
     }
     return 0;
 }
-
+#endif
+OPDI_COLD_END

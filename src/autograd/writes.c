@@ -10,6 +10,8 @@
 //      opdi_recording_writes          several are written > opdi_record > opdi_attach_missing > opdi_rebase_to
 //    opdi_version_kernel            below Autograd, counts the writes, so that saved values can tell that they are void
 
+#if defined(OPDI_CORE)
+
 /* Returns a copy of tensor without history that the graph being recorded knows; a reference, or NULL. */
 static opd_tensor *opdi_traced_clone(opd_tensor *tensor) {
     opdi_thread *thread = opdi_self();

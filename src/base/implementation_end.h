@@ -1,3 +1,4 @@
+#if defined(OPDI_OPERATORS)
 #if defined(OPDISPATCH_PART) && defined(__clang__)
 #pragma clang diagnostic pop
 #endif

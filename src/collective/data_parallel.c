@@ -653,4 +653,6 @@ bool opd_parallel_sync_set(opd_parallel *parallel, bool on) {
     if (parallel) { parallel->sync = on; }
     return was;
 }
-
+#endif
+OPDI_COLD_END
+#endif

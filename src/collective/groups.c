@@ -225,4 +225,6 @@ OPDI_SHARED int opdi_reduction_of(const char *name) {
     return opd_fail(OPD_ERROR_ARGUMENT, "reduce_op must be sum, avg, product, min, max, band, bor or bxor, not '%.40s'",
                     name ? name : "");
 }
-
+#endif
+OPDI_COLD_END
+#endif

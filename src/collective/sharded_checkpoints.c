@@ -1,5 +1,9 @@
 //== sharded checkpoints ===============================================================================================
 
+#if !defined(OPD_NO_COLLECTIVES)
+OPDI_COLD_BEGIN
+#if defined(OPDI_CORE)
+
 /* Tensors of a checkpoint: of each parameter its values and what the optimizer knows of it. */
 #define OPDI_SHELF_STATES 6
 static const char *const opdi_shelf_states[OPDI_SHELF_STATES] = {"model", "exp_avg", "exp_avg_sq", "max_exp_avg_sq",

@@ -1,5 +1,9 @@
 //== subgroups =========================================================================================================
 
+#if !defined(OPD_NO_COLLECTIVES)
+OPDI_COLD_BEGIN
+#if defined(OPDI_CORE)
+
 opd_group *opd_group_split(opd_group *group, const char *name, const int32_t *ranks, int32_t count) {
     opd_group_desc desc;
     int32_t mine = -1;

@@ -1,5 +1,9 @@
 //== groups as functions ==============================================================================================
 
+#if !defined(OPD_NO_COMPILER)
+#if defined(OPDI_CORE)
+OPDI_COLD_BEGIN
+
 enum { OPDI_GROUP_BUFFERS = 128 };
 typedef struct opdi_group_buffers {
     opdi_buffer *all[OPDI_GROUP_BUFFERS];
@@ -262,4 +266,4 @@ static void opdi_cput_group(opdi_cfile *file, opdi_group *group) {
 
 OPDI_COLD_END
 #endif
-
+#endif

@@ -1,5 +1,9 @@
 //== reductions ========================================================================================================
 
+#if !defined(OPD_NO_COMPILER)
+#if defined(OPDI_CORE)
+OPDI_COLD_BEGIN
+
 /* Writes how `sum` takes one value more. */
 static void opdi_cput_reduce(opdi_cfile *file, const opdi_nest *nest, const char *sum, const char *value) {
     const bool sums = nest->reduction == OPDI_OVER_SUM || nest->reduction == OPDI_OVER_PROD;
@@ -743,4 +747,6 @@ static void opdi_cput_contraction(opdi_cfile *file, opdi_nest *nest) {
     opdi_cput_store(file, nest, value);
     opdi_cput_close(file, loops + 3 + all.nbatch);
 }
-
+OPDI_COLD_END
+#endif
+#endif

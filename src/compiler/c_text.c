@@ -2,6 +2,8 @@
 //  >>writing_c    nests as a text of C
 //----------------------------------------------------------------------------------------------------------------------
 
+#if !defined(OPD_NO_COMPILER)
+
 #if defined(OPDI_CORE)
 OPDI_COLD_BEGIN
 
@@ -949,4 +951,6 @@ static void opdi_cput_store(opdi_cfile *file, opdi_nest *nest, const char *name)
 static void opdi_cput_for(opdi_cfile *file, int loop, int64_t size) {
     opdi_cput_open(file, "for (long i%d = 0; i%d < %lld; i%d++) {", loop, loop, (long long)size, loop);
 }
-
+OPDI_COLD_END
+#endif
+#endif

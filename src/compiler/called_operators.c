@@ -6,6 +6,8 @@
 //  needs to know nothing of it.
 //----------------------------------------------------------------------------------------------------------------------
 
+#if !defined(OPD_NO_COMPILER)
+
 #if defined(OPDI_CORE)
 OPDI_COLD_BEGIN
 
@@ -477,4 +479,4 @@ static int opdi_called_run(const opdi_called *called, const unsigned char *in, u
 
 OPDI_COLD_END
 #endif
-
+#endif

@@ -4,6 +4,8 @@
 //  What a user calls: files of C, and functions that are made of a graph while the program runs.
 //----------------------------------------------------------------------------------------------------------------------
 
+#if !defined(OPD_NO_COMPILER)
+
 #if defined(OPDI_CORE)
 OPDI_COLD_BEGIN
 

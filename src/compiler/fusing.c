@@ -7,6 +7,8 @@
 //    opdi_fuse_rows         nests over the same rows become one group, whose rows are walked once
 //----------------------------------------------------------------------------------------------------------------------
 
+#if !defined(OPD_NO_COMPILER)
+
 #if defined(OPDI_CORE)
 OPDI_COLD_BEGIN
 
@@ -1098,4 +1100,4 @@ static opdi_group *opdi_fuse_rows(opdi_recording *recording) {
 
 OPDI_COLD_END
 #endif
-
+#endif

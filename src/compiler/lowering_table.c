@@ -2,6 +2,8 @@
 //  >>lazy         which lowering an operator has; what has none is called
 //----------------------------------------------------------------------------------------------------------------------
 
+#if !defined(OPD_NO_COMPILER)
+
 #if defined(OPDI_CORE)
 OPDI_COLD_BEGIN
 
@@ -120,4 +122,4 @@ static int opdi_lazy_kernel(opd_call *call, opd_kernel kernel) {
 
 OPDI_COLD_END
 #endif
-
+#endif

@@ -6,6 +6,8 @@
 //  indices.
 //----------------------------------------------------------------------------------------------------------------------
 
+#if !defined(OPD_NO_COMPILER)
+
 #if defined(OPDI_CORE)
 OPDI_COLD_BEGIN
 
@@ -664,4 +666,6 @@ static int opdi_lower_max_pool(opd_call *call) {
     }
     return opdi_nest_add(nest, sum);
 }
-
+OPDI_COLD_END
+#endif
+#endif

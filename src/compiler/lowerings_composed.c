@@ -1,5 +1,9 @@
 //== what is written with other operators ==============================================================================
 
+#if !defined(OPD_NO_COMPILER)
+#if defined(OPDI_CORE)
+OPDI_COLD_BEGIN
+
 /* Returns rows of self at places along dim, which are known now; NULL with an error. */
 static opd_tensor *opdi_lower_rows_at(opd_tensor *self, int dim, const int64_t *places, int64_t count) {
     opd_tensor *const host = opd_empty(opd_ints_of(&count, 1), OPD_INT64);
@@ -650,4 +654,4 @@ static int opdi_lower_special(opd_call *call) {
 
 OPDI_COLD_END
 #endif
-
+#endif

@@ -492,4 +492,4 @@ static int opdi_lazy_pointwise(void *user, int index, const opd_pointwise *point
 
 OPDI_COLD_END
 #endif
-
+#endif

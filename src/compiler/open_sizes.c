@@ -10,6 +10,8 @@
 //  be the same as what the list says of them.
 //----------------------------------------------------------------------------------------------------------------------
 
+#if !defined(OPD_NO_COMPILER)
+
 #if defined(OPDI_CORE)
 OPDI_COLD_BEGIN
 
@@ -1080,4 +1082,4 @@ static int opdi_open_find(opdi_open *open, opdi_string *source, opdi_string *hea
 
 OPDI_COLD_END
 #endif
-
+#endif

@@ -5,6 +5,8 @@
 //  other programs; a graph that is compiled here is the same text, built by $CC and loaded.
 //----------------------------------------------------------------------------------------------------------------------
 
+#if !defined(OPD_NO_COMPILER)
+
 #if defined(OPDI_CORE)
 OPDI_COLD_BEGIN
 
@@ -936,4 +938,4 @@ static void opdi_unit_free(opdi_unit *unit) { opdi_arena_free(&unit->recording.a
 
 OPDI_COLD_END
 #endif
-
+#endif

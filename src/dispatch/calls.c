@@ -931,4 +931,5 @@ static int opdi_call_keywords(opd_op *op, opd_value *rets, const opd_value *args
     if (!table && !(table = opdi_table_make(op))) { return -1; }
     return opdi_call_binding(thread, op, table, rets ? rets : unwanted, &given, opdi_is_watched(thread, op));
 }
-
+OPDI_COLD_END
+#endif

@@ -1,5 +1,7 @@
 //== inside a kernel ===================================================================================================
 
+#if defined(OPDI_CORE)
+
 opd_op *opd_call_operator(const opd_call *call) { return call->op; }
 opd_keyset opd_call_keys(const opd_call *call) { return call->keys; }
 void *opd_call_user(const opd_call *call) { return call->user; }

@@ -1,5 +1,8 @@
 //== listeners =========================================================================================================
 
+OPDI_COLD_BEGIN
+#if defined(OPDI_CORE)
+
 struct opd_listener {
     opd_listener_fn defined, undefined;
     void *user;

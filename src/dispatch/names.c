@@ -410,4 +410,5 @@ opd_op *opd_op_look_up(opd_op **handle, const char *name, const char *signature)
     OPDI_PUBLISH(handle, op);
     return op;
 }
-
+#endif
+OPDI_COLD_END

@@ -3,6 +3,9 @@
 //  The overloads of a name are listed once, and again when operators of that name have been defined or undone since.
 //  Lists are published whole, and wait when they are out of use until no call is inside.
 
+#if defined(OPDI_CORE)
+OPDI_COLD_BEGIN
+
 typedef struct opdi_overload_list {
     opdi_gone gone;                               /* once it is out of use */
     int64_t count;                                /* operators, behind the struct */
@@ -282,4 +285,4 @@ static inline int opdi_redispatch_in(const opdi_table *table, opd_call *call, op
 int opd_redispatch(opd_call *call, opd_keyset keys) {
     return opdi_redispatch_in(OPDI_ACQUIRE(&call->op->table), call, keys);
 }
-
+#endif

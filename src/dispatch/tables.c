@@ -1,5 +1,8 @@
 //== computed tables ===================================================================================================
 
+OPDI_COLD_BEGIN
+#if defined(OPDI_CORE)
+
 /* The rule by which the kernel of a slot was chosen, with the words of PyTorch's dumps. */
 typedef enum opdi_chosen {
     OPDI_CHOSEN_KERNEL, OPDI_CHOSEN_DEFAULT, OPDI_CHOSEN_NESTED, OPDI_CHOSEN_AMBIGUOUS, OPDI_CHOSEN_MATH,
@@ -347,4 +350,5 @@ static const char *opdi_place_text(opdi_origin place, char *buf, size_t cap) {
     else { (void)snprintf(buf, cap, "%s", place.file); }
     return buf;
 }
-
+#endif
+OPDI_COLD_END

@@ -290,4 +290,4 @@ static size_t opdi_bools(const void *data, size_t size) {
     return i;
 }
 #endif
-
+#endif

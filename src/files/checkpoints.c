@@ -3,6 +3,10 @@
 // A zip file with a pickle, data.pkl, of nested dicts, lists and tuples, and the bytes of each storage beside it.  What
 // is at the ends of the tree becomes an entry under the names on the way there: "model/0.weight", "epoch".
 
+#if !defined(OPD_NO_EXCHANGE)
+OPDI_COLD_BEGIN
+#if defined(OPDI_CORE)
+
 typedef struct opdi_checkpoint_walk {
     opd_tensor_file *file;
     const opdi_source *pickled;  /* the bytes of data.pkl */
@@ -766,3 +770,6 @@ static opd_tensor *opdi_checkpoint_read(const opd_tensor_file *file, const opdi_
     if (named->lazy & OPDI_TENSOR_NEG) { tensor = opdi_checkpoint_view(tensor, "aten::_neg_view"); }
     return tensor;
 }
+#endif
+OPDI_COLD_END
+#endif

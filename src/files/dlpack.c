@@ -1,3 +1,4 @@
+#if !defined(OPD_NO_EXCHANGE)
 OPDI_COLD_BEGIN
 
 //== DLPack ============================================================================================================
@@ -251,4 +252,6 @@ opd_tensor *opd_dlpack_import_unversioned(struct DLManagedTensor *managed) {
     (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_dlpack_import_unversioned: the struct is NULL");
     return NULL;
 }
-
+#endif
+OPDI_COLD_END
+#endif

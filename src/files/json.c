@@ -5,6 +5,8 @@
 //  value is where it begins, and the number of the value behind it and all that is in it.  Knows bytes and errors.
 //----------------------------------------------------------------------------------------------------------------------
 
+#if !defined(OPD_NO_EXCHANGE)
+
 OPDI_COLD_BEGIN
 
 #if defined(OPDI_CORE)
@@ -403,4 +405,4 @@ void opd_json_place(const opd_json *json, int64_t value, int64_t *line, int64_t 
 }
 #endif
 OPDI_COLD_END
-
+#endif

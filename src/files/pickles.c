@@ -6,6 +6,8 @@
 //  that names it.  Knows bytes and errors, no tensors.
 //----------------------------------------------------------------------------------------------------------------------
 
+#if !defined(OPD_NO_EXCHANGE)
+
 OPDI_COLD_BEGIN
 
 #if defined(OPDI_CORE)
@@ -884,4 +886,4 @@ static uint32_t opdi_pickle_read(opdi_pickle *pickle, const opdi_source *source,
 }
 #endif
 OPDI_COLD_END
-
+#endif

@@ -1,5 +1,9 @@
 //== reading ===========================================================================================================
 
+#if !defined(OPD_NO_EXCHANGE)
+OPDI_COLD_BEGIN
+#if defined(OPDI_CORE)
+
 /* Memory that an open file and its tensors hold together. */
 typedef struct opdi_bulk {
     int32_t refs;
@@ -223,4 +227,6 @@ static int opdi_bools_check(const opdi_source *source, size_t at, opd_scalar_typ
     const size_t right = dtype == OPD_BOOL ? opdi_bools(data, size) : size;
     return right == size ? 0 : opdi_bad(source, at + right, "a bool that is %d", ((const unsigned char *)data)[right]);
 }
-
+#endif
+OPDI_COLD_END
+#endif

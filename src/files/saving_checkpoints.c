@@ -2,6 +2,10 @@
 //
 //  As PyTorch does: stored, checksums behind the data, so that it is read once, and its begin at a multiple of 64.
 
+#if !defined(OPD_NO_EXCHANGE)
+OPDI_COLD_BEGIN
+#if defined(OPDI_CORE)
+
 typedef struct opdi_zip_writer {
     opdi_sink *sink;
     opdi_crc table;
@@ -445,4 +449,6 @@ int opd_checkpoint_file_save(const char *path, const char *const *names, const o
     opdi_found_free(&writer.storages);
     return rc;
 }
-
+#endif
+OPDI_COLD_END
+#endif

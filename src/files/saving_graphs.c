@@ -1,3 +1,6 @@
+#if !defined(OPD_NO_EXCHANGE)
+OPDI_COLD_BEGIN
+#if defined(OPDI_CORE)
 #if !defined(OPD_NO_GRAPHS)
 //== saved graphs ======================================================================================================
 //

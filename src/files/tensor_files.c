@@ -5,6 +5,8 @@
 //  formats' headers, pickles and tensors, not what the tensors are for.
 //----------------------------------------------------------------------------------------------------------------------
 
+#if !defined(OPD_NO_EXCHANGE)
+
 OPDI_COLD_BEGIN
 
 //== files of several tensors ==========================================================================================
@@ -134,4 +136,6 @@ static int opdi_named_check(opd_tensor_file *file, size_t begin, size_t end, boo
     return opdi_bad(&file->source, opdi_named_of(file, OPDI_MAX(same[-1].place, same->place))->where,
                     "there are two of that name");
 }
-
+#endif
+OPDI_COLD_END
+#endif

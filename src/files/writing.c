@@ -1,5 +1,9 @@
 //== writing ===========================================================================================================
 
+#if !defined(OPD_NO_EXCHANGE)
+OPDI_COLD_BEGIN
+#if defined(OPDI_CORE)
+
 /* The place where written bytes go: a file beside the one that they are for, a checksum, or both. */
 typedef struct opdi_sink {
     opdi_source source;
@@ -186,4 +190,4 @@ int opd_npy_save(const char *path, opd_tensor *tensor) {
 }
 #endif
 OPDI_COLD_END
-
+#endif

@@ -5,6 +5,8 @@
 //  Functions give NULL or -1 with an error; what they added until then is still there.
 //----------------------------------------------------------------------------------------------------------------------
 
+#if !defined(OPD_NO_GRAPHS)
+
 OPDI_ONCE_BEGIN
 
 #if defined(OPDI_CORE)
@@ -901,4 +903,4 @@ int opd_graph_run_values(const opd_graph *graph, const opd_value *inputs, int ni
 OPDI_COLD_END
 #endif
 OPDI_ONCE_END
-
+#endif

@@ -1,5 +1,10 @@
 //== dicts =============================================================================================================
 
+#if !defined(OPD_NO_GRAPHS)
+OPDI_ONCE_BEGIN
+#if defined(OPDI_CORE)
+OPDI_COLD_BEGIN
+
 enum { OPDI_DICT_KEYS = 1, OPDI_DICT_VALUES, OPDI_DICT_ITEMS };
 /* Returns the tag of a list of what a builtin's result type says: its node's. */
 static int32_t opdi_call_tag(const opdi_bcall *call) {
@@ -318,4 +323,4 @@ static int opdi_fn_seed(opdi_bcall *call) {
 OPDI_COLD_END
 #endif
 OPDI_ONCE_END
-
+#endif

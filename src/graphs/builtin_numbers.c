@@ -5,6 +5,8 @@
 //  as they come, and serves the schemas that name it.
 //----------------------------------------------------------------------------------------------------------------------
 
+#if !defined(OPD_NO_GRAPHS)
+
 OPDI_ONCE_BEGIN
 
 #if defined(OPDI_CORE)
@@ -559,4 +561,4 @@ static int opdi_fn_implicit(opdi_bcall *call) {
 OPDI_COLD_END
 #endif
 OPDI_ONCE_END
-
+#endif

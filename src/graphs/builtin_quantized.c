@@ -1,5 +1,10 @@
 //== quantized layers of archives ======================================================================================
 
+#if !defined(OPD_NO_GRAPHS)
+OPDI_ONCE_BEGIN
+#if defined(OPDI_CORE)
+OPDI_COLD_BEGIN
+
 /* The packed weights of quantized layers, in archives: objects of these classes have parts that no script can name.
    Those of a linear layer are the numbers of int8 as they are (or a weight of floats), those of others what the numbers
    stand for. */
@@ -980,4 +985,7 @@ static int opdi_fn_all(opdi_bcall *call) {
     }
     return opdi_give(call, opd_value_bool(!any));
 }
-
+OPDI_COLD_END
+#endif
+OPDI_ONCE_END
+#endif

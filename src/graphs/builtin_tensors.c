@@ -2,6 +2,8 @@
 //  >>asked        builtin functions of graphs: what is asked of tensors; the table of all builtin functions
 //----------------------------------------------------------------------------------------------------------------------
 
+#if !defined(OPD_NO_GRAPHS)
+
 OPDI_ONCE_BEGIN
 
 #if defined(OPDI_CORE)
@@ -424,4 +426,7 @@ static int opdi_fn_isinstance(opdi_bcall *call) {
     }
     return opdi_give(call, opd_value_bool(found));
 }
-
+OPDI_COLD_END
+#endif
+OPDI_ONCE_END
+#endif

@@ -1,5 +1,9 @@
 //== building by hand ==================================================================================================
 
+#if !defined(OPD_NO_GRAPHS)
+OPDI_ONCE_BEGIN
+#if defined(OPDI_CORE)
+
 /* One step of building a graph by hand.  What it has added is removed again if it fails. */
 typedef struct opdi_gbuild {
     opdi_gparser parser;                          /* what checks texts checks here, too */

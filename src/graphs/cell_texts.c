@@ -1,5 +1,9 @@
 //== values as text ====================================================================================================
 
+#if !defined(OPD_NO_GRAPHS)
+#if defined(OPDI_CORE)
+OPDI_COLD_BEGIN
+
 /* A text that grows.  An error, once, when memory is out. */
 typedef struct opdi_growing { char *text; int64_t length, cap; bool failed; } opdi_growing;
 static void opdi_growing_free(opdi_growing *out) { opdi_free(out->text, (size_t)out->cap); }
@@ -430,4 +434,4 @@ size_t opd_value_print(opd_value value, char *buf, size_t cap) {
 
 OPDI_COLD_END
 #endif
-
+#endif

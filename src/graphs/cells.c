@@ -1,5 +1,9 @@
 //== cells =============================================================================================================
 
+#if !defined(OPD_NO_GRAPHS)
+#if defined(OPDI_CORE)
+OPDI_COLD_BEGIN
+
 typedef struct opdi_cell {
     int32_t refs;
     uint8_t kind;                                 /* opd_cell_kind */
@@ -469,4 +473,6 @@ static bool opdi_value_is(const opd_value *value, const opdi_gtype *type, int de
     }
     return fits;
 }
-
+OPDI_COLD_END
+#endif
+#endif

@@ -1,9 +1,11 @@
 //----------------------------------------------------------------------------------------------------------------------
-//  >>graphs       recording operators into a graph, printing it, passes, running it
+//  >>graphs       recording operators into a graph, printing it, passes
 //
 //  A graph is a list of nodes over values; constants and lists are nodes too, as in TorchScript's text. The kernel at
 //  the Tracer key records a call and redispatches. Knows operators by their schemas alone.
 //----------------------------------------------------------------------------------------------------------------------
+
+#if !defined(OPD_NO_GRAPHS)
 
 OPDI_SHARED int opdi_tracer_kernel(opd_call *call);
 #if defined(OPDI_CORE)
@@ -347,4 +349,6 @@ static opdi_gvalue *opdi_graph_constants(opd_graph *graph, const opd_value *valu
     }
     return opdi_graph_list(graph, OPDI_G_LIST, value->tag, opdi_glists[row].word, list, value->n);
 }
-
+OPDI_COLD_END
+#endif
+#endif

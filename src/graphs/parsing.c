@@ -2,6 +2,8 @@
 //  >>graphtext    graphs from text and by hand
 //----------------------------------------------------------------------------------------------------------------------
 
+#if !defined(OPD_NO_GRAPHS)
+
 OPDI_ONCE_BEGIN
 
 //== reading the text ==================================================================================================
@@ -1087,4 +1089,6 @@ opd_graph *opd_graph_parse(const char *text) {
     opdi_leave(thread, was);
     return graph;
 }
-
+#endif
+OPDI_ONCE_END
+#endif

@@ -1,5 +1,9 @@
 //== the text ==========================================================================================================
 
+#if !defined(OPD_NO_GRAPHS)
+#if defined(OPDI_CORE)
+OPDI_COLD_BEGIN
+
 static void opdi_gvalue_name(opdi_text *text, const opdi_gvalue *value) {
     if (value->name) { opdi_text_add(text, "%%%s", value->name); } else { opdi_text_add(text, "%%%d", value->id); }
 }
@@ -234,4 +238,6 @@ int opd_graph_count(const opd_graph *graph, const char *name) {
     }
     return count;
 }
-
+OPDI_COLD_END
+#endif
+#endif

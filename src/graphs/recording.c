@@ -11,6 +11,10 @@
 //      opdi_forward_record_call    a call with tangents begins and ends its node here, when all levels had their turn
 //      opdi_trace_outputs          the outputs' values; then opd_graph_dce removes what nobody uses
 
+#if !defined(OPD_NO_GRAPHS)
+#if defined(OPDI_CORE)
+OPDI_COLD_BEGIN
+
 typedef struct opdi_traced { opd_tensor *tensor; opdi_gvalue *value; } opdi_traced;
 /* A node of the tape whose saved values wait for saved-tensor hooks until the call that is being recorded is done. */
 typedef struct opdi_waiting { opd_node *node; struct opdi_packer *packer; } opdi_waiting;
@@ -494,4 +498,6 @@ opd_graph *opd_graph_trace(opd_transform_fn fn, void *user, opd_tensor *const *i
     }
     return graph;
 }
-
+OPDI_COLD_END
+#endif
+#endif

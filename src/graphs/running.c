@@ -1,8 +1,14 @@
-//== running ===========================================================================================================
+//----------------------------------------------------------------------------------------------------------------------
+//  >>running      graphs become rows of steps, and run
 //
 //  A graph with its blocks becomes a row of steps: blocks are jumped into and out of, all values have slots of one
 //  frame.  A value is let go after its last use; one from outside of a loop when the loop is done; one that only one
 //  of two blocks uses when the other begins.
+//----------------------------------------------------------------------------------------------------------------------
+
+#if !defined(OPD_NO_GRAPHS)
+#if defined(OPDI_CORE)
+OPDI_COLD_BEGIN
 
 /* True for nodes without a step in runs: constants, lists of them, and the tuple of the outputs. */
 static bool opdi_gnode_rests(const opd_graph *graph, const opdi_gnode *node) {
@@ -434,4 +440,5 @@ OPDI_FORCE_INLINE static int opdi_graph_step(opdi_thread *thread, const opdi_gst
     for (int i = 0; i < step->nin; i++) { args[i] = vals[slots[i]]; }
     return opdi_graph_op(thread, step, args, &vals[slots[step->nin]]);
 }
-
+#endif
+#endif

@@ -1,5 +1,8 @@
 //== steps of blocks, and with cells ===================================================================================
 
+#if !defined(OPD_NO_GRAPHS)
+#if defined(OPDI_CORE)
+
 OPDI_COLD_BEGIN
 static int opdi_graph_unpack(const opdi_gstep *step, const int32_t *slots, opd_value *vals) {
     const opd_value list = opdi_value_plain(&vals[slots[0]]);
@@ -347,4 +350,4 @@ int opd_graph_function(void *graph, opd_tensor *const *inputs, int ninputs, opd_
 }
 #endif
 OPDI_ONCE_END
-
+#endif

@@ -456,4 +456,6 @@ static const opdi_gtype *opdi_gtype_read(opdi_gspace *space, const char **at, in
 OPD_UNUSED static const opdi_gtype *opdi_gtype_parse(opdi_gspace *space, const char **at) {
     return opdi_gtype_read(space, at, 0);
 }
-
+OPDI_COLD_END
+#endif
+#endif

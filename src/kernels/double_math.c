@@ -3,6 +3,9 @@
 // By vectors with AVX2 or AVX-512, eight a step, else those of the C library.  Error bounds in units in the last place:
 // exp and log 1, sin, cos 1.5, tanh 3, erf, erfc 1.6, sinc 2.5.
 
+#if defined(OPDI_OPERATORS)
+OPDI_LOOPS_BEGIN
+
 OPDI_ALWAYS double opdi_double(uint64_t bits) {
     double d;
     memcpy(&d, &bits, sizeof d);
@@ -269,4 +272,4 @@ OPD_UNUSED static void opdi_verfc64(int64_t count, double *out, const double *a)
 OPD_UNUSED static void opdi_vsinc64(int64_t count, double *out, const double *a) { opdi_vmath64(15, count, out, a); }
 OPD_UNUSED static void opdi_vcos64(int64_t count, double *out, const double *a) { opdi_vmath64(7, count, out, a); }
 OPDI_LOOPS_END
-
+#endif

@@ -7,6 +7,8 @@
 //  wrap.  Where the processor multiplies pairs of bfloat16, two such operands are packed in words of two steps of k.
 //----------------------------------------------------------------------------------------------------------------------
 
+#if defined(OPDI_OPERATORS)
+
 OPDI_LOOPS_BEGIN
 
 //== matrix product ====================================================================================================
@@ -534,3 +536,5 @@ static void opdi_gemm_scale(const opdi_gemm_job *job, int64_t rows, int64_t coun
         }
     }
 }
+OPDI_LOOPS_END
+#endif

@@ -1,5 +1,8 @@
 //== products of bfloat16, and which kernel computes a product =========================================================
 
+#if defined(OPDI_OPERATORS)
+OPDI_LOOPS_BEGIN
+
 #if defined(OPDI_X86) && defined(OPDI_ASM_PAIRS)
 /* A matrix of bfloat16 that is packed as words of two steps of k; past its depth stands 0. */
 typedef struct opdi_gemm_pairs { opdi_gemm_in in; const uint16_t *data; int64_t rs, cs, depth; } opdi_gemm_pairs;
@@ -181,4 +184,4 @@ OPD_UNUSED static int opdi_gemm_f64(int64_t rows, int64_t count, int64_t depth, 
     return opdi_gemm(8, rows, count, depth, &left, &right, beta, product, rsc, csc);
 }
 OPDI_LOOPS_END
-
+#endif

@@ -1,5 +1,8 @@
 //== matrix times vector, products with few rows or columns ============================================================
 
+#if defined(OPDI_OPERATORS)
+OPDI_LOOPS_BEGIN
+
 typedef struct opdi_gemv_job {
     size_t size;
     const char *a, *x;
@@ -562,4 +565,6 @@ static int opdi_cols_try(const opdi_gemm_job *job, int64_t rows, int64_t count, 
     (void)depth;
     return 0;
 }
+#endif
+OPDI_LOOPS_END
 #endif

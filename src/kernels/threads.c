@@ -326,4 +326,5 @@ static void opdi_parallel_lend(int64_t count, int64_t grain, opdi_range_fn fn, v
 static void opdi_parallel_for(int64_t count, int64_t grain, opdi_range_fn fn, void *ctx) {
     opdi_parallel_lend(count, grain, fn, ctx, 0);
 }
-
+OPDI_LOOPS_END
+#endif

@@ -6,6 +6,9 @@
 // atan 1.9, tan 2, sigmoid 2.5, tanh 2.6, erfc 4; powers 0.6, and of doubles 1.5.  Values differ in the last place
 // between levels.
 
+#if defined(OPDI_OPERATORS)
+OPDI_LOOPS_BEGIN
+
 #define OPDI_VSTEP 16
 #define OPDI_MAGIC 12582912.0f                    /* 1.5 * 2^23: adding it rounds to an integer in the low bits */
 /* A sum with the digits of its type, also where expressions are evaluated with more of them (x87). */
@@ -386,4 +389,5 @@ static void opdi_vsqrt(int64_t count, float *out, const float *a) { opdi_roots_f
 static void opdi_vrsqrt(int64_t count, float *out, const float *a) { opdi_roots_f32(count, out, a, true); }
 static void opdi_vsqrt64(int64_t count, double *out, const double *a) { opdi_roots_f64(count, out, a, false); }
 static void opdi_vrsqrt64(int64_t count, double *out, const double *a) { opdi_roots_f64(count, out, a, true); }
-
+OPDI_LOOPS_END
+#endif

@@ -9,4 +9,4 @@
 #if defined(OPDI_OPERATORS)
 
 #define OPDI_OP(name) static void opdi_card_##name(opd_op_desc *op)
-
+#endif

@@ -162,4 +162,4 @@ OPDI_SHARED int opdi_register_card(int i) {
     opdi_library_undo(aten, before);
     return opd_fail(OPD_ERROR_REGISTER, "the card of %s and its derived forms are not of one name", name);
 }
-
+#endif

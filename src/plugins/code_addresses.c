@@ -1,3 +1,4 @@
+#if defined(OPDI_CORE)
 OPDI_COLD_BEGIN
 
 //== addresses of code in words ========================================================================================

@@ -4,6 +4,10 @@
 //  that the compiler read, whose list stands in <name>-<key>.deps.  All is made in a folder tmp.* of its own and
 //  renamed; what a build left that was killed is stepped over, and taken away after a day.
 
+#if defined(OPDI_CORE)
+OPDI_ONCE_BEGIN
+#if !defined(OPD_NO_PLUGINS)
+
 #define OPDI_PATH 1024
 
 static uint64_t opdi_mix(uint64_t hash, const void *data, size_t size) {
@@ -526,3 +530,4 @@ opd_plugin *opd_load_inline(const char *name, const char *source, const char *fl
 
 #endif /* OPD_NO_PLUGINS */
 OPDI_ONCE_END
+#endif

@@ -503,4 +503,6 @@ opd_plugin *opd_library_load(const char *path) {
     }
     return plugin;
 }
-
+#endif
+OPDI_ONCE_END
+#endif

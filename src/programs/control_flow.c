@@ -5,6 +5,8 @@
 //  own call the reading of graphs again; inputs and outputs get the names that the call's arguments have.
 //----------------------------------------------------------------------------------------------------------------------
 
+#if !defined(OPD_NO_PROGRAMS)
+
 #if defined(OPDI_CORE)
 
 //== conditions and loops ==============================================================================================
@@ -296,4 +298,5 @@ static const opdi_region_kind *opdi_region_find(const char *target) {
     }
     return NULL;
 }
-
+#endif
+#endif

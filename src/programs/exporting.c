@@ -5,6 +5,8 @@
 //  Values are named by the number that opdi_found gives them: v0, v1.  Uses modules and the writing of zip files.
 //----------------------------------------------------------------------------------------------------------------------
 
+#if !defined(OPD_NO_PROGRAMS)
+
 #if defined(OPDI_CORE)
 
 /* A tensor that is written.  Those that look at the same bytes are one entry of the file. */

@@ -1,5 +1,8 @@
 //== files =============================================================================================================
 
+#if !defined(OPD_NO_PROGRAMS)
+#if defined(OPDI_CORE)
+
 void opd_program_free(opd_program *program) {
     if (!program) { return; }
     opd_tensor_file_close(program->file);
@@ -200,4 +203,4 @@ opd_program *opd_program_parse(const void *data, size_t size, const char *name) 
 }
 
 #endif
-
+#endif

@@ -1,5 +1,8 @@
 //== arguments and nodes ===============================================================================================
 
+#if !defined(OPD_NO_PROGRAMS)
+#if defined(OPDI_CORE)
+
 /* A graph that is being made of the JSON text. */
 typedef struct opdi_program_graph {
     opd_graph *graph;
@@ -716,4 +719,5 @@ static int opdi_program_functional_node(opdi_program_reader *reader, opdi_progra
     from.inputs = opd_json_next(json, first);
     return opdi_functional_node(&from, op, second);
 }
-
+#endif
+#endif

@@ -5,6 +5,8 @@
 //  graph with the module's tensors, and writes back what the graph computed for buffers and inputs.
 //----------------------------------------------------------------------------------------------------------------------
 
+#if !defined(OPD_NO_PROGRAMS)
+
 #if defined(OPDI_CORE)
 
 //== what a program is =================================================================================================
@@ -447,4 +449,4 @@ int opd_program_function(void *program, opd_tensor *const *inputs, int ninputs, 
     return count < 0 ? -1 : tensors;
 }
 #endif
-
+#endif

@@ -666,4 +666,4 @@ static const opdi_gfunction *opdi_sym_find(const char *target) {
 }
 
 #endif
-
+#endif

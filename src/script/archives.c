@@ -5,6 +5,8 @@
 //  code/__torch__.py and others, what their classes do, read when it is asked for.
 //----------------------------------------------------------------------------------------------------------------------
 
+#if !defined(OPD_NO_SCRIPTS)
+
 #if defined(OPDI_CORE)
 OPDI_COLD_BEGIN
 

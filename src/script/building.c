@@ -1,5 +1,9 @@
 //== building ==========================================================================================================
 
+#if !defined(OPD_NO_SCRIPTS)
+#if defined(OPDI_CORE)
+OPDI_COLD_BEGIN
+
 /* A value of a list of such. */
 typedef struct opdi_spooled {
     struct opdi_spooled *next;
@@ -480,4 +484,4 @@ static opdi_gvalue *opdi_se_op(opdi_semit *task, const char *name, opdi_gvalue *
 }
 OPDI_COLD_END
 #endif
-
+#endif

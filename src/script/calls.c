@@ -1,5 +1,9 @@
 //== calls =============================================================================================================
 
+#if !defined(OPD_NO_SCRIPTS)
+#if defined(OPDI_CORE)
+OPDI_COLD_BEGIN
+
 /* The arguments of a call: values by position, then nkw by name. */
 typedef struct opdi_sargs {
     opdi_gvalue *values[OPDI_SCRIPT_ARGS];
@@ -774,4 +778,4 @@ static opdi_gvalue *opdi_se_region(opdi_semit *task, const opdi_syntax *what, co
 }
 OPDI_COLD_END
 #endif
-
+#endif

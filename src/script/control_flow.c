@@ -5,6 +5,8 @@
 //  continue and return in the middle become flags (as TorchScript's passes do it afterwards).
 //----------------------------------------------------------------------------------------------------------------------
 
+#if !defined(OPD_NO_SCRIPTS)
+
 #if defined(OPDI_CORE)
 OPDI_COLD_BEGIN
 
@@ -627,4 +629,6 @@ static opdi_gvalue *opdi_se_comprehension(opdi_semit *task, const opdi_syntax *n
     task->frame = frame.up;
     return leave == OPDI_LEAVE_ERROR ? NULL : loop.list;
 }
-
+OPDI_COLD_END
+#endif
+#endif

@@ -5,6 +5,8 @@
 //  the graphs' builder, which chooses overloads; knows statements by two functions that they give.
 //----------------------------------------------------------------------------------------------------------------------
 
+#if !defined(OPD_NO_SCRIPTS)
+
 #if defined(OPDI_CORE)
 OPDI_COLD_BEGIN
 
@@ -801,4 +803,6 @@ static opdi_gvalue *opdi_se_subscript(opdi_semit *task, const opdi_syntax *node,
     if (index && opdi_se_is(value, OPDI_GT_CLASS)) { return opdi_se_method(task, value, "__getitem__", &index, 1); }
     return opdi_se_op2(task, "aten::__getitem__", value, index);
 }
-
+OPDI_COLD_END
+#endif
+#endif

@@ -1,5 +1,9 @@
 //== functions =========================================================================================================
 
+#if !defined(OPD_NO_SCRIPTS)
+#if defined(OPDI_CORE)
+OPDI_COLD_BEGIN
+
 /* Returns the constant that stands for a function that is called, as TorchScript prints it; NULL without memory. */
 static opdi_gvalue *opdi_se_function(opdi_semit *task, const opdi_sfunction *function) {
     opdi_gvalue *out = opdi_emit_constant(task->graph, opd_value_none(), opdi_gtype_simple(OPDI_GT_FUNCTION), NULL);
@@ -170,4 +174,4 @@ static opdi_sfunction *opdi_script_method(opd_script *script, const char *name) 
 
 OPDI_COLD_END
 #endif
-
+#endif

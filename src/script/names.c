@@ -1,5 +1,9 @@
 //== functions of Python ===============================================================================================
 
+#if !defined(OPD_NO_SCRIPTS)
+#if defined(OPDI_CORE)
+OPDI_COLD_BEGIN
+
 /* Returns the function of torch.nn.functional of that name, whose text is read when it is first asked for; NULL: none,
    or an error. */
 static opdi_sfunction *opdi_script_prelude(opd_script *script, const char *name) {
@@ -447,3 +451,6 @@ static int opdi_sfunction_know(opdi_semit *task, opdi_sfunction *function) {
     function->formals = formals;
     return 0;
 }
+OPDI_COLD_END
+#endif
+#endif

@@ -1,5 +1,9 @@
 //== syntax ============================================================================================================
 
+#if !defined(OPD_NO_SCRIPTS)
+#if defined(OPDI_CORE)
+OPDI_COLD_BEGIN
+
 /* What a node of the tree is, and what its parts are. */
 typedef enum opdi_sx {
     OPDI_SX_NAME,                /* word */
@@ -1054,4 +1058,4 @@ static opdi_syntax *opdi_sparse(opdi_arena *arena, opdi_stext *text) {
 }
 OPDI_COLD_END
 #endif
-
+#endif

@@ -6,6 +6,8 @@
 //  always the operator.  A text is read when one of its functions is first asked for.
 //----------------------------------------------------------------------------------------------------------------------
 
+#if !defined(OPD_NO_SCRIPTS)
+
 #if defined(OPDI_CORE)
 
 /* Functions of torch.nn.functional that are not operators of the same name and arguments. */
@@ -826,4 +828,4 @@ static const struct opdi_sprelude_text { const char *text; size_t size; } opdi_s
     {opdi_sprelude_more, sizeof opdi_sprelude_more - 1}, {opdi_sprelude_older, sizeof opdi_sprelude_older - 1}};
 enum { OPDI_SCRIPT_PRELUDES = sizeof opdi_sprelude / sizeof opdi_sprelude[0] };
 #endif
-
+#endif

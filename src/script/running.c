@@ -4,6 +4,8 @@
 //  What a user calls, but for archives and saving.
 //----------------------------------------------------------------------------------------------------------------------
 
+#if !defined(OPD_NO_SCRIPTS)
+
 #if defined(OPDI_CORE)
 OPDI_COLD_BEGIN
 
@@ -430,4 +432,4 @@ int opd_script_function(void *script, opd_tensor *const *inputs, int ninputs, op
 }
 OPDI_COLD_END
 #endif
-
+#endif

@@ -1,5 +1,9 @@
 //== statements ========================================================================================================
 
+#if !defined(OPD_NO_SCRIPTS)
+#if defined(OPDI_CORE)
+OPDI_COLD_BEGIN
+
 /* Sets a variable, as an assignment does; declared: its annotation, or NULL. */
 static int opdi_ss_set(opdi_semit *task, const char *name, opdi_gvalue *value, const opdi_gtype *declared) {
     char is[200], was[200];
@@ -549,4 +553,6 @@ static opdi_sleave opdi_ss_statements(opdi_semit *task, opdi_syntax *const *node
     task->depth--;
     return opd_ok() ? leave : OPDI_LEAVE_ERROR;
 }
-
+OPDI_COLD_END
+#endif
+#endif

@@ -282,4 +282,6 @@ static int opdi_slex(opdi_slexer *lexer, const opdi_stext *text) {
     while (--lexer->nindents > 0) { if (opdi_slex_put(lexer, OPDI_ST_DEDENT, 0, text->length, 0)) { return -1; } }
     return opdi_slex_put(lexer, OPDI_ST_END, 0, text->length, 0);
 }
-
+OPDI_COLD_END
+#endif
+#endif

@@ -5,6 +5,8 @@
 //  that goes on, an expression is a value of the graph or something that has a meaning at compile time only.
 //----------------------------------------------------------------------------------------------------------------------
 
+#if !defined(OPD_NO_SCRIPTS)
+
 #if defined(OPDI_CORE)
 OPDI_COLD_BEGIN
 
@@ -696,4 +698,6 @@ static opdi_sclass *opdi_sclass_know(opd_script *script, opdi_sclass *klass) {
     opdi_arena_free(&arena);
     return rc ? NULL : klass;
 }
-
+OPDI_COLD_END
+#endif
+#endif

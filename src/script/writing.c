@@ -5,6 +5,8 @@
 //  So it has nothing of Python that archives have not.
 //----------------------------------------------------------------------------------------------------------------------
 
+#if !defined(OPD_NO_SCRIPTS)
+
 #if defined(OPDI_CORE)
 OPDI_COLD_BEGIN
 
@@ -685,4 +687,4 @@ static int opdi_script_save_functions(const opd_script *script, const char *path
 }
 OPDI_COLD_END
 #endif
-
+#endif

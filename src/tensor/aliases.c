@@ -1,5 +1,8 @@
 //== resizing ==========================================================================================================
 
+#if defined(OPDI_CORE)
+OPDI_COLD_BEGIN
+
 /* Makes a storage with memory for bytes and one reference; NULL without memory. */
 static opdi_storage *opdi_storage_make(int64_t bytes, int backend /* place */) {
     const bool apart = backend == OPD_META || bytes > OPDI_TOGETHER;
@@ -202,4 +205,4 @@ int opd_tensor_set_data(opd_tensor *tensor, opd_tensor *data) {
 }
 
 OPDI_COLD_END
-
+#endif

@@ -1,5 +1,8 @@
 //== copies ============================================================================================================
 
+OPDI_COLD_BEGIN
+#if defined(OPDI_CORE)
+
 /* Copies bytes in a row from one memory to another; a storage of NULL is the host.  0, or -1 with an error. */
 static int opdi_device_move(const opdi_storage *dst, char *to, const opdi_storage *src, const char *from,
                             size_t bytes) {

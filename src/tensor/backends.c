@@ -609,4 +609,5 @@ void *opd_device_data(const opd_tensor *tensor, opd_backend backend) {
     else { (void)opdi_device_differs(call, opd_device_current(backend), tensor); }
     return NULL;
 }
-
+#endif
+OPDI_COLD_END

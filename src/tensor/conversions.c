@@ -6,6 +6,8 @@
 //  Uses tensors and the thread pool; knows no operator.  Follows at::TensorIterator in what it computes.
 //----------------------------------------------------------------------------------------------------------------------
 
+#if defined(OPDI_OPERATORS)
+
 OPDI_LOOPS_BEGIN
 
 #if defined(__GNUC__) && !defined(__clang__) && !defined(__TINYC__)
@@ -467,4 +469,4 @@ static void opdi_gather(void *dst, const void *src, int64_t stride, int64_t coun
 }
 
 OPDI_LOOPS_END
-
+#endif

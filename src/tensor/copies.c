@@ -1,5 +1,7 @@
 //== copies ============================================================================================================
 
+#if defined(OPDI_OPERATORS)
+
 /* Copies count elements of `size` bytes from from to to, which have strides of ss and ds bytes. */
 static void opdi_move_run(char *to, int64_t ds, const char *from, int64_t ss, int64_t count, int size) {
     if (ds == size) {

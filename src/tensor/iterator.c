@@ -1,5 +1,7 @@
 //== the iterator ======================================================================================================
 
+#if defined(OPDI_OPERATORS)
+
 /* The ways to walk an operand: by its strides, element after element, or one number that is repeated. */
 enum { OPDI_WALK_STRIDED = 0, OPDI_WALK_LINEAR, OPDI_WALK_SCALAR };
 
@@ -602,4 +604,4 @@ static inline int opdi_run(opd_tensor *const *ops, int nops, int nout, opd_scala
     loop(data, out->numel, params);
     return 0;
 }
-
+#endif

@@ -240,4 +240,4 @@ uint64_t opd_generator_take(opd_generator *generator, int64_t words, uint64_t *k
     return at;
 }
 OPDI_LOOPS_END
-
+#endif

@@ -1,5 +1,7 @@
 //== results of kernels ================================================================================================
 
+#if defined(OPDI_CORE)
+
 OPDI_COLD_BEGIN
 /* True if more than one element of tensor may lie at one address: a stride is zero, or strides do not nest. */
 OPDI_SHARED bool opdi_overlaps_itself(const opd_tensor *tensor) {

@@ -1,3 +1,4 @@
+#if defined(OPDI_CORE)
 OPDI_COLD_BEGIN
 
 //== tangents beside storages ==========================================================================================
@@ -149,4 +150,5 @@ static opdi_level *opdi_level_of(const opd_value *args, int count) {
     }
     return NULL;
 }
-
+OPDI_COLD_END
+#endif

@@ -607,4 +607,4 @@ opd_tensor *opd_tensor_wrapped_number(opd_value number) {
 }
 
 OPDI_COLD_END
-
+#endif

@@ -967,4 +967,4 @@ int opd_gradgradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const *inputs
 }
 #endif
 OPDI_ONCE_END
-
+#endif

@@ -1,5 +1,9 @@
 //== initialisers ======================================================================================================
 
+#if !defined(OPD_NO_MODULES)
+OPDI_COLD_BEGIN
+#if defined(OPDI_CORE)
+
 /* Ends an initialiser: tensor, or NULL when something has failed. */
 static opd_tensor *opdi_init_done(opd_tensor *tensor, bool was) {
     (void)opd_grad_mode_set(was);

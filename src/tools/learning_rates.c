@@ -1,5 +1,9 @@
 //== gradient clipping =================================================================================================
 
+#if !defined(OPD_NO_TRAINING)
+OPDI_COLD_BEGIN
+#if defined(OPDI_CORE)
+
 static int opdi_clip_check(opd_tensor *const *params, int count, const char *function) {
     if (!opd_ok()) { return -1; }
     if (opdi_any_dead(params, count, function)) { return -1; }

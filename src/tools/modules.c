@@ -324,4 +324,6 @@ int opd_module_group(const opd_module *module, opd_optimizer *optimizer, const c
     }
     return group;
 }
-
+#endif
+OPDI_COLD_END
+#endif

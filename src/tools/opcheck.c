@@ -6,6 +6,8 @@
 //  vmap and the tape as a program would.  Follows torch.library.opcheck in what it checks and in its texts.
 //----------------------------------------------------------------------------------------------------------------------
 
+#if !defined(OPD_NO_CHECKING)
+
 OPDI_ONCE_BEGIN
 
 #if defined(OPDI_CORE)
@@ -863,4 +865,4 @@ int opd_opcheck(opd_op *op, const opd_value *args, int nargs, const opd_opcheck_
 #endif
 
 OPDI_ONCE_END
-
+#endif

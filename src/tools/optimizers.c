@@ -483,4 +483,6 @@ int opd_optimizer_step(opd_optimizer *optimizer) {
     (void)opd_grad_mode_set(was);
     return rc;
 }
-
+#endif
+OPDI_COLD_END
+#endif

@@ -5,6 +5,8 @@
 //  for each vertex and each edge.  Reads nodes, changes nothing.
 //----------------------------------------------------------------------------------------------------------------------
 
+#if !defined(OPD_NO_CHECKING)
+
 OPDI_ONCE_BEGIN
 
 #if defined(OPDI_CORE)

@@ -1,5 +1,7 @@
 //== batching rules ====================================================================================================
 
+#if defined(OPDI_CORE)
+
 static int opdi_batch_missing(const opd_call *call, const char *why) {
     return opd_fail(OPD_ERROR_ARGUMENT, "Batching rule not implemented for %s%s", call->op->name, why);
 }

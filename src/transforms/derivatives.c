@@ -5,6 +5,8 @@
 //  gradients by the aliases are computed when the layer is gone, so by the layers around, and recorded only when they
 //  lead to something else than the aliases.
 
+#if !defined(OPD_NO_TRANSFORMS)
+
 OPDI_COLD_BEGIN
 
 #if defined(OPDI_CORE)
@@ -637,4 +639,6 @@ int opd_derivative_call(opd_derivative *derivative, opd_tensor *const *in, int c
                                     !derivative ? 1 : derivative->primals ? derivative->nouts : derivative->diff.nby)
         : rc;
 }
-
+#endif
+OPDI_COLD_END
+#endif

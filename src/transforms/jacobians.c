@@ -1,5 +1,9 @@
 //== Jacobians =========================================================================================================
 
+#if !defined(OPD_NO_TRANSFORMS)
+OPDI_COLD_BEGIN
+#if defined(OPDI_CORE)
+
 /* Returns rows [first, first + rows) of an identity matrix: the columns offset ... that belong to tensor's elements,
    each row of tensor's sizes.  NULL with an error. */
 static opd_tensor *opdi_basis(const opd_tensor *tensor, int64_t first, int64_t rows, int64_t offset) {

@@ -320,4 +320,4 @@ OPDI_COLD_END
 
 static int opdi_batch_yield(const opd_op *op, const opd_value *args, int i);
 static bool opdi_composite_slot(opd_op *op, opdi_slot *slot);
-
+#endif

@@ -345,4 +345,4 @@ int opd_vmap(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int nin
 #endif
 
 OPDI_COLD_END
-
+#endif

@@ -1,5 +1,8 @@
 //== constants =========================================================================================================
 
+OPDI_COLD_BEGIN
+#if defined(OPDI_CORE)
+
 /* A number as written.  `i` is right where `integral`, `d` always. */
 typedef struct opdi_lexed {
     bool integral, imaginary, overflow;           /* overflow: integral, and more than int64_t holds */
@@ -350,4 +353,5 @@ static int opdi_parse_default(opdi_parser *parser, const opdi_type *type, opd_va
     *out = opd_value_none();
     return opdi_lex_expect(&parser->lx, OPDI_TOKEN_NONE, NULL);
 }
-
+#endif
+OPDI_COLD_END

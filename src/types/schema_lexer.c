@@ -471,4 +471,5 @@ OPD_UNUSED static int opdi_name_parse(const char *text, size_t length, opdi_name
     (void)opdi_lex_next_if(&lexer, OPDI_TOKEN_NEWLINE);
     return opdi_lex_expect(&lexer, OPDI_TOKEN_EOF, NULL);
 }
-
+#endif
+OPDI_COLD_END

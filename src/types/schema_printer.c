@@ -1,5 +1,8 @@
 //== printer ===========================================================================================================
 
+OPDI_COLD_BEGIN
+#if defined(OPDI_CORE)
+
 /* A text that is cut to cap bytes, and the length that it would have.  plain: types are written as they behave,
    and nothing else. */
 typedef struct opdi_writer {

@@ -1,5 +1,8 @@
 //== types and alias annotations =======================================================================================
 
+OPDI_COLD_BEGIN
+#if defined(OPDI_CORE)
+
 typedef struct opdi_parser {
     opdi_lexer lx;
     opdi_arena *arena;
@@ -464,4 +467,5 @@ static const opdi_type *opdi_parse_type(opdi_parser *parser) {
         } else { return type; }
     }
 }
-
+#endif
+OPDI_COLD_END

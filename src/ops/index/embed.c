@@ -2,6 +2,9 @@
 //  >>op:embed     embedding, bags of rows
 //----------------------------------------------------------------------------------------------------------------------
 
+#if !defined(OPD_NO_OP_INDEX)
+#if defined(OPDI_OPERATORS)
+
 OPDI_LOOPS_BEGIN
 OPDI_COLD_BEGIN
 
@@ -666,4 +669,5 @@ OPDI_OP(_embedding_bag_per_sample_weights_backward) {
 }
 OPDI_COLD_END
 OPDI_LOOPS_END
-
+#endif
+#endif

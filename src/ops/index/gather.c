@@ -348,4 +348,7 @@ static int opdi_indexed_run(int kind, opd_tensor *first, int dim, opd_tensor *in
     index = opdi_index_checked(index, dim, first->ndim ? opdi_sizes(first)[dim] : 1, false, NULL);
     return index ? opdi_indexed_go(kind, first, dim, index, second, 1) : -1;
 }
-
+OPDI_COLD_END
+OPDI_LOOPS_END
+#endif
+#endif

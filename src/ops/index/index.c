@@ -1,4 +1,12 @@
-//== index, index_put, take, put: lists of index tensors ===============================================================
+//----------------------------------------------------------------------------------------------------------------------
+//  >>op:lists     at lists of index tensors: index, index_put, take, put
+//
+//  An index is what Python writes between brackets: tensors of integers or masks, and None for a whole dim.
+//----------------------------------------------------------------------------------------------------------------------
+
+#if !defined(OPD_NO_OP_INDEX)
+#if defined(OPDI_OPERATORS)
+OPDI_LOOPS_BEGIN
 
 /* What a list of indices says about self: its dims as before, indexed, after (moved to the front when the indexed
    ones are not neighbours), and where in the indexed dims each position of the broadcast index lies. */
@@ -896,4 +904,5 @@ OPDI_OP(where) {
 }
 OPDI_COLD_END
 OPDI_LOOPS_END
-
+#endif
+#endif

@@ -2,6 +2,9 @@
 //  >>op:join      joining and padding
 //----------------------------------------------------------------------------------------------------------------------
 
+#if !defined(OPD_NO_OP_INDEX)
+#if defined(OPDI_OPERATORS)
+
 OPDI_LOOPS_BEGIN
 OPDI_COLD_BEGIN
 
@@ -965,4 +968,5 @@ OPDI_OP(pad) {
 }
 OPDI_COLD_END
 OPDI_LOOPS_END
-
+#endif
+#endif

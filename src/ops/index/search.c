@@ -1,5 +1,9 @@
 //== repeat_interleave, searchsorted, bucketize ========================================================================
 
+#if !defined(OPD_NO_OP_INDEX)
+#if defined(OPDI_OPERATORS)
+OPDI_LOOPS_BEGIN
+
 /* repeat_interleave.Tensor: number i repeats[i] times, in order.  output_size, where given, must be how many there
    are. */
 static int opdi_repeat_interleave_Tensor_kernel(opd_call *call) {
@@ -599,4 +603,7 @@ OPDI_OP(isin_Scalar_Tensor) {
     op->out = "isin.Scalar_Tensor_out";
     op->cases = "1, [2,3]i3; 2, [9]i3";
 }
-
+OPDI_COLD_END
+OPDI_LOOPS_END
+#endif
+#endif

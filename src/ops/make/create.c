@@ -2,6 +2,8 @@
 //  >>op:create    making tensors: of a value, of numbers in a row, at random
 //----------------------------------------------------------------------------------------------------------------------
 
+#if defined(OPDI_OPERATORS)
+
 OPDI_COLD_BEGIN
 
 //== filling ===========================================================================================================
@@ -1001,4 +1003,5 @@ OPDI_OP(triu_indices) {
     op->out = "triu_indices.out(int row, int col, int offset=0" OPDI_OUT_TEXT;
     op->cases = "3, 3; 3, 4, 1";
 }
-
+OPDI_COLD_END
+#endif

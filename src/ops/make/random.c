@@ -1,4 +1,8 @@
 //== random numbers ====================================================================================================
+
+#if defined(OPDI_OPERATORS)
+OPDI_COLD_BEGIN
+
 OPDI_COLD_END
 /* The call's generator; NULL: the default one. */
 static opd_generator *opdi_generator_of(const opd_call *call) {
@@ -748,4 +752,4 @@ OPDI_OP(normal_Tensor_Tensor) {
     op->cases = "[2,3], [2,3]+";
 }
 OPDI_COLD_END
-
+#endif

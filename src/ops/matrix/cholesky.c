@@ -1,3 +1,4 @@
+#if !defined(OPD_NO_OP_SOLVE)
 #if defined(OPDI_OPERATORS)
 
 //----------------------------------------------------------------------------------------------------------------------
@@ -601,4 +602,7 @@ OPDI_OP(triangular_solve) {
         "unitriangular=False, *, Tensor(a!) X, Tensor(b!) M) -> (Tensor(a!) solution, Tensor(b!) cloned_coefficient)";
     op->cases = "[3,2], [3,3]g; [3,2], [3,3]g, False, True, True";
 }
-
+OPDI_COLD_END
+OPDI_LOOPS_END
+#endif
+#endif

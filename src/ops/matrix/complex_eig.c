@@ -1,3 +1,6 @@
+#if !defined(OPD_NO_OP_SOLVE)
+#if defined(OPDI_OPERATORS)
+OPDI_LOOPS_BEGIN
 
 //== eigenvalues of any complex matrix =================================================================================
 //
@@ -362,4 +365,5 @@ OPDI_OP(linalg_eigvals) {
 }
 OPDI_COLD_END
 OPDI_LOOPS_END
-
+#endif
+#endif

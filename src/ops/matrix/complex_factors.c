@@ -5,6 +5,9 @@
 //  complex64 are copied into such, and rounded on their way back.
 //----------------------------------------------------------------------------------------------------------------------
 
+#if !defined(OPD_NO_OP_SOLVE)
+#if defined(OPDI_OPERATORS)
+
 OPDI_LOOPS_BEGIN
 
 /* A matrix of complex numbers: element (i, j) is at[i * rs + j * cs], or the conjugate of that. */
@@ -453,4 +456,5 @@ static int opdi_ldl_solve_one_c128(const opdi_solver *solver, int64_t at) {
     return 0;
 }
 OPDI_LOOPS_END
+#endif
 #endif

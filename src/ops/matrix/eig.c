@@ -9,6 +9,9 @@
 //  Mathias).  Vectors are solved from the blocks backwards, many at a time.  The room stands on >>op:spectral.
 //----------------------------------------------------------------------------------------------------------------------
 
+#if !defined(OPD_NO_OP_SOLVE)
+#if defined(OPDI_OPERATORS)
+
 OPDI_LOOPS_BEGIN
 
 
@@ -198,3 +201,6 @@ static void opdi_swap_apply(int count, const double *v, double tau, double d[4][
 #include "bulge_chasing.typed.h"
 #endif
 #include "../../typed/end.h"
+OPDI_LOOPS_END
+#endif
+#endif

@@ -1,5 +1,10 @@
 //== inner, tensordot, kron ============================================================================================
 
+#if !defined(OPD_NO_OPERATORS)
+#if defined(OPDI_OPERATORS)
+OPDI_LOOPS_BEGIN
+OPDI_COLD_BEGIN
+
 /* Contracts dims da of a with dims db of b: both become matrices, the rest of a's and then b's dims remain. */
 static opd_tensor *opdi_contract(opd_tensor *a, opd_tensor *b, const int64_t *da, const int64_t *db, int count) {
     int64_t pa[OPD_MAX_DIMS], pb[OPD_MAX_DIMS], sizes[OPD_MAX_DIMS], two[2], depth = 1, rows = 1, width = 1;

@@ -162,3 +162,6 @@ enum { OPDI_LAPACK_MOST = 20000 };                /* rows: squares of them are c
 #include "slim_updates.typed.h"
 #endif
 #include "../../typed/end.h"
+OPDI_LOOPS_END
+#endif
+#endif

@@ -1,5 +1,10 @@
 //== inverses and determinants =========================================================================================
 
+#if !defined(OPD_NO_OP_SOLVE)
+#if defined(OPDI_OPERATORS)
+OPDI_LOOPS_BEGIN
+OPDI_COLD_BEGIN
+
 static int opdi_linalg_inv_ex_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0);
     opdi_desk desk;
@@ -600,4 +605,5 @@ OPDI_OP(qr) {
 }
 OPDI_COLD_END
 OPDI_LOOPS_END
+#endif
 #endif

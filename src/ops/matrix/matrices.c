@@ -4,6 +4,9 @@
 //  Most are composed of >>op:equations, >>op:spectral and >>op:eig; their derivatives come with that.
 //----------------------------------------------------------------------------------------------------------------------
 
+#if !defined(OPD_NO_OP_SOLVE)
+#if defined(OPDI_OPERATORS)
+
 OPDI_LOOPS_BEGIN
 OPDI_COLD_BEGIN
 

@@ -1,5 +1,10 @@
 //== mm, addmm =========================================================================================================
 
+#if !defined(OPD_NO_OPERATORS)
+#if defined(OPDI_OPERATORS)
+OPDI_LOOPS_BEGIN
+OPDI_COLD_BEGIN
+
 static int opdi_mm_shapes(const opd_tensor *a, const opd_tensor *b) {
     const int64_t *sizes = opdi_sizes(a), *other_sizes = opdi_sizes(b);
     if (sizes[1] == other_sizes[0]) { return 0; }
@@ -770,4 +775,7 @@ OPDI_OP(linear) {
     op->out = "linear.out";
     op->cases = "[2,3], [4,3], [4]; [2,2,3], [4,3], [4]; [2,3], [4,3]";
 }
-
+OPDI_COLD_END
+OPDI_LOOPS_END
+#endif
+#endif

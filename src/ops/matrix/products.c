@@ -2,6 +2,9 @@
 //  >>op:linalg    products of matrices
 //----------------------------------------------------------------------------------------------------------------------
 
+#if !defined(OPD_NO_OPERATORS)
+#if defined(OPDI_OPERATORS)
+
 OPDI_LOOPS_BEGIN
 
 //== what the rooms below share ========================================================================================
@@ -498,4 +501,7 @@ static int opdi_product_of_batches(opd_call *call) { return opdi_product_batch(c
 static int opdi_product_of_sum(opd_call *call) { return opdi_product_batch(call, 3, 3, true); }
 static int opdi_product_of_vector(opd_call *call) { return opdi_product_batch(call, 2, 1, false); }
 static int opdi_product_of_vectors(opd_call *call) { return opdi_product_batch(call, 1, 1, false); }
-
+OPDI_COLD_END
+OPDI_LOOPS_END
+#endif
+#endif

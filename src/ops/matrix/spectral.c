@@ -1,3 +1,4 @@
+#if !defined(OPD_NO_OP_SOLVE)
 #if defined(OPDI_OPERATORS)
 
 //----------------------------------------------------------------------------------------------------------------------
@@ -575,4 +576,5 @@ OPDI_OP(linalg_svdvals) {
 }
 OPDI_COLD_END
 OPDI_LOOPS_END
-
+#endif
+#endif

@@ -1002,4 +1002,5 @@ OPDI_OP(_transformer_encoder_layer_fwd) {
 }
 OPDI_COLD_END
 OPDI_LOOPS_END
-
+#endif
+#endif

@@ -270,4 +270,7 @@ OPDI_OP(pixel_unshuffle) {
     op->out = "pixel_unshuffle.out";
     op->cases = "[1,2,4,6], 2";
 }
-
+OPDI_COLD_END
+OPDI_LOOPS_END
+#endif
+#endif

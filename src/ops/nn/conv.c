@@ -1,5 +1,9 @@
 //== convolution: arguments ============================================================================================
 
+#if !defined(OPD_NO_OP_CONV)
+#if defined(OPDI_OPERATORS)
+OPDI_LOOPS_BEGIN
+
 OPDI_COLD_BEGIN
 /* Strides laid out as channels last, which a result then takes over (c10::is_channels_last_strides_2d and 3d). */
 static bool opdi_is_channels_last(const opd_tensor *tensor) {

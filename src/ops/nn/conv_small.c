@@ -518,4 +518,6 @@ static void opdi_bias_sum(const opd_tensor *grad, opd_tensor *out) {
         else { ((double *)(void *)out->data)[i] = sum; }
     }
 }
-
+OPDI_LOOPS_END
+#endif
+#endif

@@ -499,4 +499,7 @@ OPDI_OP(cross_entropy_loss) {
     op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_CPU;
     op->cases = "[3,4], [3]i4; [3,4], [3,4]u; [3,4], [3]i4, [4]+, 1, -100, 0.1";
 }
-
+OPDI_COLD_END
+OPDI_LOOPS_END
+#endif
+#endif

@@ -1,3 +1,6 @@
+#if !defined(OPD_NO_OP_LOSS)
+#if defined(OPDI_OPERATORS)
+OPDI_LOOPS_BEGIN
 OPDI_COLD_BEGIN
 //== ctc_loss ==========================================================================================================
 //

@@ -5,6 +5,9 @@
 //  when somebody asks for one of their names that no library has defined.
 //----------------------------------------------------------------------------------------------------------------------
 
+#if !defined(OPD_NO_OP_POOL)
+#if defined(OPDI_OPERATORS)
+
 OPDI_LOOPS_BEGIN
 OPDI_COLD_BEGIN
 

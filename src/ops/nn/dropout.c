@@ -2,6 +2,9 @@
 //  >>op:dropout   dropout and fake quantisation
 //----------------------------------------------------------------------------------------------------------------------
 
+#if !defined(OPD_NO_OP_NORM)
+#if defined(OPDI_OPERATORS)
+
 OPDI_LOOPS_BEGIN
 OPDI_COLD_BEGIN
 

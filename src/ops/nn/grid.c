@@ -3,6 +3,11 @@
 //  Each output looks at one, two or four rows and columns of its image, at a place between -1 and 1 that the grid gives
 //  (x, then y); weights of both directions are multiplied.  What lies outside is 0, the border's or mirrored.
 
+#if !defined(OPD_NO_OP_RESAMPLE)
+#if defined(OPDI_OPERATORS)
+OPDI_LOOPS_BEGIN
+OPDI_COLD_BEGIN
+
 enum { OPDI_GRID_BILINEAR = 0, OPDI_GRID_NEAREST, OPDI_GRID_BICUBIC };
 enum { OPDI_GRID_ZEROS = 0, OPDI_GRID_BORDER, OPDI_GRID_REFLECTION };
 typedef struct opdi_grid {

@@ -296,4 +296,7 @@ static bool opdi_batch_is(opd_call *call, int i) {
     (void)opd_batch_arg(call, i, &dim);
     return dim >= 0;
 }
-
+OPDI_COLD_END
+OPDI_LOOPS_END
+#endif
+#endif

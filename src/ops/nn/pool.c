@@ -1112,4 +1112,5 @@ OPDI_OP(fractional_max_pool3d_backward) {
 }
 OPDI_COLD_END
 OPDI_LOOPS_END
-
+#endif
+#endif

@@ -5,6 +5,9 @@
 //  the input is one product for all steps.
 //----------------------------------------------------------------------------------------------------------------------
 
+#if !defined(OPD_NO_OP_SEQUENCE)
+#if defined(OPDI_OPERATORS)
+
 OPDI_LOOPS_BEGIN
 OPDI_COLD_BEGIN
 

@@ -3,6 +3,11 @@
 //  Depth, rows and columns apart: each of the output is a sum over a few of the input (taps), at places that the other
 //  directions share; the derivative adds where the other reads.  Of fewer than three directions the first have size 1.
 
+#if !defined(OPD_NO_OP_RESAMPLE)
+#if defined(OPDI_OPERATORS)
+OPDI_LOOPS_BEGIN
+OPDI_COLD_BEGIN
+
 typedef enum opdi_upsample_how {
     OPDI_UPSAMPLE_NEAREST, OPDI_UPSAMPLE_EXACT, OPDI_UPSAMPLE_LINEAR, OPDI_UPSAMPLE_CUBIC, OPDI_UPSAMPLE_LINEAR_AA,
     OPDI_UPSAMPLE_CUBIC_AA
@@ -851,4 +856,7 @@ OPDI_OP(_upsample_bicubic2d_aa_vec) {
     op->cases = "[1,2,3,4], (5,4), True, None; [1,2,3,4], None, False, (2.5,1.5)";
 }
 OPDI_COLD_END
-
+OPDI_COLD_END
+OPDI_LOOPS_END
+#endif
+#endif

@@ -1,5 +1,9 @@
 //== two-argument functions ============================================================================================
 
+#if !defined(OPD_NO_OPERATORS)
+#if defined(OPDI_OPERATORS)
+OPDI_COLD_BEGIN
+
 OPDI_COLD_END
 /* atan2(y, x) of finite numbers that are not both 0, else NaN: by t = least / most of their sizes atan(t), for t beyond
    tan(pi / 8) as pi / 4 + atan((t - 1) / (t + 1)); within 2 ulp. */
@@ -443,4 +447,6 @@ OPDI_OP(addcdiv) {
     op->inplace = "addcdiv_"; op->out = "addcdiv.out";
     op->cases = "[2,3], [2,3], [3]+; [2,3], [2,1], [3]+, value=2";
 }
-
+OPDI_COLD_END
+#endif
+#endif

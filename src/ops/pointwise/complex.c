@@ -7,6 +7,8 @@
 //  in >>api:formulas; one that is not here is refused.  Uses the loops; knows no operator.
 //----------------------------------------------------------------------------------------------------------------------
 
+#if defined(OPDI_OPERATORS)
+
 //== arithmetic ========================================================================================================
 
 static inline opdi_complex opdi_complex_make(double re, double im) {
@@ -782,4 +784,4 @@ static int opdi_by_parts(opd_call *call) {
     return opdi_give_parts(call, 0, re.u.t, im.u.t);
 }
 OPDI_COLD_END
-
+#endif

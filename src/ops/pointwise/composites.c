@@ -1,5 +1,9 @@
 //== composites ========================================================================================================
 
+#if !defined(OPD_NO_OPERATORS)
+#if defined(OPDI_OPERATORS)
+OPDI_COLD_BEGIN
+
 static int opdi_true_divide_Tensor_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_div(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1)));
 }
@@ -343,6 +347,5 @@ OPDI_OP(float_power_Tensor_Scalar) {
     op->cases = "[2,3]+, 2.5; [3]i5, 2";
 }
 OPDI_COLD_END
-
-
-
+#endif
+#endif

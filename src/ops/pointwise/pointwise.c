@@ -776,4 +776,5 @@ static opd_tensor *opdi_sinc_derivative(opd_tensor *grad, opd_tensor *input) {
     return opd_mul(grad, opdi_unless(delta, opd_eq_Scalar(input, opd_value_int(0))));
 }
 OPDI_COLD_END
-
+#endif
+#endif

@@ -2,6 +2,9 @@
 //  >>op:unary     pointwise operators of one tensor
 //----------------------------------------------------------------------------------------------------------------------
 
+#if !defined(OPD_NO_OPERATORS)
+#if defined(OPDI_OPERATORS)
+
 OPDI_COLD_BEGIN
 
 //== cards =============================================================================================================
@@ -745,4 +748,6 @@ OPDI_OP(silu) {
     op->inplace = "silu_"; op->out = "silu.out";
     op->cases = "[2,3]";
 }
-
+OPDI_COLD_END
+#endif
+#endif

@@ -1,5 +1,9 @@
 //== unary operators with numbers ======================================================================================
 
+#if !defined(OPD_NO_OPERATORS)
+#if defined(OPDI_OPERATORS)
+OPDI_COLD_BEGIN
+
 static int opdi_unary_params(opd_call *call, const opdi_formula *formula, const opdi_params *params) {
     opd_tensor *ops[2];
     ops[1] = opd_arg_tensor(call, 0);
@@ -586,4 +590,5 @@ OPDI_OP(logit_backward) {
     op->cases = "[2,3], [2,3]u, 0.1";
 }
 OPDI_COLD_END
-
+#endif
+#endif

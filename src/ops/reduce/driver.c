@@ -2,6 +2,9 @@
 //  >>op:reduce    sums, products, variances over dims
 //----------------------------------------------------------------------------------------------------------------------
 
+#if !defined(OPD_NO_OPERATORS)
+#if defined(OPDI_OPERATORS)
+
 OPDI_LOOPS_BEGIN
 
 //== dims of a reduction ===============================================================================================
@@ -720,4 +723,7 @@ static opd_tensor *opdi_batch_whole(opd_call *call, int64_t *room, opd_ints *dim
 }
 #define OPDI_CASES_ALL "[2,3]; [2,3]i5; []"
 #define OPDI_CASES_DIMS "[2,3], (1); [2,3,2], (0,-1), True; [2,3], ()"
-
+OPDI_COLD_END
+OPDI_LOOPS_END
+#endif
+#endif

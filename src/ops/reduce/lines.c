@@ -5,6 +5,11 @@
 // where that is so already.  Long lines that are not are gone through in pieces, so that memory does not grow with
 // them: `passes` times, what one piece tells the next in tmp; the outputs are those of the last pass.
 
+#if !defined(OPD_NO_OPERATORS)
+#if defined(OPDI_OPERATORS)
+OPDI_LOOPS_BEGIN
+OPDI_COLD_BEGIN
+
 #define OPDI_LINE_PIECE 2048     /* elements */
 typedef struct opdi_lines opdi_lines;
 typedef struct opdi_piece { int64_t from, count; int pass; } opdi_piece;
@@ -793,4 +798,7 @@ OPDI_OP(special_log_softmax) {
     op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_SET_NOT_CPU;
     op->cases = "[2,3], 1";
 }
-
+OPDI_COLD_END
+OPDI_LOOPS_END
+#endif
+#endif

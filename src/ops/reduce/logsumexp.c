@@ -2,6 +2,9 @@
 //  >>op:lines     along one dim: softmax, running sums
 //----------------------------------------------------------------------------------------------------------------------
 
+#if !defined(OPD_NO_OPERATORS)
+#if defined(OPDI_OPERATORS)
+
 OPDI_LOOPS_BEGIN
 
 //== logsumexp =========================================================================================================
@@ -308,4 +311,7 @@ OPDI_OP(nonzero) {
     op->out = "nonzero.out";
     op->cases = "[2,3]; [2,3]b; []";
 }
-
+OPDI_COLD_END
+OPDI_LOOPS_END
+#endif
+#endif

@@ -1,4 +1,10 @@
 //== norms =============================================================================================================
+
+#if !defined(OPD_NO_OPERATORS)
+#if defined(OPDI_OPERATORS)
+OPDI_LOOPS_BEGIN
+OPDI_COLD_BEGIN
+
 OPDI_COLD_END
 
 OPDI_FOLD_SUM(opdi_fold_abs_f32, float, fabs((double)x))
@@ -320,4 +326,5 @@ OPDI_OP(dist) {
 }
 OPDI_COLD_END
 OPDI_LOOPS_END
-
+#endif
+#endif

@@ -1,3 +1,6 @@
+#if !defined(OPD_NO_OPERATORS)
+#if defined(OPDI_OPERATORS)
+OPDI_LOOPS_BEGIN
 OPDI_COLD_BEGIN
 //== integrals of samples: trapezoid, cumulative_trapezoid =============================================================
 
@@ -568,5 +571,5 @@ OPDI_OP(corrcoef) {
 }
 OPDI_COLD_END
 OPDI_LOOPS_END
-
-
+#endif
+#endif

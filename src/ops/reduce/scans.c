@@ -1,5 +1,10 @@
 //== scans =============================================================================================================
 
+#if !defined(OPD_NO_OPERATORS)
+#if defined(OPDI_OPERATORS)
+OPDI_LOOPS_BEGIN
+OPDI_COLD_BEGIN
+
 OPDI_COLD_END
 #define OPDI_LINE_SCAN(name, type, A, first, body)                                                          \
     static void name(const opdi_lines *lines, const opdi_piece *at, const void *const *in, void *const *out, \
@@ -364,4 +369,5 @@ OPDI_OP(diff) {
 }
 OPDI_COLD_END
 OPDI_LOOPS_END
-
+#endif
+#endif

@@ -2,6 +2,9 @@
 //  >>op:sort      sorting, selection, integrals and statistics of samples
 //----------------------------------------------------------------------------------------------------------------------
 
+#if !defined(OPD_NO_OPERATORS)
+#if defined(OPDI_OPERATORS)
+
 OPDI_LOOPS_BEGIN
 
 //== sorting ===========================================================================================================
@@ -606,4 +609,6 @@ OPDI_OP(msort) {
     op->cases = "[3,2]";
 }
 OPDI_COLD_END
-
+OPDI_LOOPS_END
+#endif
+#endif

@@ -1,5 +1,10 @@
 //== sum, nansum, mean, prod ===========================================================================================
 
+#if !defined(OPD_NO_OPERATORS)
+#if defined(OPDI_OPERATORS)
+OPDI_LOOPS_BEGIN
+OPDI_COLD_BEGIN
+
 static int opdi_reduce_sum(opd_call *call, const opdi_fold *fold, opd_ints dims, bool keep, int dtype_arg) {
     opd_tensor *tensor = opd_arg_tensor(call, 0);
     const opd_scalar_type dtype = opdi_reduce_dtype(call, dtype_arg, tensor);
@@ -595,4 +600,5 @@ OPDI_OP(std_mean_dim) {
 }
 OPDI_COLD_END
 OPDI_LOOPS_END
-
+#endif
+#endif

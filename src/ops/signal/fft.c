@@ -1,3 +1,6 @@
+#if !defined(OPD_NO_OP_FFT)
+#if defined(OPDI_OPERATORS)
+OPDI_LOOPS_BEGIN
 OPDI_COLD_BEGIN
 //== what users call: fft, rfft, hfft, their inverses, over one dim or several =========================================
 //
@@ -297,3 +300,7 @@ OPDI_OP(fft_ifftshift) {
     opdi_fft_card(op, opdi_fft_ifftshift_kernel, OPD_AUTOCAST_KEEP);
     op->cases = "[5]; [2,3], (1,); [3,4]";
 }
+OPDI_COLD_END
+OPDI_LOOPS_END
+#endif
+#endif

@@ -550,4 +550,6 @@ OPDI_OP(_fft_c2r) {
     op->cases = "";
 }
 OPDI_COLD_END
-
+OPDI_LOOPS_END
+#endif
+#endif

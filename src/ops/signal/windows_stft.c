@@ -2,6 +2,11 @@
 //
 //  Computed by operators in the dtype that was asked for, as PyTorch does, so that short floats round alike.
 
+#if !defined(OPD_NO_OP_FFT)
+#if defined(OPDI_OPERATORS)
+OPDI_LOOPS_BEGIN
+OPDI_COLD_BEGIN
+
 enum { OPDI_WINDOW_BARTLETT, OPDI_WINDOW_BLACKMAN, OPDI_WINDOW_COSINE, OPDI_WINDOW_KAISER };
 /* The numbers start, start + 1, ... below end, in a factory's dtype and device. */
 static opd_tensor *opdi_window_steps(const opdi_options *options, int64_t start, int64_t end, opd_scalar_type dtype) {

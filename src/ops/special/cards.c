@@ -2,6 +2,9 @@
 //  >>op:specialcards  special functions as operators, orthogonal polynomials, frexp
 //----------------------------------------------------------------------------------------------------------------------
 
+#if !defined(OPD_NO_OP_SPECIAL)
+#if defined(OPDI_OPERATORS)
+
 OPDI_LOOPS_BEGIN
 
 //== loops and cards ===================================================================================================

@@ -769,4 +769,6 @@ typedef struct opdi_special {
     double (*one)(double x);
     double (*two)(double x, double y);
 } opdi_special;
-
+OPDI_LOOPS_END
+#endif
+#endif

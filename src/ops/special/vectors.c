@@ -3,6 +3,10 @@
 //  What the functions above come to at most arguments, 64 numbers at a time in loops without branches, for AVX2.  NaN
 //  says of a number that it takes the function itself.
 
+#if !defined(OPD_NO_OP_SPECIAL)
+#if defined(OPDI_OPERATORS)
+OPDI_LOOPS_BEGIN
+
 #if defined(OPDI_X86)
 OPDI_LOOPS_BEGIN
 typedef void opdi_wide_fn(const double *x, double *y);
@@ -482,4 +486,5 @@ static bool opdi_wide_all(const opdi_special *function, void *const *data, int64
 #endif
 }
 OPDI_LOOPS_END
-
+#endif
+#endif

@@ -2,6 +2,8 @@
 //  >>op:copy      conversions, repetitions, copies of views, diagonal matrices
 //----------------------------------------------------------------------------------------------------------------------
 
+#if defined(OPDI_OPERATORS)
+
 OPDI_COLD_BEGIN
 
 //== to ================================================================================================================
@@ -533,4 +535,5 @@ OPDI_OP(resize_as_) {
     op->vmap = opdi_batch_resize; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,3], [3,2]";
 }
-
+OPDI_COLD_END
+#endif

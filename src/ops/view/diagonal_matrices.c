@@ -1,5 +1,8 @@
 //== diagonal matrices =================================================================================================
 
+#if defined(OPDI_OPERATORS)
+OPDI_COLD_BEGIN
+
 /* diag_embed: a tensor with self's last dim on the diagonal of dims dim1 and dim2, and zeros elsewhere. */
 static int opdi_diag_embed_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);

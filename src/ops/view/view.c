@@ -2,6 +2,8 @@
 //  >>op:view      views: the same elements under other sizes, parts, dims
 //----------------------------------------------------------------------------------------------------------------------
 
+#if defined(OPDI_OPERATORS)
+
 //== helpers ===========================================================================================================
 
 OPDI_COLD_BEGIN
@@ -787,4 +789,5 @@ OPDI_OP(as_strided_backward) {
     op->vmap = opdi_as_strided_backward_batch; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,2], (6), (1), (2,2), (1,1), 1";
 }
-
+OPDI_COLD_END
+#endif

@@ -1,5 +1,8 @@
 //== copies of views ===================================================================================================
 
+#if defined(OPDI_OPERATORS)
+OPDI_COLD_BEGIN
+
 /* "aten::select_copy.int" calls "aten::select.int" and clones what comes, into rows; what is no view of these sizes is
    copied. */
 static int opdi_view_copy_kernel(opd_call *call) {
@@ -166,4 +169,5 @@ OPDI_OP(unbind_copy_int) {
     op->out = "unbind_copy.int_out(Tensor self, int dim=0, *, Tensor(a!)[] out) -> ()";
     op->cases = "[2,3]";
 }
-
+OPDI_COLD_END
+#endif
