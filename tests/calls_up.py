@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Counts the calls of opdispatch.h's rooms into rooms further down: in the implementation, up to the typed kernels.
+"""Counts the calls of opdispatch.h's rooms into rooms further down: in the implementation, up to the typed functions.
 
 usage: python3 tests/calls_up.py [--list] [--most N]
 
@@ -24,7 +24,7 @@ def rooms_of(text):
     """[(name, where it begins)] of the rooms to count in, and where the last of them ends."""
     banners = [(m.group(1), m.start()) for m in re.finditer(r'^//-+\n//  >>(\S+)', text, re.M)]
     first = [name for name, _ in banners].index('platform')
-    last = [name for name, _ in banners].index('typed')
+    last = [name for name, _ in banners].index('wrappers')
     return banners[first:last], banners[last][1]
 
 
@@ -66,6 +66,8 @@ def main():
     options = options.parse_args()
     with open(HEADER, encoding='utf-8') as file:
         calls, number = calls_of(file.read())
+    if len(calls) < 30000:
+        sys.exit('only %d calls were found: is the text of the rooms still what this reads?' % len(calls))
     up = [call for call in calls if number[call[4]] > number[call[2]]]
     if options.list:
         for (room, other), group in sorted(collections.Counter((c[2], c[4]) for c in up).items(),

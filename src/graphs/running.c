@@ -286,6 +286,7 @@ static int opdi_gplan_work(opdi_gplanner *planner) {
     opdi_gplan_steps(planner, body);
     return planner->failed ? -1 : 0;
 }
+static opd_value opdi_gnode_list(const opdi_gnode *node, const opd_value *vals, char **at);
 /* Fills in what a run begins with: constants, and lists of them in the memory behind the slots. */
 static void opdi_gplan_start(const opd_graph *graph, opdi_gplan *plan) {
     char *lists = (char *)(plan->start + plan->nslots);

@@ -229,6 +229,60 @@ OPDI_NOINLINE static const opdi_gstep *opdi_graph_other(opdi_thread *thread, con
     opdi_graph_drops(step, slots + step->nin + step->nout, vals);
     return next;
 }
+
+//-- operators of constants become constants ---------------------------------------------------------------------------
+
+/* Calls an operator whose arguments are all constants; 1 if the node is a constant now, 0 if not, -1 with an error. */
+static int opdi_gnode_fold(opd_graph *graph, opdi_gnode *node, const opd_value *vals) {
+    opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
+    opd_scope scope = opd_scope_open();
+    opd_tensor *tensor = NULL;
+    for (int i = 0; i < node->nin; i++) { args[i] = vals[node->in[i]->slot]; }
+    int rc = opd_call_all(node->op, rets, args, node->nin);
+    if (rc == 0 && rets[0].tag == OPD_TAG_TENSOR) {
+        tensor = opd_keep(opd_detach(rets[0].u.t));
+        rc = tensor ? opdi_gvalue_describe(graph, node->out[0], tensor) : -1;
+        if (rc) { opd_release(tensor); }
+    }
+    opd_scope_close(&scope);
+    if (rc || !tensor) { return rc; }
+    node->kind = OPDI_G_CONSTANT;
+    node->constant = opd_value_tensor(tensor);
+    node->nin = 0;
+    node->op = NULL;
+    opdi_graph_changed(graph);
+    return 1;
+}
+/* Replaces operators of constants by their results; returns how many nodes are gone, or -1 with an error. */
+static int opdi_graph_fold(opd_graph *graph) {
+    size_t bytes;
+    const int32_t slots = opdi_graph_number(graph, &bytes);
+    opd_value *vals = (opd_value *)opdi_scope_alloc(((size_t)slots + 1) * sizeof *vals);
+    char *lists = (char *)opdi_scope_alloc(bytes + 8);
+    int gone = 0, rc;
+    if (!vals || !lists) { return -1; }
+    for (opdi_gnode *node = graph->body.first; node; node = node->next) {
+        bool constant = node->kind == OPDI_G_OP && node->nout == 1 && (node->op->tensor_rets & 1) &&
+            !node->block->owner && !opdi_gnode_stays(node) && !opdi_op_is_random(node->op);
+        for (int i = 0; i < node->nin && constant; i++) { constant = node->in[i]->node && node->in[i]->node->fixed; }
+        if (constant) {
+            if ((rc = opdi_gnode_fold(graph, node, vals)) < 0) { return -1; }
+            gone += rc;
+        }
+        if (!opdi_gnode_fix(node)) { continue; }
+        vals[node->out[0]->slot] = node->kind == OPDI_G_LIST ? opdi_gnode_list(node, vals, &lists) : node->constant;
+    }
+    int i = opd_graph_dce(graph);
+    return i < 0 ? -1 : gone + i;
+}
+int opd_graph_fold(opd_graph *graph) {
+    if (!graph || !opd_ok()) { return -1; }
+    if (opdi_graph_writes(graph)) { return 0; }   /* a constant may be what is written */
+    opd_scope scope = opd_scope_open();
+    int gone = opdi_graph_fold(graph);
+    opd_scope_close(&scope);
+    return gone;
+}
 OPDI_COLD_END
 
 /* Runs the steps of plan on the slots vals, lists in scratch, and drops every value after its last use; returns 0,
