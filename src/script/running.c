@@ -125,7 +125,7 @@ static int opdi_sdefault(opd_script *script, opdi_sfunction *function, int32_t i
     switch (node->kind) {
     case OPDI_SX_INT:
         *value = opd_value_int(node->integer);
-        if (known) { return 0; }
+        if (known && node->op != OPDI_SIGN_NEEDED) { return 0; }
         break;
     case OPDI_SX_FLOAT: *value = opd_value_float(node->number); return 0;
     case OPDI_SX_TRUE: case OPDI_SX_FALSE: *value = opd_value_bool(node->kind == OPDI_SX_TRUE); return 0;

@@ -2022,6 +2022,16 @@ def g(x: Optional[int] = None) -> int:
     return x
 def f():
     return g(), g(5), g(None)
+--
+def g(x: int = 9223372036854775808) -> int:
+    return x
+def f():
+    return g()
+--
+def g(x: int = -9223372036854775808) -> int:
+    return x
+def f():
+    return g()
 '''
 
 # parts of sources of which this library makes something else than PyTorch, and why
