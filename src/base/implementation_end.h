@@ -1,5 +1,5 @@
 #if defined(OPDI_OPERATORS)
-#if defined(OPDISPATCH_PART) && defined(__clang__)
+#if defined(__clang__)
 #pragma clang diagnostic pop
 #endif
 #if defined(OPDI_LESS) && defined(__GNUC__) && !defined(__TINYC__)

@@ -131,7 +131,7 @@ extern char **environ;
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wunused-function"
 #endif
-#if defined(OPDISPATCH_PART) && defined(__clang__)
+#if defined(__clang__)
 #pragma clang diagnostic push
 #pragma clang diagnostic ignored "-Wpragma-clang-attribute"      /* cold regions without a function */
 #endif

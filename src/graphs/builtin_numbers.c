@@ -168,11 +168,16 @@ static int opdi_binary_floats(opdi_bcall *call, double a, double b, int32_t what
     case OPDI_DO_REMAINDER: value = fmod(b + fmod(a, b), b); break;
     case OPDI_DO_MATHREMAINDER: value = remainder(a, b); break;
     case OPDI_DO_FMOD: value = fmod(a, b); break;
-    case OPDI_DO_POW: value = pow(a, b); break;
+    case OPDI_DO_POW:
+        if (a >= 0 && a <= 0 && b < 0) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "0.0 cannot be raised to a negative power");
+        }
+        value = pow(a, b);
+        break;
     case OPDI_DO_COPYSIGN: value = copysign(a, b); break;
     case OPDI_DO_ATAN2: value = atan2(a, b); break;
-    case OPDI_DO_MIN: value = b < a ? b : a; break;
-    case OPDI_DO_MAX: value = a < b ? b : a; break;
+    case OPDI_DO_MIN: value = a < b ? a : b; break;                  /* of equals and NaN the second, as PyTorch */
+    case OPDI_DO_MAX: value = a > b ? a : b; break;
     default: return opd_fail(OPD_ERROR_ARGUMENT, "%s of floats", call->builtin->schema);
     }
     return opdi_give(call, opd_value_float(value));

@@ -708,6 +708,23 @@ not {}
 (*(1, 2), *(3,))
 00
 007.5
+min(0.0, float('nan'))
+min(float('nan'), 0.0)
+max(0.0, float('nan'))
+max(float('nan'), 0.0)
+max(0.0, -0.0)
+min(-0.0, 0.0)
+max(1, float('nan'))
+min(float('nan'), 1)
+max(2, 2.0)
+0 ** -1
+0.0 ** -1.0
+(-0.0) ** -0.5
+0 ** float('-inf')
+math.pow(0, -1)
+0.0 ** 0.0
+max([0.0, float('nan')])
+min([float('nan'), 0.0])
 '''
 BODIES = r'''
 x = [1,2,3]

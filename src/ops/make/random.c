@@ -1,9 +1,7 @@
 //== random numbers ====================================================================================================
 
 #if defined(OPDI_OPERATORS)
-OPDI_COLD_BEGIN
 
-OPDI_COLD_END
 /* The call's generator; NULL: the default one. */
 static opd_generator *opdi_generator_of(const opd_call *call) {
     int i = opdi_arg_index(call->op->schema, "generator", 9);

@@ -2,9 +2,7 @@
 
 #if !defined(OPD_NO_OPERATORS)
 #if defined(OPDI_OPERATORS)
-OPDI_COLD_BEGIN
 
-OPDI_COLD_END
 /* atan2(y, x) of finite numbers that are not both 0, else NaN: by t = least / most of their sizes atan(t), for t beyond
    tan(pi / 8) as pi / 4 + atan((t - 1) / (t + 1)); within 2 ulp. */
 #if defined(OPDI_X86)

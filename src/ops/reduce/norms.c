@@ -3,9 +3,6 @@
 #if !defined(OPD_NO_OPERATORS)
 #if defined(OPDI_OPERATORS)
 OPDI_LOOPS_BEGIN
-OPDI_COLD_BEGIN
-
-OPDI_COLD_END
 
 OPDI_FOLD_SUM(opdi_fold_abs_f32, float, fabs((double)x))
 OPDI_FOLD_SUM(opdi_fold_abs_f64, double, fabs(x))

@@ -3,9 +3,7 @@
 #if !defined(OPD_NO_OPERATORS)
 #if defined(OPDI_OPERATORS)
 OPDI_LOOPS_BEGIN
-OPDI_COLD_BEGIN
 
-OPDI_COLD_END
 #define OPDI_LINE_SCAN(name, type, A, first, body)                                                          \
     static void name(const opdi_lines *lines, const opdi_piece *at, const void *const *in, void *const *out, \
                      char *tmp) {                                                                           \
