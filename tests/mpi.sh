@@ -34,6 +34,15 @@ run() {
         bad "$name" "status or words are not what they should be"
     fi
 }
+# run_help NAME: what the program said last is its help, and it ended with $status 0.
+run_help() {
+    wanted "$1" || return 0
+    if [ "$status" = 0 ] && grep -q '^usage: ' "$tmp/log"; then good "$1"
+    else
+        cat "$tmp/log"
+        bad "$1" "status $status, or no help"
+    fi
+}
 # build NAME OUT ARGUMENTS...
 build() {
     name=$1; out=$2; shift 2
@@ -143,7 +152,13 @@ for kind in openmpi mpich ''; do
         if cmp -s "$tmp/alone" "$tmp/together"; then good "$title digits_mpi, one rank and four"
         else diff "$tmp/alone" "$tmp/together"; bad "$title digits_mpi, one rank and four" 'they differ'; fi
         unset OPD_WINOGRAD
-        run "$title digits_mpi, help" 2 '^usage: ' "$tmp/digits" --help
+        # MPICH's launcher loses the output of a program that ends at once now and then: then it is asked again
+        for again in 1 2 3; do
+            (cd "$root" && limit 300 $mpirun -n 2 "$tmp/digits" --help) >"$tmp/log" 2>&1; status=$?
+            [ $status != 0 ] || [ -s "$tmp/log" ] || continue
+            break
+        done
+        run_help "$title digits_mpi, help"
         if ! wanted "$title digits_mpi, help once"; then :
         elif [ "$(grep -c '^usage: ' "$tmp/log")" = 1 ]; then good "$title digits_mpi, help once"
         else bad "$title digits_mpi, help once" 'by several ranks'; fi
