@@ -1566,7 +1566,7 @@ TEST(kernels_softmax_of_columns) {
     }
 }
 
-/* What kernels of each level of instructions give is near what those of the lowest give. */
+/* Kernels for every level of instructions give nearly the same as the plain ones. */
 static const char *const kn_level_calls[] = {
     "x.exp()", "x.log()", "x.log1p()", "x.expm1()", "x.tanh()", "x.erf()", "x.erfc()", "x.sigmoid()", "x.sin()", "x.cos()", "x.tan()",
     "x.exp2()", "x.log2()", "x.log10()", "x.sinh()", "x.cosh()", "x.atan()", "x.asinh()", "x.rsqrt()", "x.reciprocal()",

@@ -58,7 +58,7 @@ OPD_FORMULA_QUALIFIERS OPD_T OPD_H(logit)(OPD_T x, OPD_T low, OPD_T high) {
     OPD_T p = x < low ? low : x > high ? high : x;
     return p == 1 ? (OPD_T)INFINITY : OPD_FN(log)(p / (1 - p));
 }
-/* A number to the significant bits of a bfloat16 or float16, ties to even; ranges are those of a float32. */
+/* Rounds a number to the significant bits of a bfloat16 or float16, ties to even; it keeps the range of a float32. */
 OPD_FORMULA_QUALIFIERS OPD_T OPD_H(rounded)(OPD_T x, int bits) {
     union { float f; uint32_t u; } v;
     v.f = (float)x;

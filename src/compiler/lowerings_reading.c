@@ -191,8 +191,8 @@ static int opdi_lower_upsample(opd_call *call) {
 }
 
 static opd_tensor *opdi_lower_known(const double *numbers, int64_t count, int dim, int ndim, opd_scalar_type dtype);
-/* Divides sums of windows by how many elements each has, one dim after the other; `outside`: those of the padding count
-   that the call asked for.  NULL with an error. */
+/* Divides the sum of each window by its number of elements, one dim after the other; `outside`: elements of the padding
+   that the call asked for count, too.  NULL with an error. */
 static opd_tensor *opdi_lower_pool_means(opd_tensor *sums, const opd_tensor *self, const opdi_lower_pool *pool,
                                          bool outside) {
     for (int i = 0; i < pool->count && sums; i++) {
@@ -483,7 +483,7 @@ static int opdi_lower_bags_most(opdi_lower_maxima *all) {
     if (!row) { return -1; }
     return opdi_nest_add(nest, opdi_lower_where(dtype, opdi_xpr_formula(OPD_FORMULA_gt, dtype, row, was), row, was));
 }
-/* Makes the places of bags' maxima be those of the first rows that are equal to them. */
+/* Sets the place of each bag's maximum to the first row that is equal to it. */
 static int opdi_lower_bags_places(opdi_lower_maxima *all) {
     const int by[2] = {0, 1};
     opdi_nest *const nest = opdi_nest_new(opd_sizes(all->rows), 2, 0);

@@ -120,8 +120,8 @@ OPDI_TARGET OPDI_ALWAYS void OPDI_WIDE(longer)(const uint16_t *at, bool bf16, OP
     memcpy(&two[0], &even, sizeof even);
     memcpy(&two[1], &odd, sizeof odd);
 }
-/* Adds x[k] B[k, j] to sums[j], for count columns of short floats that are whole steps of two vectors; of bfloat16 the
-   sums of a step are those of its even columns, then of its odd ones. */
+/* Adds x[k] B[k, j] to sums[j], for count columns of short floats that are whole steps of two vectors; for bfloat16
+   the sums of a step belong to its even columns, then to its odd ones. */
 OPDI_TARGET static void OPDI_WIDE(halves_cols)(int64_t depth, int64_t count, bool bf16, const float *x,
                                                const uint16_t *b, int64_t rs, float *sums) {
     enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };

@@ -1,14 +1,5 @@
-#undef OPDI_T
-#undef OPDI_BYTES
-#undef OPDI_WHOLE
-#undef OPDI_FN
-#undef OPDI_TYPED
+#include "f32.h"
 #undef OPDI_LEVEL
 #undef OPDI_WIDE
-#define OPDI_T float
-#define OPDI_BYTES 4
-#define OPDI_WHOLE 0
-#define OPDI_FN(name) name##f
-#define OPDI_TYPED(name) opdi_##name##_f32
 #define OPDI_LEVEL 2
 #define OPDI_WIDE(name) opdi_##name##_avx512_f32

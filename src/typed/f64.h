@@ -1,10 +1,4 @@
-#undef OPDI_T
-#undef OPDI_BYTES
-#undef OPDI_WHOLE
-#undef OPDI_FN
-#undef OPDI_TYPED
-#undef OPDI_LEVEL
-#undef OPDI_WIDE
+#include "end.h"
 #define OPDI_T double
 #define OPDI_BYTES 8
 #define OPDI_WHOLE 0

@@ -1,14 +1,5 @@
-#undef OPDI_T
-#undef OPDI_BYTES
-#undef OPDI_WHOLE
-#undef OPDI_FN
-#undef OPDI_TYPED
+#include "f64.h"
 #undef OPDI_LEVEL
 #undef OPDI_WIDE
-#define OPDI_T double
-#define OPDI_BYTES 8
-#define OPDI_WHOLE 0
-#define OPDI_FN(name) name
-#define OPDI_TYPED(name) opdi_##name##_f64
 #define OPDI_LEVEL 1
 #define OPDI_WIDE(name) opdi_##name##_avx2_f64

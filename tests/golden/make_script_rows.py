@@ -2049,6 +2049,70 @@ def g(x: int = -9223372036854775808) -> int:
     return x
 def f():
     return g()
+--
+def g(k: int):
+    for i in (1, 2):
+        for j in (3, 4):
+            if i * j == k:
+                return i * 10 + j
+    return 0
+def f():
+    return [g(0), g(1), g(2), g(3), g(4), g(6), g(8), g(10), g(20), g(30)]
+--
+def g(k: int):
+    r = 0
+    for i in (1, 2):
+        for j in (3, 4):
+            if i * j == k:
+                return r
+            r += j
+        r += 100
+    return r
+def f():
+    return [g(0), g(1), g(2), g(3), g(4), g(6), g(8), g(10), g(20), g(30)]
+--
+def g(k: int):
+    r = 0
+    for i in (1, 2, 3):
+        if k == i:
+            return r
+        for j in (5, 6):
+            r += i * j
+        if k == 10 * i:
+            return -r
+    r += 1000
+    return r
+def f():
+    return [g(0), g(1), g(2), g(3), g(4), g(6), g(8), g(10), g(20), g(30)]
+--
+def g(k: int):
+    for n in range(3):
+        for i in (1, 2):
+            if n * i == k:
+                return n * 100 + i
+    return -1
+def f():
+    return [g(0), g(1), g(2), g(3), g(4), g(6), g(8), g(10), g(20), g(30)]
+--
+def g(k: int):
+    for i in (1, 2):
+        for n in range(3):
+            if n * i == k:
+                return n * 100 + i
+    return -1
+def f():
+    return [g(0), g(1), g(2), g(3), g(4), g(6), g(8), g(10), g(20), g(30)]
+--
+def g(k: int):
+    r = 0
+    while r < 20:
+        for i in (1, 2):
+            r += i
+            if r == k:
+                return r * 7
+    return r
+def f():
+    return [g(0), g(1), g(2), g(3), g(4), g(6), g(8), g(10), g(20), g(30)]
 '''
 
 # parts of sources of which this library makes something else than PyTorch, and why

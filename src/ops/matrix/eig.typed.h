@@ -104,7 +104,7 @@ static void OPDI_TYPED(balance)(int64_t n, OPDI_T *h, int64_t ld, OPDI_T *scale,
         }
     }
 }
-/* Takes rows x [n, columns] of vectors of what was balanced back to those of the matrix. */
+/* Undoes the balancing: turns eigenvectors x [n, columns] of the balanced matrix into eigenvectors of the matrix. */
 static void OPDI_TYPED(balance_back)(const OPDI_TYPED(schur) *schur, OPDI_T *x, int64_t columns) {
     for (int64_t i = schur->low; i <= schur->high; i++) {
         for (int64_t j = 0; j < columns; j++) { x[i * columns + j] *= schur->scale[i]; }

@@ -184,7 +184,7 @@ static int OPDI_TYPED(eigh_one)(const opdi_solver *solver, int64_t at) {
 }
 
 /* Reduces a [n, n] to two diagonals, d [n] and e [n - 1] above it; the reflections of columns stay below the diagonal,
-   those of rows right of e, with factors tau and pie [n]; room [n]. */
+   the reflections of rows right of e, with factors tau and pie [n]; room [n]: scratch. */
 static int OPDI_TYPED(bidiagonal)(int64_t n, OPDI_T *a, double *d, double *e, OPDI_T *tau, OPDI_T *pie, OPDI_T *room) {
     for (int64_t i = 0; i < n; i++) {
         const int64_t rest = n - i - 1;

@@ -1,4 +1,4 @@
-/* The largest of top and those of x[0 .. count) that are finite or -inf. */
+/* Returns the largest of top and the elements of x[0 .. count) that are finite or -inf. */
 static double OPDI_TYPED(finite_max)(const OPDI_T *x, int64_t count, OPDI_T top) {
     OPDI_T a[16];
     int64_t i = 0;
