@@ -25,6 +25,7 @@ FRAMES = {'api/config.h', 'api/host_table.h', 'base/implementation.h', 'base/imp
           'printed/left_out.c', 'tools/left_out_end.c', 'printed/cards.c', 'ops/builtins.c', 'ops/registration.c',
           'ops/typed_functions.c', 'ops/typed_functions_end.c'}
 INCLUDE = re.compile(rb'#include "([^"]+)"\n')
+DECLARATIONS, PROTOTYPES = 'declarations.h', '.prototypes.h'       # of files that --apart writes
 
 
 def rows(name='files.txt'):
@@ -67,8 +68,8 @@ def faults():
     for path, by in includes.items():
         if path not in there:
             found.append('src/%s includes src/%s, which is not there' % (by, path))
-        elif path in listed:
-            found.append('src/%s includes src/%s, which has a row in src/files.txt, too: it would be there twice' % (by, path))
+        elif path in listed and by in listed and listed.index(path) > listed.index(by):
+            found.append('src/%s includes src/%s, whose row in src/files.txt stands behind its own' % (by, path))
     for path in there:
         if path not in listed and path not in includes:
             found.append('src/%s is not in src/files.txt, and no file includes it: add a row where its text belongs' % path)
@@ -86,7 +87,7 @@ def faults():
 def circles(listed):
     try:
         for path in listed:
-            pasted(path)
+            pasted(path, set(listed))
     except RecursionError as error:
         return [str(error)]
     return []
@@ -134,31 +135,41 @@ def must_be_listed():
 
 
 def included(path, line):
-    """The file of src/ that a line of a file of src/ includes; None: it is no such line."""
+    """The file of src/ that a line of a file of src/ includes; '' for one that --apart writes; None: no such line."""
     match = INCLUDE.fullmatch(line)
     if not match:
         return None
-    return os.path.normpath(os.path.join(os.path.dirname(path), match.group(1).decode('utf-8'))).replace(os.sep, '/')
+    name = match.group(1).decode('utf-8')
+    if name == DECLARATIONS or name.endswith(PROTOTYPES):
+        return ''
+    return os.path.normpath(os.path.join(os.path.dirname(path), name)).replace(os.sep, '/')
 
 
-def pasted(path, within=()):
-    """[(path, number of its first line, text)] of a file and of what it includes, in order; the texts are bytes."""
+def pasted(path, listed, within=()):
+    """[(path, number of its first line, text)] of a file and of what it includes, in order; the texts are bytes.
+
+    Where it includes a file that has a row, or one that --apart writes, nothing is pasted: the text is there already.
+    """
     if path in within:
         raise RecursionError('src/%s includes itself: %s' % (path, ' -> '.join(within + (path,))))
     found, lines, begin = [], read(os.path.join(SRC, path)).splitlines(True), 0
     for i, line in enumerate(lines):
         other = included(path, line)
-        if other:
-            note = b'/* src/%s */\n' % other.encode('utf-8')
-            found += [(path, begin + 1, b''.join(lines[begin:i]) + note)] + pasted(other, within + (path,))
-            begin = i + 1
-    return found + [(path, begin + 1, b''.join(lines[begin:]))]
+        if other is None:
+            continue
+        note, text = b'', []
+        if other and other not in listed:
+            note, text = b'/* src/%s */\n' % other.encode('utf-8'), pasted(other, listed, within + (path,))
+        found += [(path, begin + 1, b''.join(lines[begin:i]) + note)] + text
+        begin = i + 1 if note or lines[i + 1:i + 2] != [b'\n'] else i + 2       # nor the empty line below
+    return [piece for piece in found + [(path, begin + 1, b''.join(lines[begin:]))] if piece[2]]
 
 
 def pieces():
     """[(path, number of its first line, text)] of the whole header, in order."""
     must_be_listed()
-    return [piece for path in paths() for piece in pasted(path)]
+    listed = set(paths())
+    return [piece for path in paths() for piece in pasted(path, listed)]
 
 
 def joined():
@@ -205,12 +216,15 @@ def marked():
 
 def expanded(text):
     """What marked() gave and a script changed, with what the files include: as the header, to be compiled."""
-    path, lines = '', []
+    path, lines, listed = '', [], set(paths())
     for line in text.splitlines(True):
         if line.startswith(MARK):
             path = line[len(MARK):].strip()
         other = included(path, line.encode('utf-8'))
-        lines += [piece.decode('utf-8') for _, _, piece in pasted(other)] if other else [line]
+        if other is None:
+            lines.append(line)
+        elif other and other not in listed:
+            lines += [piece.decode('utf-8') for _, _, piece in pasted(other, listed)]
     return ''.join(lines)
 
 
@@ -251,12 +265,126 @@ def check():
     return found
 
 
+#-- the files for themselves -------------------------------------------------------------------------------------------
+
+# Files that are compiled as one, because guards or tables cross them: the first one gives the name.
+TOGETHER = [['ops/builtins.c', 'printed/cards.c', 'ops/registration.c'],
+            ['ops/typed_functions.c', 'printed/operator_names.c', 'ops/typed_calls.c', 'printed/typed_functions.c',
+             'ops/typed_functions_end.c']]
+# They answer for what is left out of the header: nothing is, where files are compiled for themselves.
+NOT_APART = {'tools/left_out.c', 'printed/left_out.c', 'tools/left_out_end.c'}
+GUARD = re.compile(r'\s*#\s*(if|ifdef|ifndef|else|elif|endif)\b')
+SHARED = re.compile(r'(?:[A-Z_0-9]+(?:\([^()]*\))? )*(?:OPDI_INTERNAL|OPDI_SHARED)\b')
+
+
+def sources():
+    """The files that are compiled for themselves, the first ones of those that are compiled together among them."""
+    behind = {path for group in TOGETHER for path in group[1:]}
+    return [path for path in paths() if path.endswith('.c') and path not in behind and path not in NOT_APART]
+
+
+def group_of(path):
+    return next((group for group in TOGETHER if path in group), [path])
+
+
+def code_of(lines, i):
+    """The code of the declaration that begins on a line, to its end or to its body; and the number of the next line."""
+    text, depth = '', 0
+    while i < len(lines):
+        line = re.sub(r'/\*.*?\*/|//.*|\\?\n', ' ', lines[i])
+        i += 1
+        for char in line:
+            depth += (char in '([') - (char in ')]')
+            if depth == 0 and char in '{;=':
+                return ' '.join(text.split()), char, i
+            text += char
+    return ' '.join(text.split()), ';', i
+
+
+def prototype(text, end):
+    """The declaration for other files of what a line begins to define; None: it only declares it."""
+    function = re.match(r'[^()]*(?:\(\d, \d\) [^()]*)?\b(?:OPDI_TYPED\(\w+\)|\w+)\((?!\*)', text) and text.endswith(')')
+    if function:
+        return text + ';' if end == '{' else None
+    return None if text.startswith('extern') else 'extern %s;' % text
+
+
+def prototypes_of(*together):
+    """Declarations of what files define for others, within the guards that it stands in; '' if there is nothing."""
+    out, typed, i, path = [], [], 0, together[0]
+    lines = [line for name in together for line in read(os.path.join(SRC, name)).decode('utf-8').splitlines(True)]
+    while i < len(lines):
+        guard, other = GUARD.match(lines[i]), included(path, lines[i].encode('utf-8'))
+        if guard:
+            begin = i
+            while lines[i].endswith('\\\n'):
+                i += 1
+            i += 1
+            out.append((guard.group(1), ''.join(lines[begin:i])))
+        elif other and other.startswith('typed/'):
+            typed = [] if other == 'typed/end.h' else [other]
+            i += 1
+        elif other and typed and other.endswith('.typed.h'):
+            inner = prototypes_of(other)
+            if inner:
+                out.append(('', '#include "%s"\n%s#include "typed/end.h"\n' % (typed[0], inner)))
+            i += 1
+        elif SHARED.match(lines[i]):
+            text, end, i = code_of(lines, i)
+            text = prototype(text, end)
+            if text:
+                out.append(('', text + '\n'))
+        else:
+            i += 1
+    return ''.join(text for _, text in within_guards(out))
+
+
+def within_guards(rows):
+    """The rows (word, text) without the guards that have nothing between them; the word of what stands there is ''."""
+    kept = []
+    for word, text in rows:
+        kept.append((word, text))
+        if word == 'endif':
+            begin = max(i for i, row in enumerate(kept) if row[0].startswith('if'))
+            inner = ''.join(row[1] for row in kept[begin:])
+            filled = any(row[0] == '' for row in kept[begin:])
+            kept[begin:] = [('', inner)] if filled else []
+    return kept
+
+
+def cards(together):
+    """The prototypes of all cards that files list."""
+    names = re.findall(r'\bopdi_card_\w+\b(?=[,\n])', ''.join(read(os.path.join(SRC, path)).decode('utf-8') for path in together))
+    return ''.join('OPDI_INTERNAL void %s(opd_op_desc *op);\n' % name for name in dict.fromkeys(names))
+
+
+def write_apart(folder):
+    """Writes what files are compiled for themselves with: the declarations, prototypes by layer, those together."""
+    must_be_listed()
+    os.makedirs(folder, exist_ok=True)
+    every, listed = paths(), set(paths())
+    api = every[:every.index('base/implementation.h')]
+    write(os.path.join(folder, DECLARATIONS),
+          b''.join(text for path in api for _, _, text in pasted(path, listed)))
+    for layer in sorted({path.split('/')[0] for path in sources()}):
+        text = ''.join(prototypes_of(*group_of(path)) for path in sources() if path.startswith(layer + '/'))
+        write(os.path.join(folder, layer + PROTOTYPES), text.encode('utf-8'))
+    for group in (group for group in TOGETHER if group[0] in listed):
+        text = '#include "ops/ops.h"\n' + cards(group)
+        text = text.encode('utf-8') + b''.join(
+            b'#line %d "%s"\n%s' % (first, os.path.join(SRC, name).replace('\\', '/').encode('utf-8'), text)
+            for path in group for name, first, text in pasted(path, listed))
+        write(os.path.join(folder, os.path.basename(group[0])), text)
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     group = parser.add_mutually_exclusive_group()
     group.add_argument('--check', action='store_true', help='write nothing; status 1 if something is wrong')
     group.add_argument('--where', type=int, nargs='+', metavar='LINE', help='lines of the header')
     group.add_argument('--remap', metavar='FILE', help='where the header with #line goes')
+    group.add_argument('--apart', metavar='FOLDER', help='where what the files need to be compiled for themselves goes')
+    group.add_argument('--sources', action='store_true', help='list the files that are compiled for themselves')
     group.add_argument('--once', metavar='FILE', help='where the header with each text once goes')
     o = parser.parse_args()
     if o.check:
@@ -272,6 +400,12 @@ def main():
         text = b''.join(b'#line %d "%s"\n%s' % (first, os.path.join(SRC, path).replace('\\', '/').encode('utf-8'), text)
                         for path, first, text in pieces())
         write(o.remap, text)
+        return 0
+    if o.apart:
+        write_apart(o.apart)
+        return 0
+    if o.sources:
+        print('\n'.join(sources()))
         return 0
     if o.once:
         write(o.once, once())

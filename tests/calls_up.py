@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Counts the calls of opdispatch.h's rooms into rooms further down: in the implementation, up to the typed functions.
+"""Counts the calls from a layer into layers above it.
 
 usage: python3 tests/calls_up.py [--list] [--most N]
 
-A room's banner is `//  >>name` below a line of dashes.  A call is the name of a function that the header defines, with a
-bracket behind it, inside of a function; a pointer to a function is none.  With --list: one line for each call, with what
-calls and what is called, and each one's room.  With --most: says so, and ends with status 1, when there are more.
+A layer is a folder of src/, and stands on those whose headers its own header includes.  A call is the name of a function
+that the library defines, with a bracket behind it, inside of a function; a pointer to a function is none.  With --list:
+one line for each call, with the function that calls and the one that is called.  With --most: fails if there are more.
 """
 import argparse
 import bisect
@@ -14,18 +14,43 @@ import os
 import re
 import sys
 
-HEADER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'opdispatch.h')
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'src'))
+import join
+
 NOTES = re.compile(r'"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])+\'|//[^\n]*|/\*.*?\*/', re.S)
 HEAD = re.compile(r'^(?![ \t#}])[^;={}]*?\b(opdi?_\w+)\([^;{}]*\)\s*\{', re.M)
 NAME = re.compile(r'\b(opdi?_\w+)\(')
 
 
-def rooms_of(text):
-    """[(name, where it begins)] of the rooms to count in, and where the last of them ends."""
-    banners = [(m.group(1), m.start()) for m in re.finditer(r'^//-+\n//  >>(\S+)', text, re.M)]
-    first = [name for name, _ in banners].index('platform')
-    last = [name for name, _ in banners].index('wrappers')
-    return banners[first:last], banners[last][1]
+# Folders without a header of their own, and the layer that they belong to.
+WITHIN = {'typed': 'kernels', 'printed': 'ops', 'process': 'ops'}
+
+
+def layers():
+    """The layers, each behind those that it stands on."""
+    below = {}
+    for path in join.paths():
+        layer, _, name = path.partition('/')
+        if name == layer + '.h':
+            text = join.read(os.path.join(join.SRC, path)).decode('utf-8')
+            below[layer] = [other for other, header in re.findall(r'^#include "\.\./(\w+)/(\w+)\.h"', text, re.M)
+                            if other == header and other not in WITHIN]
+    order = []
+    while len(order) < len(below):
+        order.append(next(layer for layer in below if layer not in order and set(below[layer]) <= set(order)))
+    return order
+
+
+def texts_of():
+    """The header's text, [(layer, where a text of it begins, and ends)], and the layers."""
+    text, found, known = '', [], layers()
+    for path, _, piece in join.pieces():
+        layer = path.split('/')[0]
+        layer = WITHIN.get(layer, layer)
+        if layer in known and path != 'printed/typed_functions.c':
+            found.append((layer, len(text), len(text) + len(piece.decode('utf-8'))))
+        text += piece.decode('utf-8')
+    return text, found, known
 
 
 def blank(match):
@@ -33,15 +58,14 @@ def blank(match):
     return re.sub(r'[^\n]', ' ', match.group())
 
 
-def calls_of(text):
-    """(line, caller, its room, called, its room) of each call, and the rooms' numbers."""
-    rooms, end = rooms_of(text)
-    number = {name: i for i, (name, _) in enumerate(rooms)}
+def calls_of():
+    """(line, caller, its layer, called, its layer) of each call, and the layers' numbers."""
+    text, pieces, known = texts_of()
     code = NOTES.sub(blank, text)
     code = re.sub(r'^#(?:[^\n]*\\\n)*[^\n]*', blank, code, flags=re.M)
     where, bodies, calls = {}, [], []
-    at = 0
-    for (name, begin), (_, after) in zip(rooms, rooms[1:] + [('', end)]):
+    for name, begin, after in pieces:
+        at = begin
         for head in HEAD.finditer(code, begin, after):
             if head.start() < at:
                 continue
@@ -51,34 +75,33 @@ def calls_of(text):
                 at += 1
             where.setdefault(head.group(1), name)
             bodies.append((head.group(1), name, head.end(), at))
-    for caller, room, begin, after in bodies:
+    for caller, layer, begin, after in bodies:
         for m in NAME.finditer(code, begin, after):
             if m.group(1) in where:
-                calls.append((m.start(), caller, room, m.group(1), where[m.group(1)]))
+                calls.append((m.start(), caller, layer, m.group(1), where[m.group(1)]))
     lines = [m.start() for m in re.finditer(r'\n', text)]
-    return [(bisect.bisect(lines, c[0]) + 1,) + c[1:] for c in calls], number
+    return [(bisect.bisect(lines, c[0]) + 1,) + c[1:] for c in calls], {name: i for i, name in enumerate(known)}
 
 
 def main():
-    options = argparse.ArgumentParser(description='Counts calls into rooms further down.')
+    options = argparse.ArgumentParser(description='Counts calls into layers above.')
     options.add_argument('--list', action='store_true', help='one line for each')
     options.add_argument('--most', type=int, help='how many there may be')
     options = options.parse_args()
-    with open(HEADER, encoding='utf-8') as file:
-        calls, number = calls_of(file.read())
+    calls, number = calls_of()
     if len(calls) < 30000:
-        sys.exit('only %d calls were found: is the text of the rooms still what this reads?' % len(calls))
+        sys.exit('only %d calls were found: is the text still what this reads?' % len(calls))
     up = [call for call in calls if number[call[4]] > number[call[2]]]
     if options.list:
-        for (room, other), group in sorted(collections.Counter((c[2], c[4]) for c in up).items(),
+        for (layer, other), group in sorted(collections.Counter((c[2], c[4]) for c in up).items(),
                                            key=lambda item: (number[item[0][0]], number[item[0][1]])):
-            print('%s -> %s: %d' % (room, other, group))
-            for line, caller, _, called, _ in [c for c in up if (c[2], c[4]) == (room, other)]:
+            print('%s -> %s: %d' % (layer, other, group))
+            for line, caller, _, called, _ in [c for c in up if (c[2], c[4]) == (layer, other)]:
                 print('    %d: %s calls %s' % (line, caller, called))
     if options.most is None:
         print('%d of %d calls go up' % (len(up), len(calls)))
     elif len(up) > options.most:
-        print('%d calls go into rooms further down, at most %d may (python3 tests/calls_up.py --list)' %
+        print('%d calls go into layers above, at most %d may (python3 tests/calls_up.py --list)' %
               (len(up), options.most))
         sys.exit(1)
 

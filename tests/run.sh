@@ -20,6 +20,8 @@ processor time.  The implementation is built once, with test_kernels.c, and link
   --cxx-on-c          test files as C++11, linked with an implementation in C
   --std11             only the strict builds of implementation and declarations, C11 and C++11, no warning allowed
   --header            only the checks of the header
+  --rooms             the files of src/ compiled for themselves (make -C src) in place of the header: only those that an
+                      edit touches are compiled again.  Goes with the options above, but for --cxx
   --again             without the checks that depend on no compiler, or on all: with CC another one than the last time
                       (the test files, too, are compiled with -O0, as they are with all options above this one)
   --help              this text
@@ -89,7 +91,7 @@ if [ "${1:-}" = --one ]; then one "$2"; exit 0; fi
 #-- options ------------------------------------------------------------------------------------------------------------
 
 here=$(cd "$(dirname "$0")" && pwd)
-mode=plain; name=; RUN_AGAIN=
+mode=plain; name=; RUN_AGAIN=; rooms=no
 for arg in "$@"; do
     case $arg in
         --sanitize) mode=sanitize ;;
@@ -97,6 +99,7 @@ for arg in "$@"; do
         --cxx) mode=cxx ;;
         --cxx-on-c) mode=cxx_on_c ;;
         --again) RUN_AGAIN=yes ;;
+        --rooms) rooms=yes ;;
         --std11) mode=std11 ;;
         --header) mode=header ;;
         --help|-h) help; exit 0 ;;
@@ -119,7 +122,7 @@ case $mode in
 esac
 # A test file's own time is next to nothing, and the optimiser's for it is a third of all: -O1 once, with what comes first.
 RUN_QUICK=
-if [ -z "${CFLAGS:-}" ] && [ "$mode$RUN_AGAIN" != plain ]; then RUN_QUICK=-O0; fi
+if [ -z "${CFLAGS:-}" ] && [ "$mode$RUN_AGAIN$rooms" != plainno ]; then RUN_QUICK=-O0; fi
 ASAN_OPTIONS=${ASAN_OPTIONS:-allocator_may_return_null=1}
 TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=0:exitcode=66}
 RUN_LIMIT=
@@ -142,6 +145,10 @@ case $mode in
     cxx*) files=$(for f in $files; do head -n 10 "$f" | grep -q 'C ONLY' || echo "$f"; done) ;;
 esac
 [ $mode = std11 ] && header_name=std11
+case $rooms$mode in
+    yescxx*|yesheader|yesstd11) echo "run.sh: --rooms does not go with --cxx, --header or --std11 (see --help)" >&2; exit 2 ;;
+esac
+[ $rooms = no ] || { header=no; linkage=no; files=$(printf '%s\n' "$files" | grep -v /test_kernels.c); }      # it looks into single files
 RUN_CASES=
 if [ -n "$name" ]; then
     chosen=$(for f in $files; do b=$(basename "$f"); case ${b%.*} in test_$name|$name) echo "$f" ;; esac; done)
@@ -166,10 +173,23 @@ export CC CXX RUN_TMP RUN_QUICK RUN_OBJECT RUN_FLAGS RUN_COMPILER RUN_LANGUAGE R
 
 #-- run ----------------------------------------------------------------------------------------------------------------
 
+# The library of the rooms, whose folder stays for the next run.
+rooms_built() {
+    folder=${OBJECTS:-$here/../build}/rooms_$(echo "$build" | cksum | cut -d ' ' -f 1)
+    mkdir -p "$folder" && folder=$(cd "$folder" && pwd) || return 1
+    RUN_OBJECT="$folder/inside.o $folder/libopdispatch.a"
+    export OPD_INCLUDE=${OPD_INCLUDE:-$here/..}   # the path that a file was compiled with leads to src/
+    make -s -C "$here/../src" -j "${JOBS:-2}" CC="$CC" FLAGS="$RUN_FLAGS -include $here/seams.h" B="$folder" || return 1
+    [ "$folder/inside.o" -nt "$folder/libopdispatch.a" ] && [ "$folder/inside.o" -nt "$here/inside.h" ] ||
+        $build -DOPDI_APART -I"$here/../src" -I"$folder" -c "$here/inside_apart.c" -o "$folder/inside.o"
+}
 failed_early=0; warned=0
 warnings=; [ $mode != plain ] || warnings='-Wall -Wextra'           # sanitizers make compilers see what is not there
 if [ -n "$files" ]; then
-    if [ -f "$RUN_OBJECT" ]; then echo 'the implementation: built before'
+    if [ $rooms = yes ]; then
+        if rooms_built; then times >"$RUN_TMP/times"; echo "the rooms: built, $(seconds "$RUN_TMP/times") s"
+        else echo 'the rooms: do not build'; failed_early=1; files=; fi
+    elif [ -f "$RUN_OBJECT" ]; then echo 'the implementation: built before'
     elif $build $warnings -c "$RUN_WHOLE" -o "$RUN_TMP/implementation.o" 2>"$RUN_TMP/warnings" &&
          mv "$RUN_TMP/implementation.o" "$RUN_OBJECT"; then
         times >"$RUN_TMP/times"; echo "the implementation: built, $(seconds "$RUN_TMP/times") s"

@@ -1,3 +1,5 @@
+#include "autograd.h"
+
 //== anomaly mode ======================================================================================================
 
 OPDI_COLD_BEGIN
@@ -28,9 +30,8 @@ static _Unwind_Reason_Code opdi_unwind_step(struct _Unwind_Context *context, voi
 }
 #endif
 
-#define OPDI_FRAMES 48
 /* Writes the first `cap` addresses that this thread's calls return to, innermost first; returns how many. */
-static int opdi_frames(void **frames, int cap) {
+OPDI_INTERNAL int opdi_frames(void **frames, int cap) {
     opdi_unwound unwound;
     unwound.frames = frames;
     unwound.cap = cap;
@@ -43,7 +44,7 @@ static int opdi_frames(void **frames, int cap) {
 }
 
 /* Notes where a node is recorded, and which node is at work meanwhile; 0, or -1 without memory. */
-static int opdi_trace_node(opd_node *node) {
+OPDI_INTERNAL int opdi_trace_node(opd_node *node) {
     opdi_thread *thread = opdi_self();
     void *frames[OPDI_FRAMES];
     const int count = opdi_frames(frames, OPDI_FRAMES);
@@ -67,7 +68,7 @@ static void opdi_say(const opdi_string *string) {
 
 /* Logs where the node at which backward failed was recorded, then where the nodes were recorded that were
    at work then. */
-static void opdi_anomaly_report(const opd_node *node) {
+OPDI_INTERNAL void opdi_anomaly_report(const opd_node *node) {
     bool parent = false;
     for (; node; parent = true) {
         const opdi_extra *extra = node->flags & OPDI_NODE_EXTRA ? (const opdi_extra *)(const void *)node->formula
@@ -93,7 +94,7 @@ static void opdi_anomaly_report(const opd_node *node) {
 }
 
 /* Fails if a formula gave a NaN; otherwise returns 0. */
-static int opdi_anomaly_check(const opd_node *node, opd_tensor *const *out) {
+OPDI_INTERNAL int opdi_anomaly_check(const opd_node *node, opd_tensor *const *out) {
     opdi_thread *thread = opdi_self();
     thread->state.no_grad = 1;
     for (int i = 0; i < node->nedges; i++) {

@@ -1,3 +1,5 @@
+#include "autograd.h"
+
 //== checkpoints =======================================================================================================
 //
 //  The segment is recorded as usual, but what its nodes save is packed as a number.  When backward asks for the first
@@ -38,7 +40,7 @@ typedef struct opdi_checkpoint {
     opdi_recompute *runs;
 } opdi_checkpoint;
 
-static opdi_mutex opdi_checkpoint_lock = OPDI_MUTEX_INIT;
+OPDI_INTERNAL opdi_mutex opdi_checkpoint_lock = OPDI_MUTEX_INIT;
 /* Swaps the states of count generators with the noted ones. */
 static void opdi_random_swap(opdi_random_state *state, int count) {
     for (int i = 0; i < count; i++) {
@@ -93,7 +95,7 @@ static uint64_t opdi_shape_hash(const opd_tensor *tensor) {
 }
 
 /* Makes room for one more element of `size` bytes in a block that doubles; 0, or -1 without memory. */
-static int opdi_grow(void **block, int64_t count, int64_t *cap, size_t size) {
+OPDI_INTERNAL int opdi_grow(void **block, int64_t count, int64_t *cap, size_t size) {
     int64_t more = *cap ? 2 * *cap : 16;
     if (count < *cap) { return 0; }
     void *memory = opdi_alloc((size_t)more * size);

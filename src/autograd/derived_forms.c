@@ -1,3 +1,5 @@
+#include "autograd.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>derived      forms in place and with out=, and the count of writes
 //
@@ -10,7 +12,7 @@ OPDI_SHARED int opdi_version_up(opdi_thread *thread, opd_tensor *tensor, bool ch
 
 /* Writes the arguments of the functional form for a derived call: one that the derived form lacks has its default, a
    dtype or device that it lacks is the target's.  Returns 0. */
-static int opdi_derived_args(const opd_call *call, const opdi_card *card, opd_tensor *target, opd_value *args) {
+OPDI_INTERNAL int opdi_derived_args(const opd_call *call, const opdi_card *card, opd_tensor *target, opd_value *args) {
     const opd_op *base = card->base->op;
     for (int i = 0; i < base->nargs; i++) {
         const opdi_arg *arg = &base->schema->args[i];
@@ -88,7 +90,7 @@ static int opdi_check_shared(const opd_call *call, const opdi_card *card, opd_te
 }
 /* Lists the tensors that a derived call writes: self, or the out arguments in order; returns how many, -1
    with an error. */
-static int opdi_derived_targets(const opd_call *call, const opdi_card *card, opd_tensor **targets) {
+OPDI_INTERNAL int opdi_derived_targets(const opd_call *call, const opdi_card *card, opd_tensor **targets) {
     uint64_t mask = call->op->written_args;
     int count = 0;
     if (card->inplace) {
@@ -137,7 +139,7 @@ static int opdi_derived_settle(opd_call *call) {
 
 /* The kernel of in-place and out= forms on every backend: runs the functional kernel with its results pointed at the
    targets, and copies what had to go into a temporary (another dtype, overlap). */
-static int opdi_derived_kernel(opd_call *call) {
+OPDI_INTERNAL int opdi_derived_kernel(opd_call *call) {
     const opdi_card *card = (const opdi_card *)call->user;
     opd_op *base = card->base->op;
     const opdi_table *table = OPDI_ACQUIRE(&base->table);
@@ -169,7 +171,7 @@ static int opdi_derived_kernel(opd_call *call) {
 }
 
 /* Copies what was computed into the tensor `to`, which may get its sizes if `resize`; 0, or -1 with an error. */
-static int opdi_derived_copy(opd_tensor *to, opd_tensor *got, bool resize) {
+OPDI_INTERNAL int opdi_derived_copy(opd_tensor *to, opd_tensor *got, bool resize) {
     static opd_op *copy;
     opd_value args[3];
     if (got == to) { return 0; }
@@ -194,8 +196,8 @@ static int opdi_derived_copy(opd_tensor *to, opd_tensor *got, bool resize) {
 }
 
 /* Refuses a target of another dtype than the result's, if the operator's targets must have that; 0, or -1. */
-static int opdi_derived_exact(const opd_call *call, const opdi_card *card, const opd_tensor *to,
-                              const opd_tensor *got) {
+OPDI_INTERNAL int opdi_derived_exact(const opd_call *call, const opdi_card *card, const opd_tensor *to,
+                                     const opd_tensor *got) {
     if (!(card->desc.tags & OPDI_OPTAG_OUT_EXACT) || got->dtype == to->dtype) { return 0; }
     if (!(card->base->desc.tags & OPDI_OPTAG_OUT_EXACT)) {                   /* not said, but as most are */
         return opdi_check_exact(call, to, (opd_scalar_type)got->dtype);
@@ -206,7 +208,7 @@ static int opdi_derived_exact(const opd_call *call, const opdi_card *card, const
 }
 /* The kernel of in-place and out= forms of a composite operator: computes, then copies by copy_,
    which autograd sees. */
-static int opdi_derived_composite(opd_call *call) {
+OPDI_INTERNAL int opdi_derived_composite(opd_call *call) {
     const opdi_card *card = (const opdi_card *)call->user;
     opd_value args[OPD_MAX_ARGS], rets[OPDI_MAX_RETURNS];
     opd_tensor *targets[OPDI_MAX_RETURNS], *got[OPDI_MAX_RETURNS];
@@ -240,7 +242,7 @@ static int opdi_derived_composite(opd_call *call) {
 }
 
 /* The kernel of out= forms with a list of tensors: copies the functional form's results over. */
-static int opdi_derived_list(opd_call *call) {
+OPDI_INTERNAL int opdi_derived_list(opd_call *call) {
     const opdi_card *card = (const opdi_card *)call->user;
     const opd_tensors out = opd_arg_tensors(call, opdi_low_bit(call->op->written_args));
     opd_value args[OPD_MAX_ARGS], got;
@@ -270,7 +272,7 @@ static int opdi_derived_list(opd_call *call) {
 }
 
 /* Refuses a write into a tensor that has memory, when an argument is a fake; 0, or -1 with an error. */
-static int opdi_check_fakes(const opd_op *op, const opd_value *args) {
+OPDI_INTERNAL int opdi_check_fakes(const opd_op *op, const opd_value *args) {
     if (strcmp(op->schema->name, "copy_") == 0) { return 0; }                /* which says it its own way */
     for (uint64_t mask = op->written_args; mask; mask &= mask - 1) {
         const opd_value *value = &args[opdi_low_bit(mask)];
@@ -353,7 +355,7 @@ static int opdi_versions_up(const opd_call *call, bool check) {
     return 0;
 }
 /* The kernel at ADInplaceOrView: counts a write of each written argument once the operator below is done. */
-static int opdi_version_kernel(opd_call *call) {
+OPDI_INTERNAL int opdi_version_kernel(opd_call *call) {
     if ((call->keys.backends >> OPD_META & 1) && !call->th->innermost.fake &&     /* in a fake mode it is a fake's */
         opdi_check_fakes(call->op, call->args)) { return -1; }
     if (opdi_versions_up(call, true)) { return -1; }

@@ -1,3 +1,5 @@
+#include "autograd.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>engine       the walk from the last node to the first, and the hooks on its way
 //
@@ -28,52 +30,21 @@
 
 #if defined(OPDI_CORE)
 
-typedef struct opdi_task {
-    uintptr_t vertex;
-    struct opdi_task *next, *up;                  /* all tasks; the parent in the search */
-    int32_t deps, cursor;
-    uint16_t ngrads;
-    bool seen, needed, captured, counted;
-    bool leads;                                   /* to another one that is needed */
-    opd_tensor *grads[1];                         /* ngrads of them, references */
-} opdi_task;
-
-/* Memory of tasks, in the order of the search, which is often that of the run. */
-typedef struct opdi_task_block { struct opdi_task_block *next; size_t bytes; } opdi_task_block;
-
-/* A gradient that the caller asked for.  Captures are sorted by vertex, so that a task finds its own. */
-typedef struct opdi_capture { uintptr_t vertex; uint32_t nr; int index; opd_tensor *grad; } opdi_capture;
-
-typedef struct opdi_engine {
-    opdi_task_block *blocks;                      /* newest first; the free part of that */
-    char *at, *end;
-    opdi_task *tasks, **heap, **hash;
-    opdi_task *ready;                             /* beside the heap, which most chains never use */
-    int64_t nheap, heap_cap, ntasks, hash_cap;
-    opdi_capture *captures;
-    int ncaptures;
-    bool first, retain, create, once, accumulate, restricted;
-    uint32_t serial;                              /* of the layer whose derivative it is, or 0 */
-    int64_t id;                                   /* counted in the process */
-    struct opdi_final *finals, **finals_end;      /* callbacks for the end; where the next goes when there are some */
-    struct opdi_gathering *gatherings;            /* of hooks that wait for several gradients */
-} opdi_engine;
-
 static int opdi_engines;                          /* how many are at work */
 
-static opd_edge opdi_edge_of(opd_tensor *tensor);
-static opd_tensor **opdi_grad_slot(opdi_meta *meta);
+OPDI_INTERNAL opd_edge opdi_edge_of(opd_tensor *tensor);
+OPDI_INTERNAL opd_tensor **opdi_grad_slot(opdi_meta *meta);
 static bool opdi_leaf_hooked(const opd_tensor *tensor) {
     return OPDI_UNLIKELY(OPDI_ACQUIRE(&tensor->meta->extra) != NULL);
 }
-static int opdi_hooks_before(opdi_engine *engine, opdi_task *task);
-static int opdi_hooks_after(opdi_engine *engine, opdi_task *task, opd_tensor **out);
-static int opdi_leaf_hooks(opdi_engine *engine, opdi_task *task);
-static int opdi_finals_run(opdi_engine *engine);
-static void opdi_finals_drop(opdi_engine *engine);
-static void opdi_gatherings_drop(opdi_engine *engine);
-static int opdi_anomaly_check(const opd_node *node, opd_tensor *const *out);
-static void opdi_anomaly_report(const opd_node *node);
+OPDI_INTERNAL int opdi_hooks_before(opdi_engine *engine, opdi_task *task);
+OPDI_INTERNAL int opdi_hooks_after(opdi_engine *engine, opdi_task *task, opd_tensor **out);
+OPDI_INTERNAL int opdi_leaf_hooks(opdi_engine *engine, opdi_task *task);
+OPDI_INTERNAL int opdi_finals_run(opdi_engine *engine);
+OPDI_INTERNAL void opdi_finals_drop(opdi_engine *engine);
+OPDI_INTERNAL void opdi_gatherings_drop(opdi_engine *engine);
+OPDI_INTERNAL int opdi_anomaly_check(const opd_node *node, opd_tensor *const *out);
+OPDI_INTERNAL void opdi_anomaly_report(const opd_node *node);
 
 /* Returns where the first engine notes the task of a node or leaf. */
 static struct opdi_task **opdi_task_home(uintptr_t vertex) {
@@ -109,7 +80,7 @@ static int opdi_hash_grow(opdi_engine *engine) {
 }
 
 /* Returns the task of a node or leaf, or NULL if the engine has none. */
-static opdi_task *opdi_task_find(const opdi_engine *engine, uintptr_t vertex) {
+OPDI_INTERNAL opdi_task *opdi_task_find(const opdi_engine *engine, uintptr_t vertex) {
     if (!engine->first) { return engine->hash_cap ? engine->hash[opdi_hash_slot(engine, vertex)] : NULL; }
     if ((vertex & OPDI_LEAF) && !OPDI_ACQUIRE(&opdi_edge_leaf(vertex)->meta)) { return NULL; }
     return *opdi_task_home(vertex);
@@ -204,7 +175,7 @@ static uint64_t opdi_task_order(const opdi_task *task) {
     return task->vertex & OPDI_LEAF ? UINT64_MAX : opdi_node_sequence(opdi_edge_node(task->vertex));
 }
 
-static int opdi_heap_push(opdi_engine *engine, opdi_task *task) {
+OPDI_INTERNAL int opdi_heap_push(opdi_engine *engine, opdi_task *task) {
     int64_t i;
     if (engine->nheap == engine->heap_cap) {
         int64_t cap = engine->heap_cap ? engine->heap_cap * 2 : 32;
@@ -223,7 +194,7 @@ static int opdi_heap_push(opdi_engine *engine, opdi_task *task) {
     return 0;
 }
 
-static opdi_task *opdi_heap_pop(opdi_engine *engine) {
+OPDI_INTERNAL opdi_task *opdi_heap_pop(opdi_engine *engine) {
     opdi_task *top = engine->heap[0], *last = engine->heap[--engine->nheap];
     int64_t i = 0, c;
     while ((c = 2 * i + 1) < engine->nheap) {
@@ -252,13 +223,13 @@ static inline opdi_task *opdi_ready_pop(opdi_engine *engine) {
 }
 
 /* True if nobody but count holders can see tensor: whoever let go of it before, on any thread, is through with it. */
-static bool opdi_held_by(const opd_tensor *tensor, int count) {
+OPDI_INTERNAL bool opdi_held_by(const opd_tensor *tensor, int count) {
     return OPDI_ACQUIRE(&tensor->refs) == count && OPDI_ACQUIRE(&tensor->storage->refs) == 1 &&
         tensor->storage->block_bytes != OPDI_AGAIN;
 }
 
 /* Returns a + second, computed in place when nobody else can see a; NULL with an error. */
-static opd_tensor *opdi_grad_sum(opdi_engine *engine, opd_tensor *first, opd_tensor *second) {
+OPDI_INTERNAL opd_tensor *opdi_grad_sum(opdi_engine *engine, opd_tensor *first, opd_tensor *second) {
     static opd_op *add, *add_inplace;
     opd_value values[3];
     bool own = !engine->create && opdi_held_by(first, 1) && first->dtype == second->dtype &&
@@ -310,7 +281,7 @@ static opd_tensor *opdi_sum_to(opd_tensor *grad, const int64_t *sizes, int ndim)
     return opd_call_op(OPD_OP(&view, "aten::reshape"), values, 2);
 }
 
-static bool opdi_expands(const int64_t *from, int nfrom, const int64_t *to, int nto) {
+OPDI_INTERNAL bool opdi_expands(const int64_t *from, int nfrom, const int64_t *to, int nto) {
     for (int i = 0; i < nfrom; i++) {
         if (nto - nfrom + i < 0 || (from[i] != 1 && from[i] != to[nto - nfrom + i])) { return false; }
     }
@@ -329,7 +300,7 @@ OPDI_NOINLINE static opd_tensor *opdi_clone_lazy(opd_tensor *grad) {
 
 /* Makes gradient i of a formula fit its edge: sizes, dtype, device.  Returns a borrowed tensor, or NULL
    with an error. */
-static opd_tensor *opdi_validate(const opd_node *node, int i, opd_tensor *grad) {
+OPDI_INTERNAL opd_tensor *opdi_validate(const opd_node *node, int i, opd_tensor *grad) {
     static opd_op *to;
     const int64_t *sizes;
     opd_scalar_type dtype;
@@ -373,7 +344,7 @@ static opd_tensor *opdi_validate(const opd_node *node, int i, opd_tensor *grad) 
 }
 
 /* True if grad has examples of a vmap layer of which `whole` has none. */
-static bool opdi_more_examples(const opd_tensor *grad, const opd_tensor *whole) {
+OPDI_INTERNAL bool opdi_more_examples(const opd_tensor *grad, const opd_tensor *whole) {
     for (; grad->flags & OPDI_BATCHED; grad = opdi_batched_of(grad)->value) {
         const opd_tensor *wrapped = whole;
         while ((wrapped->flags & OPDI_BATCHED) && opdi_batched_of(wrapped)->level != opdi_batched_of(grad)->level) {
@@ -384,7 +355,7 @@ static bool opdi_more_examples(const opd_tensor *grad, const opd_tensor *whole) 
     return false;
 }
 /* Returns a copy of `whole` with these strides for each example that it or grad has; NULL with an error. */
-static opd_tensor *opdi_with_examples(opd_tensor *whole, opd_tensor *grad, opd_ints strides) {
+OPDI_INTERNAL opd_tensor *opdi_with_examples(opd_tensor *whole, opd_tensor *grad, opd_ints strides) {
     const opd_ints none = opd_ints_of(NULL, 0);
     opd_tensor *like = opd_add(opd_new_zeros(grad, none), opd_new_zeros(whole, none));
     opd_tensor *zeros = like ? opd_new_empty_strided(like, opd_ints_of(whole->dims, whole->ndim), strides) : NULL;
@@ -428,7 +399,7 @@ static int opdi_slices_run(opd_backward_call *bw, opd_tensor **out) {
     }
     return 0;
 }
-static int opdi_slices_bw(opd_backward_call *bw) {
+OPDI_INTERNAL int opdi_slices_bw(opd_backward_call *bw) {
     const int nedges = opdi_slices_inner(bw->node)->nedges;
     opd_tensor **out = (opd_tensor **)opdi_alloc((size_t)nedges * sizeof *out);
     if (!out) { return -1; }
@@ -459,7 +430,7 @@ static opd_tensor *opdi_grad_clone(const opd_tensor *tensor, const opd_tensor *g
     return copy;
 }
 
-static bool opdi_same_layout(const opd_tensor *first, const opd_tensor *second) {
+OPDI_INTERNAL bool opdi_same_layout(const opd_tensor *first, const opd_tensor *second) {
     return first->dtype == second->dtype && first->ndim == second->ndim &&
         ((first->flags & second->flags & OPDI_CONTIGUOUS) ||
          memcmp(first->dims + first->ndim, second->dims + second->ndim, (size_t)first->ndim * sizeof *first->dims) ==
@@ -524,15 +495,15 @@ static int opdi_accumulate_here(opdi_engine *engine, opd_tensor *tensor, opd_ten
 }
 /* The lock of accumulation, as several threads may have the same leaf.  The thread that holds it may enter again: an
    addition can lead back here. */
-static opdi_mutex opdi_accumulate_lock = OPDI_MUTEX_INIT;
+OPDI_INTERNAL opdi_mutex opdi_accumulate_lock = OPDI_MUTEX_INIT;
 static opdi_thread *opdi_accumulate_holder;
-static bool opdi_accumulate_enter(opdi_thread *thread) {
+OPDI_INTERNAL bool opdi_accumulate_enter(opdi_thread *thread) {
     if (OPDI_LOAD(&opdi_accumulate_holder) == thread) { return false; }
     opdi_lock(&opdi_accumulate_lock);
     OPDI_STORE(&opdi_accumulate_holder, thread);
     return true;
 }
-static void opdi_accumulate_leave(bool entered) {
+OPDI_INTERNAL void opdi_accumulate_leave(bool entered) {
     if (!entered) { return; }
     OPDI_STORE(&opdi_accumulate_holder, (opdi_thread *)NULL);
     opdi_unlock(&opdi_accumulate_lock);
@@ -578,7 +549,7 @@ OPDI_NOINLINE static int opdi_accumulate_observed(opdi_engine *engine, opd_tenso
     return rc;
 }
 OPDI_COLD_END
-static int opdi_accumulate_any(opdi_engine *engine, opd_tensor *tensor, opd_tensor *grad, int held) {
+OPDI_INTERNAL int opdi_accumulate_any(opdi_engine *engine, opd_tensor *tensor, opd_tensor *grad, int held) {
     if (OPDI_UNLIKELY(OPDI_LOAD(&opdi_self()->observed) != 0)) {
         return opdi_accumulate_observed(engine, tensor, grad, held);
     }
@@ -591,7 +562,7 @@ static int opdi_compare_captures(const void *first, const void *second) {
     return capture->index < other->index ? -1 : capture->index > other->index;
 }
 /* Keeps those gradients of a task that the caller asked for. */
-static void opdi_task_capture(opdi_engine *engine, opdi_task *task) {
+OPDI_INTERNAL void opdi_task_capture(opdi_engine *engine, opdi_task *task) {
     int low = 0, high = engine->ncaptures;
     while (low < high) {
         int middle = low + (high - low) / 2;
@@ -650,7 +621,7 @@ static int opdi_send(opdi_engine *engine, const opd_node *node, opd_tensor **out
     return rc;
 }
 
-static int opdi_call_formula(opd_backward_call *bw) {
+OPDI_INTERNAL int opdi_call_formula(opd_backward_call *bw) {
     int rc = opdi_run_fn(bw);
     if (rc && opd_ok()) {
         (void)opd_fail(OPD_ERROR_AUTOGRAD, "the formula of %s failed without saying why", bw->node->formula->name);
@@ -707,7 +678,6 @@ OPDI_NOINLINE static int opdi_node_failed(const opd_node *node) {
 }
 OPDI_COLD_END
 
-#define OPDI_INLINE_EDGES 16
 /* Runs one task: hooks, captures and the formula of its node in a scope of its own, then sends what it gave.
    0 or -1. */
 static int opdi_run_task(opdi_engine *engine, opdi_task *task) {
@@ -1069,8 +1039,9 @@ static opd_tensor *opdi_capture_zeros(const opdi_capture *capture) {
 
 /* Computes the gradients of inputs (or options->input_edges) into grads. once: create_graph records what the formulas
    do, but this graph is not retained.  serial: the layer whose derivative it is.  0, or -1 with an error. */
-static int opdi_autograd_grad(opd_tensor *const *outputs, int count, opd_tensor *const *inputs, int ninputs,
-                              const opd_backward_options *options, bool once, uint32_t serial, opd_tensor **grads) {
+OPDI_INTERNAL int opdi_autograd_grad(opd_tensor *const *outputs, int count, opd_tensor *const *inputs, int ninputs,
+                                     const opd_backward_options *options, bool once, uint32_t serial,
+                                     opd_tensor **grads) {
     const opd_edge *edges = options ? options->input_edges : NULL;
     const bool zeros = options && options->materialize_grads;
     opdi_engine engine;
@@ -1098,8 +1069,6 @@ static int opdi_autograd_grad(opd_tensor *const *outputs, int count, opd_tensor 
     }
     return opdi_captures_end(&engine, grads, rc == 0);
 }
-static int opdi_grad_batched(opd_tensor *const *outputs, int count, opd_tensor *const *inputs, int ninputs,
-                             const opd_backward_options *options, opd_tensor **grads);
 int opd_autograd_grad(opd_tensor *const *outputs, int count, opd_tensor *const *inputs, int ninputs,
                       const opd_backward_options *options, opd_tensor **grads) {
     const char *const who = "opd_autograd_grad";

@@ -1,11 +1,10 @@
+#include "autograd.h"
+
 //== formulas ==========================================================================================================
 
 #if defined(OPDI_CORE)
 
-static bool opdi_wants_any(const opd_node *node);
-static int opdi_fetch_saved(opd_backward_call *bw);
 static inline int opdi_bw_edge(const opd_backward_call *bw, int i, int element);
-#define OPDI_TOO_FEW "returned an incorrect number of gradients"
 static opd_tensor opdi_no_gradient;               /* stands in `out` where the formula says that there is none */
 
 OPDI_COLD_BEGIN
@@ -38,7 +37,7 @@ OPDI_COLD_END
 
 /* Runs the formula of a node.  Each gradient that is wanted has to be given, or said to be none, but where the formula
    saw that the gradient of a result is NULL.  0, or -1 with an error. */
-static int opdi_call_fn(opd_backward_call *bw) {
+OPDI_INTERNAL int opdi_call_fn(opd_backward_call *bw) {
     const opdi_edge *edge = opdi_edges(bw->node);
     const int count = bw->node->nedges;
     int i = 0;
@@ -54,34 +53,23 @@ static int opdi_call_fn(opd_backward_call *bw) {
     return rc;
 }
 
-/* Runs the formula of a node after fetching what it saved; does nothing if none of its gradients is wanted.  The
-   formula of a custom function always runs, and fetches what it saved itself.  0, or -1 with an error. */
-static inline int opdi_run_fn(opd_backward_call *bw) {
-    const opdi_derivative *formula = bw->node->formula;
-    bw->fetched = NULL;
-    if (!formula->context && !opdi_wants_any(bw->node)) { return 0; }
-    if (opdi_fetch_saved(bw)) { return -1; }
-    if (formula->real && !bw->plain && OPDI_UNLIKELY(opdi_wants_conjugates(bw))) { return opdi_call_conjugated(bw); }
-    return OPDI_UNLIKELY(formula->once) ? opdi_call_once(bw) : opdi_call_fn(bw);
-}
-
 opd_context *opd_bw_context(const opd_backward_call *bw) {
     const opd_node *node = bw->node;
     return node->formula->context && node->nkept ? (opd_context *)opdi_kept(node)[node->nkept - 1].u.object : NULL;
 }
 
-static int opdi_warn_formula(opd_backward_call *bw) {
+OPDI_INTERNAL int opdi_warn_formula(opd_backward_call *bw) {
     bw->undefined = true;                         /* it has none to give */
     opdi_warn_missing(bw->node->formula->card->op, "we are trying to backprop through it");
     return 0;
 }
-static int opdi_missing_formula(opd_backward_call *bw) {
+OPDI_INTERNAL int opdi_missing_formula(opd_backward_call *bw) {
     return opd_fail(OPD_ERROR_AUTOGRAD, "derivative for %s is not implemented; give it a formula (.backward), "
                     "a composite kernel, or OPD_NOT_DIFFERENTIABLE", bw->node->formula->card->op->name);
 }
 
 /* Writes dtype and sizes of tensor, "[Float [2, 3]]", for messages; returns buf. */
-static const char *opdi_tensor_kind(const opd_tensor *tensor, char *buf, size_t cap) {
+OPDI_INTERNAL const char *opdi_tensor_kind(const opd_tensor *tensor, char *buf, size_t cap) {
     char sizes[200];
     snprintf(buf, cap, "[%s %s]", opd_dtype_cname((opd_scalar_type)tensor->dtype),
              opdi_sizes_text(tensor->dims, tensor->ndim, sizes, sizeof sizes));
@@ -90,7 +78,7 @@ static const char *opdi_tensor_kind(const opd_tensor *tensor, char *buf, size_t 
 
 OPDI_COLD_BEGIN
 /* Fails because a saved tensor was written to since it was saved; returns NULL. */
-OPDI_NOINLINE static opd_tensor *opdi_fail_written(const opd_tensor *tensor, uint32_t now, uint32_t version) {
+OPDI_NOINLINE OPDI_INTERNAL opd_tensor *opdi_fail_written(const opd_tensor *tensor, uint32_t now, uint32_t version) {
     char kind[256], of[160] = "";
     if (tensor->grad_fn) {
         snprintf(of, sizeof of, ", which is output %u of %.99s,", (unsigned)tensor->output_nr,
@@ -107,7 +95,7 @@ OPDI_NOINLINE static opd_tensor *opdi_fail_written(const opd_tensor *tensor, uin
 OPDI_COLD_END
 
 /* Returns the tensor of a saved value; NULL with an error if it was written to since, NULL if none was saved. */
-static opd_tensor *opdi_unpack(const opd_node *node, const opd_value *value, uint32_t version) {
+OPDI_INTERNAL opd_tensor *opdi_unpack(const opd_node *node, const opd_value *value, uint32_t version) {
     if (value->tag == OPDI_TAG_PACKED) {
         return opdi_parcel_tensor((const struct opdi_parcel *)value->u.object, !opdi_self()->state.no_grad);
     }
@@ -318,9 +306,8 @@ static inline int opdi_fetch(opd_backward_call *bw, int at, bool history) {
     return value->tag == OPD_TAG_TENSOR || value->tag == OPD_TAG_TENSORS || value->tag == OPDI_TAG_PACKED ||
         (value->tag == OPD_TAG_NONE && value->n == OPDI_WRITTEN_SINCE) ? opdi_fetch_other(bw, at, history) : 0;
 }
-static int opdi_trace_saved(const opd_backward_call *bw);
 /* Fetches the saved arguments and results of a node before its formula runs; 0, or -1 with an error. */
-static int opdi_fetch_saved(opd_backward_call *bw) {
+OPDI_INTERNAL int opdi_fetch_saved(opd_backward_call *bw) {
     const opd_node *node = bw->node;
     const opdi_card *card = node->formula->card;
     for (uint64_t mask = card ? card->save_args : 0; mask; mask &= mask - 1) {
@@ -338,7 +325,7 @@ static int opdi_fetch_saved(opd_backward_call *bw) {
 }
 
 /* True if any edge of node leads somewhere, so that a gradient of its formula is wanted. */
-static bool opdi_wants_any(const opd_node *node) {
+OPDI_INTERNAL bool opdi_wants_any(const opd_node *node) {
     const opdi_edge *edge = opdi_edges(node);
     int i;
     for (i = 0; i < node->nedges && !edge[i].vertex; i++) { }
@@ -359,8 +346,8 @@ bool opd_bw_needs(const opd_backward_call *bw, int i) {
 
 /* Tells what the other end of an edge looks like: sizes, number of dims, dtype, place; false when nobody
    wants the gradient. */
-static bool opdi_edge_meta(const opdi_edge *edge, const int64_t **sizes, int *ndim, opd_scalar_type *dtype,
-                           int *place) {
+OPDI_INTERNAL bool opdi_edge_meta(const opdi_edge *edge, const int64_t **sizes, int *ndim, opd_scalar_type *dtype,
+                                  int *place) {
     if (edge->vertex & OPDI_LEAF) {
         const opd_tensor *tensor = opdi_edge_leaf(edge->vertex);
         *sizes = tensor->dims;
@@ -429,6 +416,6 @@ int opd_bw_return_at(opd_backward_call *bw, int i, int element, opd_tensor *grad
 }
 int opd_bw_return(opd_backward_call *bw, int i, opd_tensor *grad) { return opd_bw_return_at(bw, i, 0, grad); }
 /* The formula of an input that a function is differentiated by, see opdi_diff_is_input. */
-static int opdi_input_bw(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }
+OPDI_INTERNAL int opdi_input_bw(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }
 #endif
 

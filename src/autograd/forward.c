@@ -1,3 +1,5 @@
+#include "autograd.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>forward      dual tensors, levels, tangents of results
 //
@@ -39,7 +41,7 @@ static bool opdi_congruent(const opd_tensor *first, const opd_tensor *tensor) {
 }
 
 /* True if tensor has a tangent in the level that is worked on. */
-static bool opdi_has_tangent(const opd_tensor *tensor) {
+OPDI_INTERNAL bool opdi_has_tangent(const opd_tensor *tensor) {
     if (!tensor || !OPDI_ACQUIRE(&tensor->storage->duals)) { return false; }
     opdi_lock(&opdi_dual_lock);
     bool has = opdi_dual_find(tensor) != NULL;
@@ -47,16 +49,7 @@ static bool opdi_has_tangent(const opd_tensor *tensor) {
     return has;
 }
 
-/* The thread's state while a level's tangents are computed: operators called meanwhile belong to the
-   levels around it. */
-typedef struct opdi_within { opdi_level *level, *dual; opdi_state state; } opdi_within;
-/* Lets only the levels inside of layer `floor` compute tangents; 0: all levels. */
-static inline void opdi_forward_at(opdi_thread *thread, int32_t floor) {
-    const bool open = thread->innermost.level && thread->innermost.level->layer > floor;
-    thread->innermost.floor = floor;
-    thread->state.forward = (int16_t)((thread->state.forward & OPDI_FORWARD_OFF) | (open ? OPDI_FORWARD_OPEN : 0));
-}
-static void opdi_within_enter(opdi_thread *thread, opdi_within *within, opdi_level *level) {
+OPDI_INTERNAL void opdi_within_enter(opdi_thread *thread, opdi_within *within, opdi_level *level) {
     within->level = thread->innermost.level;
     within->dual = thread->innermost.dual;
     within->state = thread->state;
@@ -65,7 +58,7 @@ static void opdi_within_enter(opdi_thread *thread, opdi_within *within, opdi_lev
     thread->state.forward = level->outer ? level->around & OPDI_FORWARD_OFF : OPDI_FORWARD_OFF;
     opdi_forward_at(thread, thread->innermost.floor);
 }
-static void opdi_within_leave(opdi_thread *thread, const opdi_within *within) {
+OPDI_INTERNAL void opdi_within_leave(opdi_thread *thread, const opdi_within *within) {
     thread->innermost.level = within->level;
     thread->innermost.dual = within->dual;
     thread->state = within->state;
@@ -120,7 +113,7 @@ static opd_tensor *opdi_tangent_part(opd_tensor *whole, const opd_tensor *tensor
         whole, opd_ints_of(tensor->dims, tensor->ndim), opdi_strides_of(tensor), opd_value_int(opd_offset(tensor))),
         tensor);
 }
-static opd_tensor *opdi_tangent_of(const opd_tensor *tensor) {
+OPDI_INTERNAL opd_tensor *opdi_tangent_of(const opd_tensor *tensor) {
     return opdi_tangent_part(opdi_tangent_whole(tensor), tensor);
 }
 
@@ -246,7 +239,7 @@ static opd_tensor *opdi_tangent_rewritten(opd_tensor *whole, const opd_tensor *t
 }
 /* Makes grad the tangent of tensor: writes it into the one that is there, or puts a new one in its place when the tape
    may need the old one.  0, or -1 with an error. */
-static int opdi_tangent_give(opd_tensor *tensor, opd_tensor *grad, bool as_is) {
+OPDI_INTERNAL int opdi_tangent_give(opd_tensor *tensor, opd_tensor *grad, bool as_is) {
     opd_tensor *whole = opdi_tangent_whole(tensor), *part = opdi_tangent_part(whole, tensor), *with, *old = NULL;
     if (!opd_ok()) { return -1; }
     if (!opdi_has_sizes(grad, tensor->dims, tensor->ndim)) {
@@ -286,7 +279,7 @@ static int opdi_tangent_give(opd_tensor *tensor, opd_tensor *grad, bool as_is) {
 //== levels ============================================================================================================
 
 /* Opens a level, of the public functions or (transform) of a layer of transforms; 0, or -1 without memory. */
-static int opdi_level_begin(opdi_thread *thread, bool transform) {
+OPDI_INTERNAL int opdi_level_begin(opdi_thread *thread, bool transform) {
     opdi_level *level = (opdi_level *)opdi_alloc(sizeof *level);
     if (!level) { return -1; }
     level->duals = NULL;
@@ -345,7 +338,7 @@ static opd_tensor *opdi_primal_of(opd_tensor *tensor) {
     return value;
 }
 
-static bool opdi_dual_dtype(const opd_tensor *tensor, const char *what) {
+OPDI_INTERNAL bool opdi_dual_dtype(const opd_tensor *tensor, const char *what) {
     const opd_scalar_type dtype = (opd_scalar_type)tensor->dtype;
     if (opd_dtype_is_floating(dtype) || opd_dtype_is_complex(dtype)) { return true; }
     (void)opd_fail(OPD_ERROR_DTYPE, "Expected %s to be floating point or complex, but got: %s", what,
@@ -355,7 +348,7 @@ static bool opdi_dual_dtype(const opd_tensor *tensor, const char *what) {
 
 /* Returns a dual of both tensors in the level that is worked on; NULL with an error.  A tangent lies in memory as its
    primal does: a primal of which several elements share memory is copied, as their tangents may differ. */
-static opd_tensor *opdi_make_dual(opd_tensor *primal, opd_tensor *tangent) {
+OPDI_INTERNAL opd_tensor *opdi_make_dual(opd_tensor *primal, opd_tensor *tangent) {
     const opd_tensor *value = primal;
     while (value->flags & OPDI_BATCHED) { value = opdi_batched_of(value)->value; }
     if (opdi_has_tangent(primal)) {

@@ -1,17 +1,8 @@
+#include "autograd.h"
+
 //== tangents of results ===============================================================================================
 
 OPDI_COLD_BEGIN
-
-struct opd_jvp_call {
-    const opdi_card *card;                        /* of the functional form, if there is one */
-    opd_op *op;                                   /* NULL: of a custom function, */
-    opd_context *ctx;                             /* which has this context */
-    const opd_value *args, *rets;
-    opd_tensor **inputs, **tangents;              /* one for each edge that a node would have */
-    opd_tensor **results, **out;                  /* flat; their tangents, in the call's scope */
-    int ninputs, nresults;
-    bool *constant;                               /* flat: a result without a derivative; NULL: all have one */
-};
 
 #if defined(OPDI_CORE)
 
@@ -407,8 +398,6 @@ static int opdi_jvp_end(opd_jvp_call *jv, opd_call *call, bool apart) {
 static opdi_level *opdi_call_level(const opd_call *call) {
     return call->th->state.forward == OPDI_FORWARD_OPEN ? opdi_level_of(call->args, call->op->nargs) : NULL;
 }
-static struct opdi_gnode *opdi_trace_begin(opd_call *call, int64_t *waiting);
-static int opdi_trace_done(opd_call *call, struct opdi_gnode *node, int64_t waiting, int rc);
 /* True if the call is to become a node of the graph that is being recorded. (Calls of a tape inside of a
    vmap are not.) */
 static bool opdi_tracing(const opd_call *call) {
@@ -537,7 +526,7 @@ OPDI_NOINLINE static int opdi_forward_inplace_kernel(opd_call *call, const opdi_
 }
 
 /* Gives `copy`, a copy of tensor without history, copies of tensor's tangents in all levels; 0, or -1 with an error. */
-static int opdi_forward_copy(opd_tensor *copy, opd_tensor *tensor) {
+OPDI_INTERNAL int opdi_forward_copy(opd_tensor *copy, opd_tensor *tensor) {
     opdi_thread *thread = opdi_self();
     const opd_value value = opd_value_tensor(tensor);
     opdi_level *level = thread->state.forward == OPDI_FORWARD_OPEN ? opdi_level_of(&value, 1) : NULL;
@@ -640,7 +629,7 @@ static int opdi_forward_outputs(opd_context *ctx) {
     if (rc) { return opdi_fail_more(" [in the jvp of %s]", ctx->name); }
     return rc;
 }
-static int opdi_forward_function(opd_context *ctx) {
+OPDI_INTERNAL int opdi_forward_function(opd_context *ctx) {
     opdi_thread *thread = opdi_self();
     opdi_level *level = thread->state.forward == OPDI_FORWARD_OPEN ? opdi_level_of(ctx->inputs, ctx->ninputs) : NULL;
     opdi_within within;
@@ -656,9 +645,9 @@ static int opdi_forward_function(opd_context *ctx) {
 
 /* Gives results that opd_autograd_record has tied to a formula their tangents, by that formula; 0, or -1
    with an error. */
-static int opdi_forward_record(const opdi_derivative *formula, opd_tensor *const *inputs, int ninputs,
-                               opd_tensor *const *saved, int nsaved, const opd_value *values, int nvalues,
-                               opd_tensor *const *results, int nresults) {
+OPDI_INTERNAL int opdi_forward_record(const opdi_derivative *formula, opd_tensor *const *inputs, int ninputs,
+                                      opd_tensor *const *saved, int nsaved, const opd_value *values, int nvalues,
+                                      opd_tensor *const *results, int nresults) {
     opdi_thread *thread = opdi_self();
     const opd_value list = opd_value_tensors(inputs, ninputs);
     opdi_level *level = thread->state.forward == OPDI_FORWARD_OPEN ? opdi_level_of(&list, 1) : NULL;
@@ -718,11 +707,11 @@ OPDI_COLD_END
 
 #if defined(OPDI_CORE)
 
-static int opdi_autograd_kernel(opd_call *call) {
+OPDI_INTERNAL int opdi_autograd_kernel(opd_call *call) {
     const opdi_card *card = (const opdi_card *)call->user;
     return opdi_call_forward(call) ? opdi_forward_kernel(call, card) : opdi_recording_kernel(call, card);
 }
-static int opdi_autograd_inplace_kernel(opd_call *call) {
+OPDI_INTERNAL int opdi_autograd_inplace_kernel(opd_call *call) {
     const opdi_card *card = (const opdi_card *)call->user;
     opd_tensor *self = call->args[0].tag == OPD_TAG_TENSOR ? call->args[0].u.t : NULL;
     return opdi_call_forward(call) ? opdi_forward_inplace_kernel(call, card, self)
@@ -730,7 +719,7 @@ static int opdi_autograd_inplace_kernel(opd_call *call) {
 }
 
 /* The kernel at Autograd of out= forms, which are never recorded: an error if something requires grad. */
-static int opdi_autograd_out_kernel(opd_call *call) {
+OPDI_INTERNAL int opdi_autograd_out_kernel(opd_call *call) {
     if (opdi_call_forward(call)) { return opdi_forward_unable(call, "_out", "because it is an out= function"); }
     if (!opdi_call_flags(call)) { return opdi_below_autograd(call); }
     return opd_fail(OPD_ERROR_AUTOGRAD, "%s(): functions with out=... arguments don't support automatic "

@@ -1,3 +1,5 @@
+#include "autograd.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>functions    custom functions, what is differentiable once, what a formula reads
 //
@@ -13,9 +15,9 @@ OPDI_COLD_BEGIN
 
 #if defined(OPDI_CORE)
 
-static opd_tensor *opdi_unpack(const opd_node *node, const opd_value *value, uint32_t version);
+OPDI_INTERNAL opd_tensor *opdi_unpack(const opd_node *node, const opd_value *value, uint32_t version);
 
-static int opdi_fail_freed(const opd_node *node) {
+OPDI_INTERNAL int opdi_fail_freed(const opd_node *node) {
     return opd_fail(OPD_ERROR_AUTOGRAD, "Trying to backward through the graph a second time (or directly access "
                     "saved tensors after they have already been freed). Saved intermediate values of the graph are "
                     "freed when you call opd_backward or opd_autograd_grad. Specify retain_graph if you need to "
@@ -101,7 +103,7 @@ int opd_context_save_for_forward(opd_context *ctx, opd_tensor *const *tensors, i
     }
     return opdi_listed_set(&ctx->save_forward, 0, tensors, count);
 }
-static int opdi_mutation_write(struct opdi_mutation *mutation, const opd_tensor *tensor);
+OPDI_INTERNAL int opdi_mutation_write(struct opdi_mutation *mutation, const opd_tensor *tensor);
 int opd_context_mark_dirty(opd_context *ctx, opd_tensor *tensor) {
     struct opdi_mutation *mutation = opdi_self()->innermost.mutation;
     const bool of_operator = !ctx || !ctx->fn.forward;
@@ -227,7 +229,7 @@ static int opdi_function_edges(opd_context *ctx) {
     }
     return 0;
 }
-static int opdi_context_edge(const opd_context *ctx, int i, int element) {
+OPDI_INTERNAL int opdi_context_edge(const opd_context *ctx, int i, int element) {
     if (i < 0 || i >= ctx->ninputs || element < 0) { return -1; }
     return ctx->first[i] + element < ctx->first[i + 1] ? ctx->first[i] + element : -1;
 }
@@ -396,8 +398,6 @@ static int opdi_function_finish(opd_context *ctx, const opdi_derivative *formula
     return rc ? -1 : count;
 }
 
-static int opdi_function_layer(opd_context *ctx);
-static int opdi_function_compute(opd_context *ctx);
 /* Runs forward, set-up and recording of a function.  Takes the context.  Returns how many outputs there are, or -1. */
 static int opdi_function_call(opd_context *ctx, opd_value *outputs, int cap) {
     char name[64];
@@ -486,7 +486,7 @@ opd_tensor *opd_autograd_call(const opd_autograd_function *fn, const opd_value *
 }
 
 /* Fails because a custom formula gave gradient i for an input that is no tensor, or does not exist; returns -1. */
-static int opdi_context_wrong_return(const opd_backward_call *bw, int i) {
+OPDI_INTERNAL int opdi_context_wrong_return(const opd_backward_call *bw, int i) {
     const opd_context *ctx = opd_bw_context(bw);
     if (i < 0 || i >= ctx->ninputs) {
         return opd_fail(OPD_ERROR_AUTOGRAD,
@@ -499,7 +499,7 @@ static int opdi_context_wrong_return(const opd_backward_call *bw, int i) {
 
 /* Returns zeros for an output that nobody used, by its description `meta`; a reference, or NULL when it
    was no tensor. */
-static opd_tensor *opdi_zeros_of(const int64_t *meta) {
+OPDI_INTERNAL opd_tensor *opdi_zeros_of(const int64_t *meta) {
     if (!meta || !opd_ok()) { return NULL; }
     opd_tensor *grad = opdi_tensor_make(meta + 1, NULL, (int)(*meta >> 24), (opd_scalar_type)(*meta & 0xff),
                                         (int)(*meta >> 8 & 0xffff));
@@ -521,7 +521,7 @@ static int opdi_twice(opd_backward_call *bw) {
     return opd_fail(OPD_ERROR_AUTOGRAD, "trying to differentiate twice a function that was marked with "
                     "@once_differentiable (%s)", opdi_kept(bw->node)->u.s);
 }
-static const opdi_derivative opdi_twice_formula = {
+OPDI_INTERNAL const opdi_derivative opdi_twice_formula = {
     "Error", opdi_twice, /* card, plugin */ NULL, NULL, /* context, once, fresh, real */ false, false, false, false};
 
 /* Lists in *reads, in the innermost scope, the tensors that a formula can read: the gradients, and what was saved.
@@ -548,12 +548,10 @@ static int opdi_once_reads(opd_backward_call *bw, opd_tensor ***reads) {
     }
     return opd_ok() ? count : -1;
 }
-static int opdi_once_deeper(const opd_node *from, opd_tensor **tensors, opd_tensor *const *reads, int count, int below);
-static int opdi_call_fn(opd_backward_call *bw);
 
 /* Runs a formula that is differentiable once, with grad mode off; if a graph of the gradients is wanted, ties them to a
    node that fails.  0, or -1 with an error. */
-static int opdi_call_once(opd_backward_call *bw) {
+OPDI_INTERNAL int opdi_call_once(opd_backward_call *bw) {
     opdi_thread *thread = opdi_self();
     const opd_node *from = bw->node;
     const int16_t no_grad = thread->state.no_grad;
@@ -600,7 +598,7 @@ static int opdi_call_once(opd_backward_call *bw) {
 #if defined(OPDI_CORE)
 /* Runs a formula that is written for real numbers on the conjugates of the gradients, and conjugates what it gives.
    0, or -1 with an error. */
-OPDI_NOINLINE static int opdi_call_conjugated(opd_backward_call *bw) {
+OPDI_NOINLINE OPDI_INTERNAL int opdi_call_conjugated(opd_backward_call *bw) {
     const opd_node *node = bw->node;
     opd_tensor **const given = bw->grads, **conjugates = opdi_scope_tensors(node->noutputs);
     if (!conjugates) { return -1; }
@@ -619,12 +617,6 @@ OPDI_NOINLINE static int opdi_call_conjugated(opd_backward_call *bw) {
         bw->out[i] = grad;
     }
     return rc;
-}
-static inline bool opdi_wants_conjugates(const opd_backward_call *bw) {
-    for (int i = 0; i < bw->node->noutputs; i++) {
-        if (opdi_is_complex(bw->grads[i])) { return true; }
-    }
-    return false;
 }
 #endif
 

@@ -1,3 +1,5 @@
+#include "autograd.h"
+
 //== hooks =============================================================================================================
 //
 //  A hook is in the list of the node or leaf that it belongs to.  Running them takes a copy of the list, so that hooks
@@ -8,52 +10,14 @@ OPDI_COLD_BEGIN
 
 enum opdi_hook_kind { OPDI_HOOK_TENSOR, OPDI_HOOK_PRE, OPDI_HOOK_ACCUMULATED, OPDI_HOOK_POST, OPDI_HOOK_MULTI };
 
-typedef struct opdi_hook {
-    int32_t refs;                                 /* of its list, of who runs it; of a multi: of its members */
-    int32_t kind, mode;
-    uint32_t nr;                                  /* gradient of which result; of a member: its number is `index` */
-    int index, nmembers, nlinked;                 /* nlinked: of the members */
-    uint32_t serial;                              /* of the layer to whose tape it belongs: it runs in its backward */
-    bool removed;
-    struct opdi_extra *owner;                     /* whose list it is in */
-    struct opdi_hook *next, **at;
-    uint32_t slot;
-    opdi_any_fn fn;
-    void *user;
-    opd_destroy destroy;
-    opd_plugin *plugin;
-    struct opdi_hook *multi, **members;           /* a member's; a multi's, NULL where one is gone */
-    uintptr_t vertex;                             /* of a member */
-} opdi_hook;
-
-/* The place where the gradient of a result goes that retains it: held by the tensor and by the node that it is
-   a result of. */
-typedef struct opdi_box {
-    int32_t refs;
-    uint32_t nr;
-    opd_tensor *grad;
-    struct opdi_extra *owner;
-    struct opdi_box *next, **at;
-} opdi_box;
-
-/* The parts of a node or leaf that few of them have. */
-typedef struct opdi_extra {
-    opdi_derivative formula;                      /* the node's, which points here */
-    opdi_hook *hooks, **last;
-    opdi_box *boxes;
-    void **frames;                                /* anomaly mode: where the node was recorded, return addresses */
-    int nframes;
-    opd_node *parent;                             /* anomaly mode: the node at work then */
-} opdi_extra;
-
-static opdi_mutex opdi_hooks_lock = OPDI_MUTEX_INIT;
+OPDI_INTERNAL opdi_mutex opdi_hooks_lock = OPDI_MUTEX_INIT;
 /* The slots of hooks.  A handle is (uses << 32 | slot number).  The table grows and is never freed. */
 typedef struct opdi_hook_slot { opdi_hook *hook; uint32_t uses, next_free; } opdi_hook_slot;
 static opdi_hook_slot *opdi_hook_slots;
 static uint32_t opdi_hook_nslots, opdi_hook_free;  /* slot 0 is none */
 
 /* Returns the extra of a vertex, made if there is none; NULL without memory.  Under the lock. */
-static opdi_extra *opdi_extra_of(uintptr_t vertex) {
+OPDI_INTERNAL opdi_extra *opdi_extra_of(uintptr_t vertex) {
     opd_node *node = vertex & OPDI_LEAF ? NULL : opdi_edge_node(vertex);
     opdi_meta *meta = node ? NULL : opdi_meta_of(opdi_edge_leaf(vertex));
     opdi_extra *extra = node ? (node->flags & OPDI_NODE_EXTRA ? (opdi_extra *)(uintptr_t)node->formula : NULL) : meta
@@ -320,7 +284,7 @@ static bool opdi_box_unlink(opdi_box *box) {
     return true;
 }
 /* Drops the tensor's reference to a box, after taking that from its node. */
-static void opdi_box_leave(opdi_box *box) {
+OPDI_INTERNAL void opdi_box_leave(opdi_box *box) {
     opdi_lock(&opdi_hooks_lock);
     bool was = opdi_box_unlink(box);
     opdi_unlock(&opdi_hooks_lock);
@@ -328,7 +292,7 @@ static void opdi_box_leave(opdi_box *box) {
     opdi_box_release(box);
 }
 /* Moves the box of tensor to the node that tensor is a result of now. */
-static void opdi_box_follow(opd_tensor *tensor) {
+OPDI_INTERNAL void opdi_box_follow(opd_tensor *tensor) {
     opdi_box *box = tensor->meta->retained;
     opdi_lock(&opdi_hooks_lock);
     bool was = opdi_box_unlink(box);
@@ -371,7 +335,9 @@ bool opd_tensor_retains_grad(const opd_tensor *tensor) {
     return !opdi_is_none(tensor, "opd_tensor_retains_grad") && tensor->meta && tensor->meta->retained;
 }
 
-static opd_tensor **opdi_grad_slot(opdi_meta *meta) { return meta->retained ? &meta->retained->grad : &meta->grad; }
+OPDI_INTERNAL opd_tensor **opdi_grad_slot(opdi_meta *meta) {
+    return meta->retained ? &meta->retained->grad : &meta->grad;
+}
 
 /* Adds grad to the gradient in a box; 0, or -1 with an error. */
 static int opdi_box_add(opdi_engine *engine, opdi_box *box, opd_tensor *grad) {
@@ -388,7 +354,7 @@ static int opdi_box_add(opdi_engine *engine, opdi_box *box, opd_tensor *grad) {
 }
 
 /* Frees an extra with its hooks, boxes and trace. */
-static void opdi_extra_free(opdi_extra *extra) {
+OPDI_INTERNAL void opdi_extra_free(opdi_extra *extra) {
     while (extra->hooks || extra->boxes) {
         opdi_lock(&opdi_hooks_lock);
         opdi_hook *hook = extra->hooks;
@@ -435,18 +401,10 @@ static int opdi_hook_failed(const opdi_hook *hook, int rc) {
     return opd_ok() ? 0 : -1;
 }
 
-/* The gradients that a hook of several tensors has got so far in one backward. */
-typedef struct opdi_gathering {
-    struct opdi_gathering *next;
-    opdi_hook *multi;
-    int64_t left;                                 /* gradients to come; -1: it has been called */
-    opd_tensor *grads[1];
-} opdi_gathering;
-
 static size_t opdi_gathering_bytes(const opdi_hook *multi) {
     return sizeof(opdi_gathering) + (size_t)(multi->nmembers - 1) * sizeof(opd_tensor *);
 }
-static void opdi_gatherings_drop(opdi_engine *engine) {
+OPDI_INTERNAL void opdi_gatherings_drop(opdi_engine *engine) {
     while (engine->gatherings) {
         opdi_gathering *gathering = engine->gatherings;
         engine->gatherings = gathering->next;
@@ -622,7 +580,7 @@ static opdi_hooked opdi_hooked_of(opdi_engine *engine, opdi_task *task, opd_tens
 }
 
 /* Runs what comes before a node: hooks of tensors, then of the node if it will run, then boxes are filled.  0 or -1. */
-static int opdi_hooks_before(opdi_engine *engine, opdi_task *task) {
+OPDI_INTERNAL int opdi_hooks_before(opdi_engine *engine, opdi_task *task) {
     const bool leaf = (task->vertex & OPDI_LEAF) != 0;
     opdi_extra *extra = leaf ? opdi_edge_leaf(task->vertex)->meta->extra
         : (opdi_extra *)(uintptr_t)opdi_edge_node(task->vertex)->formula;
@@ -631,14 +589,14 @@ static int opdi_hooks_before(opdi_engine *engine, opdi_task *task) {
     if ((leaf ? engine->accumulate : task->leads) && opdi_hooks_run(&hooked, extra, OPDI_HOOK_PRE)) { return -1; }
     return opdi_boxes_fill(&hooked, extra);
 }
-static int opdi_hooks_after(opdi_engine *engine, opdi_task *task, opd_tensor **out) {
+OPDI_INTERNAL int opdi_hooks_after(opdi_engine *engine, opdi_task *task, opd_tensor **out) {
     opd_node *node = opdi_edge_node(task->vertex);
     opdi_hooked hooked = opdi_hooked_of(engine, task, out, node->nedges);
     return opdi_hooks_run(&hooked, (opdi_extra *)(uintptr_t)node->formula, OPDI_HOOK_POST);
 }
 
 /* Handles the gradient of a leaf that has hooks: runs them, captures or accumulates.  0, or -1 with an error. */
-static int opdi_leaf_hooks(opdi_engine *engine, opdi_task *task) {
+OPDI_INTERNAL int opdi_leaf_hooks(opdi_engine *engine, opdi_task *task) {
     opdi_thread *thread = opdi_self();
     opd_tensor *leaf = opdi_edge_leaf(task->vertex);
     opdi_extra *extra = leaf->meta->extra;

@@ -1,3 +1,5 @@
+#include "autograd.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>tape         nodes, the generic kernels, views, writes in place
 //
@@ -12,43 +14,10 @@ OPDI_SHARED bool opdi_arg_requires_grad(const opd_value *value);
 OPDI_SHARED int opdi_check_inplace(const opd_tensor *self);
 #if defined(OPDI_CORE)
 
-/* An edge of the graph, where a gradient goes: the input `nr` of a node, or (bit 0 set) a leaf.  0: nobody
-   wants the gradient. */
-typedef struct opdi_edge { uintptr_t vertex; uint32_t nr, spare; } opdi_edge;
-
-/* A node of the tape.  It is one block: the struct, its edges, kept arguments, saved results, and for each forward
-   result dtype, backend, ndim, sizes.  The version that a kept tensor had when it was saved is in its value's n. */
-struct opd_node {
-    int32_t refs;
-    uint16_t nedges;
-    uint8_t nkept, nresults;                      /* opd_values that follow the edges */
-    const opdi_derivative *formula;               /* with OPDI_NODE_EXTRA the first member of its opdi_extra */
-    uint64_t sequence;                            /* in its low 44 bits; above, the thread that recorded it */
-    struct opdi_task *task;                       /* the backward at work here; in the list of the dead: the next */
-    uint32_t bytes;
-    uint16_t noutputs;
-    uint8_t saved;                                /* opdi_saved; above it how many backwards are inside */
-    uint8_t flags;                                /* OPDI_NODE_* */
-};
 #define OPDI_NODE_EVEN 1u        /* all forward results have as many dims as the first */
-#define OPDI_NODE_EXTRA 2u       /* it has what few nodes have: hooks, a trace of where it was recorded */
-#define OPDI_SEQUENCE_BITS 44
-static inline uint64_t opdi_node_sequence(const opd_node *node) {
-    return node->sequence & (((uint64_t)1 << OPDI_SEQUENCE_BITS) - 1);
-}
-enum opdi_saved { OPDI_NOTHING_SAVED, OPDI_SAVED, OPDI_SAVED_FREED = 2, OPDI_SAVED_USER = 4 };
-static inline opdi_edge *opdi_edges(const opd_node *node) { return (opdi_edge *)(uintptr_t)(node + 1); }
-static inline opd_value *opdi_kept(const opd_node *node) {
-    return (opd_value *)(void *)(opdi_edges(node) + node->nedges);
-}
-static inline opd_value *opdi_saved_results(const opd_node *node) { return opdi_kept(node) + node->nkept; }
 static inline int64_t *opdi_node_metas(const opd_node *node) {
     return (int64_t *)(void *)(opdi_saved_results(node) + node->nresults);
 }
-
-#define OPDI_LEAF ((uintptr_t)1)
-static inline opd_node *opdi_edge_node(uintptr_t vertex) { return (opd_node *)vertex; }
-static inline opd_tensor *opdi_edge_leaf(uintptr_t vertex) { return (opd_tensor *)(vertex & ~OPDI_LEAF); }
 
 //== saved results =====================================================================================================
 //
@@ -56,10 +25,10 @@ static inline opd_tensor *opdi_edge_leaf(uintptr_t vertex) { return (opd_tensor 
 //  OPDI_SAVED_BY_OWN; when its node is the only holder left it lets go of the node (OPDI_WEAK_NODE), and takes hold
 //  again when somebody retains it.  References to marked tensors change under one lock; unmarked ones never see it.
 
-static opdi_mutex opdi_own_lock = OPDI_MUTEX_INIT;
+OPDI_INTERNAL opdi_mutex opdi_own_lock = OPDI_MUTEX_INIT;
 
 /* Retains a tensor that its own node saves; a weak reference to the node becomes a strong one again. */
-OPDI_NOINLINE static void opdi_own_retain(opd_tensor *tensor) {
+OPDI_NOINLINE OPDI_INTERNAL void opdi_own_retain(opd_tensor *tensor) {
     if (opdi_is_dead(tensor)) {
         (void)opdi_dead_error(tensor, "to be held");
         return;
@@ -75,7 +44,7 @@ OPDI_NOINLINE static void opdi_own_retain(opd_tensor *tensor) {
 
 /* Drops a reference of a tensor that its own node saves; when only the node holds it, its reference to the node becomes
    weak.  True when the last reference is gone. */
-OPDI_NOINLINE static bool opdi_own_drop(opd_tensor *tensor) {
+OPDI_NOINLINE OPDI_INTERNAL bool opdi_own_drop(opd_tensor *tensor) {
     opd_node *node = NULL;
     if (opdi_is_dead(tensor)) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "a tensor was released that is gone: it was released more often than it was "
@@ -94,7 +63,7 @@ OPDI_NOINLINE static bool opdi_own_drop(opd_tensor *tensor) {
 }
 
 /* Drops the reference that a node holds to its own result. */
-static void opdi_own_forget(opd_tensor *tensor) {
+OPDI_INTERNAL void opdi_own_forget(opd_tensor *tensor) {
     opdi_lock(&opdi_own_lock);
     OPDI_STORE(&tensor->own, (uint8_t)(tensor->own & ~OPDI_SAVED_BY_OWN));
     int32_t left = opdi_ref_down(&tensor->refs);
@@ -105,17 +74,17 @@ static void opdi_own_forget(opd_tensor *tensor) {
 //== nodes =============================================================================================================
 
 /* The formula of a write into a view: a node of the base that keeps the operator's own node (see opdi_slices_bw). */
-static int opdi_slices_bw(opd_backward_call *bw);
-static const opdi_derivative opdi_slices_formula = {
+OPDI_INTERNAL int opdi_slices_bw(opd_backward_call *bw);
+OPDI_INTERNAL const opdi_derivative opdi_slices_formula = {
     "CopySlices", opdi_slices_bw, /* card, plugin */ NULL, NULL,
     /* context, once, fresh, real */ false, false, false, false};
 /* Returns the operator's own node inside of a CopySlices node; NULL for other nodes. */
-static opd_node *opdi_slices_inner(const opd_node *node) {
+OPDI_INTERNAL opd_node *opdi_slices_inner(const opd_node *node) {
     return node->formula->fn == opdi_slices_bw ? (opd_node *)opdi_kept(node)->u.object : NULL;
 }
 
 /* Returns the card of the forward operator, or NULL. */
-static const opdi_card *opdi_node_card(const opd_node *node) {
+OPDI_INTERNAL const opdi_card *opdi_node_card(const opd_node *node) {
     const opd_node *inner = opdi_slices_inner(node);
     return (inner ? inner : node)->formula->card;
 }
@@ -124,20 +93,14 @@ static const opdi_card *opdi_node_card(const opd_node *node) {
 static OPDI_TLS opd_node *opdi_dead;
 static OPDI_TLS bool opdi_reaping;
 
-/* Marks of a value that a saved-tensor hook packed: the tag of a kept value, and bit 0 of an element of a kept list. */
-#define OPDI_TAG_PACKED (OPD_TAG_COUNT + 1)
-#define OPDI_PACKED ((uintptr_t)1)
 struct opdi_parcel;
-static void opdi_parcel_drop(struct opdi_parcel *parcel);
-static void opdi_parcel_forget(struct opdi_parcel *parcel, opd_tensor *leaf);
-static opd_tensor *opdi_parcel_tensor(const struct opdi_parcel *parcel, bool history);
-static opd_tensors opdi_parcel_list(const opd_value *value, bool history);
-static inline struct opdi_parcel *opdi_parcel_at(const opd_tensor *element) {
-    return (uintptr_t)element & OPDI_PACKED ? (struct opdi_parcel *)((uintptr_t)element & ~OPDI_PACKED) : NULL;
-}
+OPDI_INTERNAL void opdi_parcel_drop(struct opdi_parcel *parcel);
+OPDI_INTERNAL void opdi_parcel_forget(struct opdi_parcel *parcel, opd_tensor *leaf);
+OPDI_INTERNAL opd_tensor *opdi_parcel_tensor(const struct opdi_parcel *parcel, bool history);
+OPDI_INTERNAL opd_tensors opdi_parcel_list(const opd_value *value, bool history);
 
 /* Drops the tensors that node node keeps in value, and forgets results of its own. */
-static void opdi_kept_drop(const opd_node *node, opd_value *value) {
+OPDI_INTERNAL void opdi_kept_drop(const opd_node *node, opd_value *value) {
     if (value->tag == OPDI_TAG_PACKED) {
         opdi_parcel_drop((struct opdi_parcel *)value->u.object);
         return;
@@ -157,10 +120,6 @@ static void opdi_kept_drop(const opd_node *node, opd_value *value) {
     }
 }
 
-/* True for values that hold no memory.  Cheap, as most values are such. */
-static inline bool opdi_is_plain(const opd_value *value) {
-    return (1u << OPD_TAG_NONE | 1u << OPD_TAG_INT | 1u << OPD_TAG_FLOAT | 1u << OPD_TAG_BOOL) >> value->tag & 1;
-}
 /* Returns the bytes of memory that belong to a kept value; 0 for tensors and plain values. */
 static size_t opdi_kept_bytes(const opd_value *value) {
     switch (value->tag) {
@@ -175,7 +134,7 @@ static size_t opdi_kept_bytes(const opd_value *value) {
 }
 
 /* Drops the saved tensors of a node; lengths of lists and plain values stay. */
-static void opdi_node_free_saved(opd_node *node) {
+OPDI_INTERNAL void opdi_node_free_saved(opd_node *node) {
     opd_value *value = opdi_kept(node);
     opd_node *inner = opdi_slices_inner(node);
     if (inner) { opdi_node_free_saved(inner); }
@@ -191,7 +150,7 @@ static void opdi_node_free_saved(opd_node *node) {
 
 /* Enters a node that has saved something, for a backward; false if that is freed already.  Several may be inside
    (threads, nested backwards); the last one that leaves frees it if one of them wants it freed. */
-static bool opdi_saved_enter(opd_node *node) {
+OPDI_INTERNAL bool opdi_saved_enter(opd_node *node) {
     uint8_t was = OPDI_ACQUIRE(&node->saved);
     do {
         if (was & OPDI_SAVED_FREED) { return false; }
@@ -202,43 +161,17 @@ static bool opdi_saved_enter(opd_node *node) {
     return true;
 }
 /* True if what a node saved is freed and no backward is inside. */
-static bool opdi_saved_gone(const opd_node *node) {
+OPDI_INTERNAL bool opdi_saved_gone(const opd_node *node) {
     const uint8_t now = OPDI_ACQUIRE(&node->saved);
     return (now & OPDI_SAVED_FREED) && now < OPDI_SAVED_USER;
 }
 /* Leaves a node that opdi_saved_enter entered; free: its saved values are not needed any more. */
-static void opdi_saved_leave(opd_node *node, bool free) {
+OPDI_INTERNAL void opdi_saved_leave(opd_node *node, bool free) {
     uint8_t was = OPDI_ACQUIRE(&node->saved), now;
     do {
         now = (uint8_t)((was - OPDI_SAVED_USER) | (free ? OPDI_SAVED_FREED : 0));
     } while (!OPDI_EXCHANGE(&node->saved, &was, now));
     if ((now & OPDI_SAVED_FREED) && now < OPDI_SAVED_USER) { opdi_node_free_saved(node); }
-}
-
-/* The thread's state that user code may change.  It is saved before such code runs, and restored after it. */
-typedef struct opdi_frame {
-    opdi_state state;
-    int64_t mark, scope_mark;
-    int32_t scope_depth;
-    opd_node *node;
-} opdi_frame;
-/* Saves the thread's state and opens a scope. */
-static inline void opdi_frame_enter(opdi_thread *thread, opdi_frame *frame) {
-    frame->state = thread->state;
-    frame->mark = thread->top;
-    frame->scope_mark = thread->scope_mark;
-    frame->scope_depth = thread->scope_depth;
-    frame->node = thread->innermost.node;
-    thread->scope_mark = frame->mark;
-    thread->scope_depth = frame->scope_depth + 1;
-}
-/* Restores the thread's state and releases what was made since opdi_frame_enter. */
-static inline void opdi_frame_leave(opdi_thread *thread, const opdi_frame *frame) {
-    thread->state = frame->state;
-    thread->innermost.node = frame->node;
-    thread->scope_depth = frame->scope_depth;
-    thread->scope_mark = frame->scope_mark;
-    if (thread->top != frame->mark) { opdi_scope_unwind(thread, frame->mark); }
 }
 
 /* Releases a kept value, whatever it is; objects are left to the node. */
@@ -249,7 +182,7 @@ static void opdi_kept_gone(const opd_node *node, opd_value *value) {
     *value = opd_value_none();
     if (bytes) { opdi_free(old.u.object, bytes); } else { opdi_kept_drop(node, &old); }
 }
-static void opdi_context_free(opd_context *ctx);
+OPDI_INTERNAL void opdi_context_free(opd_context *ctx);
 /* Frees a node without references: what it keeps, its edges, context, hooks, and its hold on the plug-in. */
 static void opdi_node_destroy(opd_node *node) {
     opdi_edge *edge = opdi_edges(node);
@@ -276,7 +209,7 @@ static void opdi_node_destroy(opd_node *node) {
 }
 
 /* Drops a reference to a node.  Nodes are freed one after another, so that long chains need no deep stack. */
-static void opdi_node_release(opd_node *node) {
+OPDI_INTERNAL void opdi_node_release(opd_node *node) {
     if (OPDI_ACQUIRE(&node->refs) != 1 && opdi_ref_down(&node->refs) != 0) { return; }
     node->task = (struct opdi_task *)(void *)opdi_dead;
     opdi_dead = node;
@@ -291,26 +224,10 @@ static void opdi_node_release(opd_node *node) {
 }
 
 /* Brings the history of tensor up to date if it is a view; 0, or -1 with an error. */
-static int opdi_view_refresh(opd_tensor *tensor);
-static inline int opdi_refresh(opd_tensor *tensor) {
-    return OPDI_UNLIKELY(OPDI_LOAD(&tensor->flags) & OPDI_IS_VIEW) ? opdi_view_refresh(tensor) : 0;
-}
-
-/* Points the empty edge edge to the history of tensor, if tensor requires grad.  tensor must have been refreshed. */
-static inline void opdi_edge_to(opdi_edge *edge, opd_tensor *tensor) {
-    if (!tensor || !(tensor->flags & OPDI_REQUIRES_GRAD)) { return; }
-    if (tensor->grad_fn) {
-        opdi_ref_up(&tensor->grad_fn->refs);
-        edge->vertex = (uintptr_t)tensor->grad_fn;
-        edge->nr = tensor->output_nr;
-    } else {
-        opdi_retain(tensor);
-        edge->vertex = (uintptr_t)tensor | OPDI_LEAF;
-    }
-}
+OPDI_INTERNAL int opdi_view_refresh(opd_tensor *tensor);
 
 /* Notes in a node dtype, place and sizes of its forward results. */
-static void opdi_node_describe(opd_node *node, opd_tensor *const *outs) {
+OPDI_INTERNAL void opdi_node_describe(opd_node *node, opd_tensor *const *outs) {
     int64_t *meta = opdi_node_metas(node);
     bool even = true;
     for (int i = 0; i < node->noutputs; i++) {
@@ -327,14 +244,13 @@ static void opdi_node_describe(opd_node *node, opd_tensor *const *outs) {
     node->flags = (uint8_t)(even ? node->flags | OPDI_NODE_EVEN : node->flags & ~OPDI_NODE_EVEN);
 }
 
-static int opdi_anomaly;                          /* OPD_ANOMALY_*: see opd_anomaly_set */
-static int opdi_trace_node(opd_node *node);
+OPDI_INTERNAL int opdi_anomaly;                          /* OPD_ANOMALY_*: see opd_anomaly_set */
+OPDI_INTERNAL int opdi_trace_node(opd_node *node);
 #define OPDI_MAX_EDGES 60000                      /* tensors that go into one node, or come out of it */
-#define OPDI_NODE_ROOM 4                          /* dims that a write in place may add */
 /* Makes a node with room for everything, edges and kept values empty; NULL with an error.  room: numbers to spare in
    its description.  The caller owns the one reference. */
-static opd_node *opdi_node_make(const opdi_derivative *formula, int nedges, int nkept, int nresults,
-                                opd_tensor *const *outs, int nouts, int room) {
+OPDI_INTERNAL opd_node *opdi_node_make(const opdi_derivative *formula, int nedges, int nkept, int nresults,
+                                       opd_tensor *const *outs, int nouts, int room) {
     opdi_thread *thread = opdi_self();
     size_t bytes = sizeof(opd_node) + (size_t)nedges * sizeof(opdi_edge) +
         (size_t)(nkept + nresults) * sizeof(opd_value) + (size_t)room * sizeof(int64_t);
@@ -366,7 +282,7 @@ static opd_node *opdi_node_make(const opdi_derivative *formula, int nedges, int 
 
 /* Returns the description of a node's forward result nr (dtype, backend, ndim; then sizes), or NULL if
    that was undefined. */
-static const int64_t *opdi_node_meta(const opd_node *node, uint32_t nr) {
+OPDI_INTERNAL const int64_t *opdi_node_meta(const opd_node *node, uint32_t nr) {
     const int64_t *meta = opdi_node_metas(node);
     if (node->flags & OPDI_NODE_EVEN) {
         meta += nr * (1 + (*meta >> 24));
@@ -377,7 +293,7 @@ static const int64_t *opdi_node_meta(const opd_node *node, uint32_t nr) {
 }
 
 /* Returns a kept value for a result that its own node saves, with a reference. */
-static opd_value opdi_keep_result(opd_tensor *tensor) {
+OPDI_INTERNAL opd_value opdi_keep_result(opd_tensor *tensor) {
     opd_value value = opd_value_tensor(tensor);
     opdi_retain(tensor);
     value.n = (int32_t)OPDI_LOAD(&tensor->storage->version);
@@ -413,11 +329,9 @@ static opd_tensor *opdi_sizes_form(const opd_tensor *tensor) {
     return opdi_tensor_make(tensor->dims, NULL, tensor->ndim, (opd_scalar_type)tensor->dtype, OPD_META);
 }
 
-#define OPDI_WRITTEN_SINCE 1                      /* n of a kept value: its tensor was let go of, as it is void */
-
 /* Copies an argument into a node: retains tensors and notes their versions (save false: leaves them out; sizes: keeps
    only their sizes), copies memory.  0, or -1 with an error. */
-static int opdi_keep_form(opd_value *out, const opd_value *value, bool save, bool sizes) {
+OPDI_INTERNAL int opdi_keep_form(opd_value *out, const opd_value *value, bool save, bool sizes) {
     if (value->tag == OPD_TAG_TENSOR) {
         opd_tensor *tensor = !save ? NULL : sizes ? opdi_sizes_form(value->u.t) : opdi_kept_form(value->u.t);
         *out = tensor ? opd_value_tensor(tensor) : opd_value_none();
@@ -467,7 +381,7 @@ static int opdi_keep_form(opd_value *out, const opd_value *value, bool save, boo
     }
     return 0;
 }
-static int opdi_keep_value(opd_value *out, const opd_value *value, bool save) {
+OPDI_INTERNAL int opdi_keep_value(opd_value *out, const opd_value *value, bool save) {
     return opdi_keep_form(out, value, save, false);
 }
 
@@ -478,37 +392,6 @@ static int opdi_keep_value(opd_value *out, const opd_value *value, bool save) {
 
 OPDI_COLD_BEGIN
 
-typedef struct opdi_listed { opd_tensor **tensors; int32_t count; } opdi_listed;  /* references */
-typedef struct opdi_attribute {
-    struct opdi_attribute *next;
-    opd_value value;
-    char *name;
-} opdi_attribute;
-
-#define OPDI_MOST_SAVED 190                       /* beside 64 arguments and the context in a node's 255 values */
-
-struct opd_context {
-    opd_autograd_function fn;                     /* of an operator: zeros */
-    const char *name;                             /* for messages */
-    opd_node *node;                               /* whose it is; NULL: forward or set-up runs */
-    const opd_value *inputs;                      /* while those run */
-    opd_value *outputs;                           /* references */
-    int32_t ninputs, noutputs, cap;
-    int32_t nsaved;
-    opdi_listed save, save_forward, dirty, constant;
-    opdi_edge *edges;                             /* to the inputs, until a node has them; references */
-    int32_t nedges, bytes;
-    int32_t *first;                               /* a function's: of each input its first edge, and the end */
-    opdi_attribute *attributes;
-    void *data;
-    void (*destroy)(void *data);
-    bool materialize, in_forward, in_setup, in_jvp, cleared;
-    struct opdi_layer *layer;                     /* during the call: the vmap that it belongs to, if there is one */
-    bool amp, amp_on;                             /* what opd_custom_fwd found, for opd_custom_bwd */
-    opd_backend amp_device;
-    opd_scalar_type amp_dtype;
-};
-
 static void opdi_listed_free(opdi_listed *listed) {
     for (int32_t i = 0; i < listed->count; i++) {
         if (listed->tensors[i]) { opdi_drop(listed->tensors[i]); }
@@ -518,7 +401,7 @@ static void opdi_listed_free(opdi_listed *listed) {
     listed->count = 0;
 }
 /* Replaces a list by its first `keep` tensors and these count; 0, or -1 with an error and the list unchanged. */
-static int opdi_listed_set(opdi_listed *listed, int32_t keep, opd_tensor *const *tensors, int32_t count) {
+OPDI_INTERNAL int opdi_listed_set(opdi_listed *listed, int32_t keep, opd_tensor *const *tensors, int32_t count) {
     opdi_listed made;
     made.count = keep + count;
     made.tensors = made.count ? (opd_tensor **)opdi_alloc((size_t)made.count * sizeof *made.tensors) : NULL;
@@ -531,13 +414,13 @@ static int opdi_listed_set(opdi_listed *listed, int32_t keep, opd_tensor *const 
     *listed = made;
     return 0;
 }
-static bool opdi_is_listed(const opdi_listed *listed, const opd_tensor *tensor) {
+OPDI_INTERNAL bool opdi_is_listed(const opdi_listed *listed, const opd_tensor *tensor) {
     int32_t i;
     for (i = 0; i < listed->count && listed->tensors[i] != tensor; i++) { }
     return i < listed->count;
 }
 
-static opd_context *opdi_context_new(int ninputs, int nfirst) {
+OPDI_INTERNAL opd_context *opdi_context_new(int ninputs, int nfirst) {
     size_t bytes = sizeof(opd_context) + (size_t)nfirst * sizeof(int32_t);
     opd_context *ctx = (opd_context *)opdi_alloc(bytes);
     if (!ctx) { return NULL; }
@@ -549,7 +432,9 @@ static opd_context *opdi_context_new(int ninputs, int nfirst) {
     return ctx;
 }
 
-static opd_tensor *opdi_tensor_in(const opd_value *value) { return value->tag == OPD_TAG_TENSOR ? value->u.t : NULL; }
+OPDI_INTERNAL opd_tensor *opdi_tensor_in(const opd_value *value) {
+    return value->tag == OPD_TAG_TENSOR ? value->u.t : NULL;
+}
 static void opdi_kept_free(opd_value *value) {
     size_t bytes = opdi_kept_bytes(value);
     if (value->tag == OPD_TAG_TENSOR) { opdi_drop(value->u.t); }
@@ -558,7 +443,7 @@ static void opdi_kept_free(opd_value *value) {
 }
 
 /* Releases what a context needs only during its call: outputs, edges, lists of tensors. */
-static void opdi_context_end_call(opd_context *ctx) {
+OPDI_INTERNAL void opdi_context_end_call(opd_context *ctx) {
     for (int32_t i = 0; i < ctx->cap && ctx->outputs; i++) {
         if (i < ctx->noutputs) { opdi_kept_free(&ctx->outputs[i]); }
     }
@@ -580,7 +465,7 @@ static void opdi_context_end_call(opd_context *ctx) {
     opdi_listed_free(&ctx->constant);
 }
 
-static void opdi_context_free(opd_context *ctx) {
+OPDI_INTERNAL void opdi_context_free(opd_context *ctx) {
     if (!ctx) { return; }
     opdi_context_end_call(ctx);
     while (ctx->attributes) {
@@ -594,7 +479,7 @@ static void opdi_context_free(opd_context *ctx) {
 }
 
 /* Runs forward or set-up with grad mode off, in a scope of its own; 0, or -1 with an error that names it. */
-static int opdi_context_run(opd_context *ctx, int (*fn)(opd_context *), bool *during, const char *what) {
+OPDI_INTERNAL int opdi_context_run(opd_context *ctx, int (*fn)(opd_context *), bool *during, const char *what) {
     opdi_thread *thread = opdi_self();
     opdi_frame frame;
     opdi_frame_enter(thread, &frame);
@@ -611,14 +496,14 @@ static int opdi_context_run(opd_context *ctx, int (*fn)(opd_context *), bool *du
 }
 
 /* Returns how many kept values a node needs for a context: what that saved, and itself. */
-static int opdi_context_room(const opd_context *ctx) { return ctx ? ctx->save.count + 1 : 0; }
-static bool opdi_context_constant(const opd_context *ctx, const opd_tensor *tensor) {
+OPDI_INTERNAL int opdi_context_room(const opd_context *ctx) { return ctx ? ctx->save.count + 1 : 0; }
+OPDI_INTERNAL bool opdi_context_constant(const opd_context *ctx, const opd_tensor *tensor) {
     return tensor && opdi_is_listed(&ctx->constant, tensor);
 }
 
 /* Gives a node the context and what that saved; results are tied to the node afterwards.  On failure (-1)
    it takes nothing. */
-static int opdi_context_keep(opd_context *ctx, opd_node *node, opd_tensor *const *outs, int nouts) {
+OPDI_INTERNAL int opdi_context_keep(opd_context *ctx, opd_node *node, opd_tensor *const *outs, int nouts) {
     opd_value *value = &opdi_kept(node)[node->nkept - 1 - ctx->save.count];
     int32_t i, k;
     for (i = 0; i < ctx->save.count; i++) {
@@ -642,7 +527,7 @@ static int opdi_context_keep(opd_context *ctx, opd_node *node, opd_tensor *const
     return 0;
 }
 /* Marks saved tensors that are results of the context's own node, so that they make no cycle. */
-static void opdi_context_tie(const opd_context *ctx) {
+OPDI_INTERNAL void opdi_context_tie(const opd_context *ctx) {
     for (int32_t i = 0; i < ctx->save.count; i++) {
         if (ctx->save.tensors[i] && ctx->save.tensors[i]->grad_fn == ctx->node) {
             ctx->save.tensors[i]->own |= OPDI_SAVED_BY_OWN;
@@ -651,8 +536,8 @@ static void opdi_context_tie(const opd_context *ctx) {
 }
 
 /* Returns the context of an operator's call that is recorded, filled by its set-up; NULL with an error. */
-static opd_context *opdi_context_setup(const opd_op *op, const opdi_card *card, const opd_value *args,
-                                       opd_value *rets) {
+OPDI_INTERNAL opd_context *opdi_context_setup(const opd_op *op, const opdi_card *card, const opd_value *args,
+                                              opd_value *rets) {
     opd_context *ctx = opdi_context_new(op->nargs, 0);
     if (!ctx) { return NULL; }
     ctx->name = card->node_name;

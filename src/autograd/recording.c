@@ -1,3 +1,5 @@
+#include "autograd.h"
+
 //== recording =========================================================================================================
 //
 //  How a call comes onto the tape:
@@ -36,7 +38,7 @@ bool opd_grad_mode_set(bool on) {
 }
 
 /* Returns 0 if a call is not to be recorded, else the united flags of its arguments, with OPDI_REQUIRES_GRAD. */
-OPDI_NOINLINE static unsigned opdi_call_flags(const opd_call *call) {
+OPDI_NOINLINE OPDI_INTERNAL unsigned opdi_call_flags(const opd_call *call) {
     opdi_union sets;
     if (call->th->state.no_grad || opdi_unite_args(&sets, call->op, call->args) < 0) { return 0; }
     if (OPDI_UNLIKELY((sets.flags & (OPDI_IS_VIEW | OPDI_REQUIRES_GRAD)) == OPDI_IS_VIEW) &&
@@ -45,7 +47,7 @@ OPDI_NOINLINE static unsigned opdi_call_flags(const opd_call *call) {
 }
 
 /* Brings the histories of a call's views up to date; 0, or -1 with an error. */
-OPDI_NOINLINE static int opdi_refresh_args(const opd_call *call) {
+OPDI_NOINLINE OPDI_INTERNAL int opdi_refresh_args(const opd_call *call) {
     for (uint64_t mask = call->op->tensor_args | call->op->list_args; mask; mask &= mask - 1) {
         const opd_value *value = &call->args[opdi_low_bit(mask)];
         if (value->tag == OPD_TAG_TENSOR && opdi_refresh(value->u.t)) { return -1; }
@@ -54,12 +56,6 @@ OPDI_NOINLINE static int opdi_refresh_args(const opd_call *call) {
         }
     }
     return 0;
-}
-
-/* True if forward mode takes part in this call: a level is open and an argument has a tangent. */
-static inline bool opdi_call_forward(const opd_call *call) {
-    return OPDI_UNLIKELY(call->th->state.forward == OPDI_FORWARD_OPEN) &&
-        opdi_level_of(call->args, call->op->nargs) != NULL;
 }
 
 bool opd_call_requires_grad(const opd_call *call) {
@@ -75,7 +71,7 @@ OPDI_SHARED bool opdi_arg_requires_grad(const opd_value *value) {
 }
 
 /* Returns how many edges the node of a call needs: one for each tensor argument and element of a list. */
-static int opdi_count_edges(const opd_op *op, const opd_value *args) {
+OPDI_INTERNAL int opdi_count_edges(const opd_op *op, const opd_value *args) {
     int count = op->ntensors;
     for (uint64_t mask = op->list_args; mask; mask &= mask - 1) {
         const opd_value *value = &args[opdi_low_bit(mask)];
@@ -85,7 +81,7 @@ static int opdi_count_edges(const opd_op *op, const opd_value *args) {
 }
 
 /* Points the edges of node to the arguments' histories, in the order of the schema, lists flattened. */
-static void opdi_link_edges(opd_node *node, const opd_op *op, const opd_value *args) {
+OPDI_INTERNAL void opdi_link_edges(opd_node *node, const opd_op *op, const opd_value *args) {
     opdi_edge *edge = opdi_edges(node);
     for (uint64_t mask = op->tensor_args | op->list_args; mask; mask &= mask - 1) {
         const opd_value *value = &args[opdi_low_bit(mask)];
@@ -98,7 +94,7 @@ static void opdi_link_edges(opd_node *node, const opd_op *op, const opd_value *a
 }
 
 /* Copies into node the arguments that its card keeps; 0, or -1 with an error. */
-static int opdi_save_args(opd_node *node, const opdi_card *card, const opd_value *args) {
+OPDI_INTERNAL int opdi_save_args(opd_node *node, const opdi_card *card, const opd_value *args) {
     opd_value *kept = opdi_kept(node);
     for (uint64_t mask = card->kept_args; mask; mask &= mask - 1) {
         int i = opdi_low_bit(mask), when = card->save_if[i];
@@ -118,7 +114,7 @@ static int opdi_save_args(opd_node *node, const opdi_card *card, const opd_value
 }
 
 /* Writes the first cap result tensors of a call to outs, lists flattened; returns how many there are. */
-static int64_t opdi_flat_results(const opd_call *call, opd_tensor **outs, int64_t cap) {
+OPDI_INTERNAL int64_t opdi_flat_results(const opd_call *call, opd_tensor **outs, int64_t cap) {
     int64_t count = 0;
     for (int i = 0; i < call->op->nrets; i++) {
         const opd_value *value = &call->rets[i];
@@ -132,11 +128,11 @@ static int64_t opdi_flat_results(const opd_call *call, opd_tensor **outs, int64_
     return count;
 }
 
-static void opdi_box_follow(opd_tensor *tensor);
-static int opdi_node_pack(opd_node *node);
+OPDI_INTERNAL void opdi_box_follow(opd_tensor *tensor);
+OPDI_INTERNAL int opdi_node_pack(opd_node *node);
 /* Makes tensor a result of node node, unless it has a history or a dtype without gradients.  tensor holds a
    reference to node. */
-static void opdi_attach(opd_tensor *tensor, opd_node *node, int nr) {
+OPDI_INTERNAL void opdi_attach(opd_tensor *tensor, opd_node *node, int nr) {
     if (!tensor || tensor->grad_fn ||
         !(opd_dtype_is_floating((opd_scalar_type)tensor->dtype) ||
           opd_dtype_is_complex((opd_scalar_type)tensor->dtype))) {
@@ -155,7 +151,7 @@ static inline bool opdi_is_own(const opd_tensor *tensor, bool owned) {
     return owned && OPDI_ACQUIRE(&tensor->refs) == 1 && !(tensor->flags & OPDI_REQUIRES_GRAD);
 }
 /* Replaces a result that does not belong to the call alone by an alias of it; 0, or -1 with an error. */
-OPDI_NOINLINE static int opdi_unalias(opd_tensor **tensors, bool owned) {
+OPDI_NOINLINE OPDI_INTERNAL int opdi_unalias(opd_tensor **tensors, bool owned) {
     opd_tensor *old = *tensors;
     if (!old || opdi_is_own(old, owned)) { return 0; }
     opd_tensor *value = opdi_shallow_copy(old);
@@ -166,7 +162,7 @@ OPDI_NOINLINE static int opdi_unalias(opd_tensor **tensors, bool owned) {
     return 0;
 }
 /* Replaces those results of a call by aliases that do not belong to it alone; 0, or -1 with an error. */
-static int opdi_unalias_results(opd_call *call) {
+OPDI_INTERNAL int opdi_unalias_results(opd_call *call) {
     const opd_op *op = call->op;
     for (int32_t i = 0; i < op->nrets; i++) {
         opd_value *value = &call->rets[i];
@@ -187,7 +183,7 @@ static int opdi_unalias_results(opd_call *call) {
 static int opdi_attach_missing(const opd_call *call, opd_node *node, opd_tensor *tensor, int nr);
 
 /* True if flat result element of a call, in which all elements of a list are results, has no derivative. */
-static bool opdi_constant_result(const opdi_card *card, const opd_value *rets, int element) {
+OPDI_INTERNAL bool opdi_constant_result(const opdi_card *card, const opd_value *rets, int element) {
     int i, count;
     for (i = 0; (count = rets[i].tag == OPD_TAG_TENSORS ? rets[i].n : 1) <= element; i++) { element -= count; }
     return (card->constant_results >> i & 1) != 0;
@@ -254,7 +250,8 @@ static int opdi_record_outs(opd_call *call, const opdi_card *card, const opdi_de
 #define OPDI_INLINE_OUTPUTS 64
 /* Records a call whose kernel has run; args may hold other values for the formula than the call's.  0, or -1
    with an error. */
-static int opdi_record(opd_call *call, const opdi_card *card, const opdi_derivative *formula, const opd_value *args) {
+OPDI_INTERNAL int opdi_record(opd_call *call, const opdi_card *card, const opdi_derivative *formula,
+                              const opd_value *args) {
     opd_tensor *few[OPDI_INLINE_OUTPUTS], **outs = few;
     int64_t count = opdi_flat_results(call, few, OPDI_INLINE_OUTPUTS);
     if (OPDI_UNLIKELY(count > OPDI_INLINE_OUTPUTS)) {
@@ -267,17 +264,11 @@ static int opdi_record(opd_call *call, const opdi_card *card, const opdi_derivat
 }
 #endif
 
-/* Runs the call at the keys below Autograd. */
-static inline int opdi_below_autograd(opd_call *call) {
-    return opd_redispatch(call, opd_keyset_and(call->keys, opd_keyset_below(OPD_F_AUTOGRAD_OTHER)));
-}
-
-OPDI_SHARED int opdi_as_strided_bw(opd_backward_call *bw);
 OPDI_SHARED int opdi_detach_here(opd_tensor *self);
 #if defined(OPDI_CORE)
 
 /* Refuses an argument that requires grad although the formula does not differentiate by it. */
-static int opdi_check_constant(const opd_call *call, const opdi_card *card) {
+OPDI_INTERNAL int opdi_check_constant(const opd_call *call, const opdi_card *card) {
     for (uint64_t mask = card->constant_args; mask; mask &= mask - 1) {
         int i = opdi_low_bit(mask);
         if (opdi_arg_requires_grad(&call->args[i])) {
@@ -289,10 +280,10 @@ static int opdi_check_constant(const opd_call *call, const opdi_card *card) {
     return 0;
 }
 
-static int opdi_recording_writes(opd_call *call, const opdi_card *card);
+OPDI_INTERNAL int opdi_recording_writes(opd_call *call, const opdi_card *card);
 
 /* Runs and records a call of an operator that has a formula; nothing is recorded when nothing requires grad. */
-static int opdi_recording_kernel(opd_call *call, const opdi_card *card) {
+OPDI_INTERNAL int opdi_recording_kernel(opd_call *call, const opdi_card *card) {
     /* the dispatcher has just looked */
     const unsigned seen = OPDI_FLAGS_KNOWN | OPDI_REQUIRES_GRAD;
     const unsigned flags = (call->flags & seen) == seen && !call->th->state.no_grad ? call->flags
@@ -313,7 +304,7 @@ OPDI_COLD_BEGIN
 
 /* operators without a formula */
 
-static int opdi_fallback_mode;                    /* opd_autograd_fallback_mode */
+OPDI_INTERNAL int opdi_fallback_mode;                    /* opd_autograd_fallback_mode */
 opd_autograd_fallback_mode opd_autograd_fallback_set(opd_autograd_fallback_mode mode) {
     opd_autograd_fallback_mode was = (opd_autograd_fallback_mode)OPDI_LOAD(&opdi_fallback_mode);
     OPDI_STORE(&opdi_fallback_mode, (int)mode);
@@ -342,7 +333,7 @@ static int opdi_written_edge(const opd_call *call, const opd_tensor *tensor) {
     return edge;
 }
 /* Returns which written arguments come back as results, a bit for each. */
-static uint64_t opdi_written_returned(const opd_op *op) {
+OPDI_INTERNAL uint64_t opdi_written_returned(const opd_op *op) {
     uint64_t mask = 0;
     for (int i = 0; i < op->nrets; i++) { mask |= op->ret_alias[i] >= 0 ? (uint64_t)1 << op->ret_alias[i] : 0; }
     return mask & op->written_args;
@@ -387,7 +378,7 @@ static int opdi_check_one_alias(const opd_op *op) {
 
 /* Runs a call without a formula by the kernel that `table` has below Autograd, and records a node whose backward fails
    with "not implemented". */
-static int opdi_not_implemented_in(const opdi_table *table, opd_call *call) {
+OPDI_INTERNAL int opdi_not_implemented_in(const opdi_table *table, opd_call *call) {
     opdi_card *card = OPDI_ACQUIRE(&call->op->card);
     if (opdi_refresh_args(call) || opdi_check_one_alias(call->op) || opdi_check_unwritten(call)) { return -1; }
     call->th->state.allow &= ~OPDI_AUTOGRAD_BITS;
@@ -398,7 +389,7 @@ static int opdi_not_implemented_in(const opdi_table *table, opd_call *call) {
     return opdi_unalias_results(call) ? -1 : opdi_record(call, card, &card->missing, call->args);
 }
 
-static void opdi_warn_missing(const opd_op *op, const char *what) {
+OPDI_INTERNAL void opdi_warn_missing(const opd_op *op, const char *what) {
     opd_warn("%s: an autograd kernel was not registered to the Autograd key(s) but %s. This may lead to silently "
              "incorrect behavior. If your operator is differentiable, please ensure you have registered a formula or "
              "an autograd kernel to the correct Autograd key. If your operator is not differentiable, say "
@@ -411,7 +402,7 @@ static opd_tensor *opdi_warn_hook(opd_tensor *grad, void *user) {
     return NULL;
 }
 
-static int opdi_rebase_to(opd_tensor *tensor, opd_node *node, int nr, int edge);
+OPDI_INTERNAL int opdi_rebase_to(opd_tensor *tensor, opd_node *node, int nr, int edge);
 /* Gives result nr of a call without a formula its history: the node node; what was written and returned is rebased to
    node. A node that only warns leaves histories alone: the warning comes when backward passes it. */
 static int opdi_attach_missing(const opd_call *call, opd_node *node, opd_tensor *tensor, int nr) {
@@ -443,7 +434,7 @@ static int opdi_warn_in(const opdi_table *table, opd_call *call) {
 
 /* Handles a call at Autograd where nothing is registered: if something requires grad it gets a node that complains when
    backward comes to it. */
-static int opdi_recording_fallback(opd_call *call) {
+OPDI_INTERNAL int opdi_recording_fallback(opd_call *call) {
     const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
     const int mode = OPDI_LOAD(&opdi_fallback_mode);
     if (mode == OPD_AUTOGRAD_FALLBACK_NOTHING || !opdi_call_flags(call)) { return opdi_below_autograd(call); }

@@ -1,3 +1,5 @@
+#include "autograd.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>saved        saved-tensor hooks, checkpoints, anomaly mode
 //
@@ -11,31 +13,13 @@ OPDI_COLD_BEGIN
 
 #if defined(OPDI_CORE)
 
-/* A pair of saved-tensor hooks, held by the region in which it is the default and by what it packed. */
-typedef struct opdi_packer {
-    int32_t refs;
-    opd_saved_hooks hooks;
-    opd_plugin *plugin;
-    struct opdi_packer *outer;
-} opdi_packer;
-
-/* A saved tensor that hooks have packed, and what ties the unpacked one to the graph again. */
-typedef struct opdi_parcel {
-    opdi_packer *packer;
-    void *data;
-    opd_edge edge;                                /* a reference; node NULL: it required no grad */
-    bool own;                                     /* the edge's node is the one that saved it, not held */
-    uint8_t ndim;
-    int8_t dtype;
-    int64_t sizes[1];                             /* ndim of them: what is unpacked is like what was packed */
-} opdi_parcel;
 static size_t opdi_parcel_bytes(int ndim) { return sizeof(opdi_parcel) + (size_t)ndim * sizeof(int64_t); }
 
-static opdi_packer *opdi_packer_keep(opdi_packer *packer) {
+OPDI_INTERNAL opdi_packer *opdi_packer_keep(opdi_packer *packer) {
     (void)OPDI_ADD(&packer->refs, 1);
     return packer;
 }
-static void opdi_packer_release(opdi_packer *packer) {
+OPDI_INTERNAL void opdi_packer_release(opdi_packer *packer) {
     if (OPDI_SUB(&packer->refs, 1) > 0) { return; }
     if (packer->hooks.destroy) { packer->hooks.destroy(packer->hooks.user); }
     if (packer->plugin) { opdi_plugin_let_go(packer->plugin); }
@@ -86,7 +70,7 @@ int opd_saved_hooks_disable(const char *message) {
 }
 const char *opd_saved_hooks_disabled(void) { return opdi_self()->innermost.packers_off; }
 
-static void opdi_parcel_drop(opdi_parcel *parcel) {
+OPDI_INTERNAL void opdi_parcel_drop(opdi_parcel *parcel) {
     if (parcel->packer->hooks.drop) { parcel->packer->hooks.drop(parcel->data, parcel->packer->hooks.user); }
     opdi_packer_release(parcel->packer);
     if (!parcel->own) { opd_node_release(parcel->edge.node); }
@@ -94,7 +78,7 @@ static void opdi_parcel_drop(opdi_parcel *parcel) {
 }
 
 /* Cuts the tie of a packed tensor to this leaf. */
-static void opdi_parcel_forget(opdi_parcel *parcel, opd_tensor *leaf) {
+OPDI_INTERNAL void opdi_parcel_forget(opdi_parcel *parcel, opd_tensor *leaf) {
     if (opdi_vertex(parcel->edge.node) != ((uintptr_t)leaf | OPDI_LEAF)) { return; }
     parcel->edge.node = NULL;
     opdi_drop(leaf);
@@ -148,7 +132,7 @@ static bool opdi_may_pack(const opd_tensor *tensor, uint32_t version) {
                                     OPDI_LOAD(&tensor->storage->version) == version);
 }
 /* Packs one kept value of a node by the hooks; of a list all elements, or element `only`.  0, or -1 with an error. */
-static int opdi_pack_value(opdi_packer *packer, opd_node *node, opd_value *value, int32_t only) {
+OPDI_INTERNAL int opdi_pack_value(opdi_packer *packer, opd_node *node, opd_value *value, int32_t only) {
     opdi_parcel *parcel;
     if (value->tag == OPD_TAG_TENSOR && !(value->u.t->flags & OPDI_WRAPPED) &&
         opdi_may_pack(value->u.t, (uint32_t)value->n)) {
@@ -170,7 +154,7 @@ static int opdi_pack_value(opdi_packer *packer, opd_node *node, opd_value *value
 }
 
 /* Packs all that a node has saved so far by these hooks; 0, or -1 with an error. */
-static int opdi_node_pack_by(opdi_packer *packer, opd_node *node) {
+OPDI_INTERNAL int opdi_node_pack_by(opdi_packer *packer, opd_node *node) {
     int rc = 0;
     (void)opdi_packer_keep(packer);
     for (int i = 0; i < node->nkept + node->nresults && rc == 0; i++) {
@@ -179,9 +163,8 @@ static int opdi_node_pack_by(opdi_packer *packer, opd_node *node) {
     opdi_packer_release(packer);
     return rc;
 }
-static int opdi_trace_later(struct opdi_tracer *tracer, opd_node *node, struct opdi_packer *packer);
 /* Packs all that a node has saved by the thread's hooks, later if a call is being recorded; 0, or -1 with an error. */
-static int opdi_node_pack(opd_node *node) {
+OPDI_INTERNAL int opdi_node_pack(opd_node *node) {
     opdi_thread *thread = opdi_self();
     return thread->innermost.tracer && !(thread->state.allow & OPD_BIT_OF(OPD_F_TRACER))
         ? opdi_trace_later(thread->innermost.tracer, node, thread->innermost.packer)
@@ -199,7 +182,7 @@ OPDI_NOINLINE static opd_tensor *opdi_fail_unpacked(const opdi_parcel *parcel, c
 }
 
 /* Unpacks a tensor, with its history if that is wanted; it belongs to the innermost scope.  NULL with an error. */
-static opd_tensor *opdi_parcel_tensor(const opdi_parcel *parcel, bool history) {
+OPDI_INTERNAL opd_tensor *opdi_parcel_tensor(const opdi_parcel *parcel, bool history) {
     static const opdi_derivative identity = {
         "AliasBackward0", opdi_identity_bw, /* card, plugin */ NULL, NULL,
         /* context, once, fresh, real */ false, false, false, false};
@@ -232,7 +215,7 @@ static opd_tensor *opdi_parcel_tensor(const opdi_parcel *parcel, bool history) {
 }
 
 /* Returns a saved list with its packed tensors unpacked, in the innermost scope; no data with an error. */
-static opd_tensors opdi_parcel_list(const opd_value *value, bool history) {
+OPDI_INTERNAL opd_tensors opdi_parcel_list(const opd_value *value, bool history) {
     opd_tensor **list = (opd_tensor **)opdi_scope_alloc((size_t)value->n * sizeof *list);
     for (int32_t k = 0; list && k < value->n; k++) {
         opdi_parcel *parcel = opdi_parcel_at(value->u.tensors[k]);
@@ -247,21 +230,7 @@ static opd_tensors opdi_parcel_list(const opd_value *value, bool history) {
    Hooks that keep what is saved where it lies, in a table by its storage.  A write copies what the table has of that
    storage, before it is written. */
 
-/* A tensor as it was saved, perhaps by several nodes. */
-typedef struct opdi_untouched {
-    struct opdi_untouched *next, **at, *over;     /* in its row of the table; what points at it there */
-    struct opdi_mutation *mode;
-    const void *key;                              /* its storage; when it has been copied, itself */
-    opd_tensor *tensor;                           /* a reference; NULL: the mode is over */
-    uint32_t version;
-    int32_t refs;                                 /* nodes */
-} opdi_untouched;
-typedef struct opdi_mutation {
-    opdi_untouched **rows;                        /* a power of two of them */
-    int64_t nrows, count;
-    opdi_packer *packer;
-} opdi_mutation;
-static opdi_mutex opdi_mutation_lock = OPDI_MUTEX_INIT;   /* the tables */
+OPDI_INTERNAL opdi_mutex opdi_mutation_lock = OPDI_MUTEX_INIT;   /* the tables */
 
 static opdi_untouched **opdi_mutation_row(const opdi_mutation *mutation, const void *key) {
     return &mutation->rows[((uintptr_t)key / 16 * (uintptr_t)0x9E3779B97F4A7C15u >> 20) &
@@ -369,7 +338,7 @@ static opdi_untouched *opdi_mutation_next(const opdi_mutation *mutation, const o
     return untouched;
 }
 /* Copies what is saved of tensor's memory, which is about to be written; 0, or -1 with an error. */
-static int opdi_mutation_write(opdi_mutation *mutation, const opd_tensor *tensor) {
+OPDI_INTERNAL int opdi_mutation_write(opdi_mutation *mutation, const opd_tensor *tensor) {
     opdi_untouched *untouched;
     if (tensor->meta && tensor->meta->inner) { return 0; }  /* it stands for another, which is written in its turn */
     while (opd_ok() && (untouched = opdi_mutation_next(mutation, tensor)) != NULL) {

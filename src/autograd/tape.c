@@ -1,3 +1,5 @@
+#include "autograd.h"
+
 //== tensors on the tape ===============================================================================================
 
 OPDI_COLD_BEGIN
@@ -6,7 +8,7 @@ OPDI_COLD_BEGIN
 bool opd_tensor_requires_grad(const opd_tensor *tensor) {
     return !opdi_is_none(tensor, "opd_tensor_requires_grad") && opdi_requires_grad(tensor);
 }
-static opd_node *opdi_grad_fn(const opd_tensor *tensor) {
+OPDI_INTERNAL opd_node *opdi_grad_fn(const opd_tensor *tensor) {
     if (opdi_is_none(tensor, "its grad_fn") || opdi_refresh((opd_tensor *)(uintptr_t)tensor)) { return NULL; }
     return opdi_diff_is_input(tensor) ? NULL : tensor->grad_fn;
 }
@@ -77,12 +79,12 @@ int opd_tensor_set_grad(opd_tensor *tensor, opd_tensor *grad) {
 
 #if defined(OPDI_CORE)
 
-static uintptr_t opdi_vertex(const opd_node *node) { return (uintptr_t)node; }
-static const opd_node *opdi_plain_node(const opd_node *node) {
+OPDI_INTERNAL uintptr_t opdi_vertex(const opd_node *node) { return (uintptr_t)node; }
+OPDI_INTERNAL const opd_node *opdi_plain_node(const opd_node *node) {
     return node && !(opdi_vertex(node) & OPDI_LEAF) ? node : NULL;
 }
 
-static opd_edge opdi_edge_of(opd_tensor *tensor) {
+OPDI_INTERNAL opd_edge opdi_edge_of(opd_tensor *tensor) {
     opd_edge edge;
     memset(&edge, 0, sizeof edge);
     if (opdi_is_none(tensor, "its grad_fn") || opdi_refresh(tensor) || !(tensor->flags & OPDI_REQUIRES_GRAD)) {
@@ -217,15 +219,6 @@ int64_t opd_backward_order(opd_node **nodes, int64_t cap) {
     return rc ? -1 : count;
 }
 
-/* A function to call when a backward has ended; the first that was added is called first. */
-typedef struct opdi_final {
-    struct opdi_final *next;
-    int (*fn)(void *user);
-    void *user;
-    opd_destroy destroy;
-    opd_plugin *plugin;
-} opdi_final;
-
 int opd_backward_callback(opd_callback_fn fn, void *user, opd_destroy destroy) {
     opdi_engine *engine = opdi_self()->innermost.engine;
     if (!opd_ok()) { return -1; }
@@ -252,10 +245,10 @@ static void opdi_final_pop(opdi_engine *engine) {
     if (final->plugin) { opdi_plugin_let_go(final->plugin); }
     opdi_free(final, sizeof *final);
 }
-static void opdi_finals_drop(opdi_engine *engine) {
+OPDI_INTERNAL void opdi_finals_drop(opdi_engine *engine) {
     while (engine->finals) { opdi_final_pop(engine); }
 }
-static int opdi_finals_run(opdi_engine *engine) {
+OPDI_INTERNAL int opdi_finals_run(opdi_engine *engine) {
     while (engine->finals) {
         if (engine->finals->fn(engine->finals->user) && opd_ok()) {
             (void)opd_fail(OPD_ERROR_AUTOGRAD, "a final callback of backward failed without saying why");

@@ -1,3 +1,5 @@
+#include "autograd.h"
+
 //== views =============================================================================================================
 //
 //  What is written into a view, its base has too.  So the base gets a node for the write (CopySlices), and every view a
@@ -40,10 +42,7 @@ static int opdi_view_error(const opd_tensor *view, bool indirect) {
                     why[creation - 1]);
 }
 
-/* Writes where a view lies in its base to at: ndim, dtype (with those of OPDI_LAZY_KEYS that only one of them has),
-   bytes from the base's first element, sizes, strides; then the base's strides.  Returns how many numbers that are. */
-#define OPDI_MAX_SLICE (3 + 3 * OPD_MAX_DIMS)
-static int opdi_slice_pack(const opd_tensor *view, const opd_tensor *base, int64_t *at /*[OPDI_MAX_SLICE]*/) {
+OPDI_INTERNAL int opdi_slice_pack(const opd_tensor *view, const opd_tensor *base, int64_t *at /*[OPDI_MAX_SLICE]*/) {
     const size_t ndim = view->ndim;
     at[0] = view->ndim;
     at[1] = view->dtype | (int64_t)((view->functionality ^ base->functionality) & OPDI_LAZY_KEYS);
@@ -55,7 +54,7 @@ static int opdi_slice_pack(const opd_tensor *view, const opd_tensor *base, int64
 
 /* Returns the part of tensor at the place at, where tensor has the geometry of at's base; NULL with an error.  Real and
    complex tensors look at each other as pairs. */
-static opd_tensor *opdi_slice_of(opd_tensor *tensor, const int64_t *at) {
+OPDI_INTERNAL opd_tensor *opdi_slice_of(opd_tensor *tensor, const int64_t *at) {
     const opd_scalar_type dtype = (opd_scalar_type)(at[1] & (int64_t)(OPD_BIT_OF(OPD_F_CONJUGATE) - 1));
     const bool pairs = opd_dtype_is_complex(dtype) && !opd_dtype_is_complex((opd_scalar_type)tensor->dtype);
     int64_t sizes[OPD_MAX_DIMS + 1], strides[OPD_MAX_DIMS + 1];
@@ -81,7 +80,7 @@ static opd_tensor *opdi_slice_of(opd_tensor *tensor, const int64_t *at) {
     return tensor;
 }
 
-static void opdi_leave_node(opd_tensor *self);
+OPDI_INTERNAL void opdi_leave_node(opd_tensor *self);
 
 /* Returns a new tensor with the memory and geometry of view, and the history of a view of base; a reference, or NULL
    with an error. */
@@ -104,7 +103,7 @@ static opd_tensor *opdi_view_replayed(opd_tensor *view, opd_tensor *base) {
     return tensor;
 }
 /* Calls opdi_view_replayed with grad mode on, whatever the thread's state is. */
-static opd_tensor *opdi_view_replay(opd_tensor *view, opd_tensor *base) {
+OPDI_INTERNAL opd_tensor *opdi_view_replay(opd_tensor *view, opd_tensor *base) {
     opdi_thread *thread = opdi_self();
     const opdi_state state = thread->state;
     const int64_t mark = thread->top;
@@ -136,10 +135,10 @@ static int opdi_view_loose(opd_tensor *tensor) {
     return 0;
 }
 
-static opdi_mutex opdi_view_lock = OPDI_MUTEX_INIT;
+OPDI_INTERNAL opdi_mutex opdi_view_lock = OPDI_MUTEX_INIT;
 /* Gives a view a new history from its base if the memory was written since it got its last one; 0, or -1
    with an error. */
-static int opdi_view_refresh(opd_tensor *view) {
+OPDI_INTERNAL int opdi_view_refresh(opd_tensor *view) {
     opdi_view_record *record = opdi_view_record_of(view);
     const uint32_t version = OPDI_LOAD(&view->storage->version);
     opd_node *old = NULL;
@@ -176,10 +175,10 @@ static int opdi_view_refresh(opd_tensor *view) {
 }
 OPDI_COLD_END
 
-static int opdi_input_bw(opd_backward_call *bw);
+OPDI_INTERNAL int opdi_input_bw(opd_backward_call *bw);
 /* True if tensor is an input that is differentiated by and is followed by the tape outside, too; for the function it
    is a leaf. */
-static bool opdi_diff_is_input(const opd_tensor *tensor) {
+OPDI_INTERNAL bool opdi_diff_is_input(const opd_tensor *tensor) {
     return tensor->grad_fn && tensor->grad_fn->formula->fn == opdi_input_bw;
 }
 /* True if node (or leaf) node is on the tape of a grad layer: an input of it, or recorded inside.  Other
@@ -197,7 +196,7 @@ static bool opdi_layer_has(const opdi_layer *layer, const opd_node *node) {
 }
 /* Returns the serial of the innermost grad layer on whose tape node is; node NULL: of the innermost grad
    layer.  0: none. */
-static uint32_t opdi_serial_of(const opd_node *node) {
+OPDI_INTERNAL uint32_t opdi_serial_of(const opd_node *node) {
     const opdi_layer *layer = opdi_self()->innermost.layer;
     while (layer && (layer->kind != OPDI_LAYER_GRAD || (node && !opdi_layer_has(layer, node)))) {
         layer = layer->outer;

@@ -1,3 +1,5 @@
+#include "autograd.h"
+
 //== writes ============================================================================================================
 //
 //  How a write in place comes onto the tape:
@@ -23,7 +25,7 @@ static opd_tensor *opdi_traced_clone(opd_tensor *tensor) {
     return copy ? opd_keep(copy) : NULL;
 }
 /* Returns a copy of tensor without history; a reference, or NULL with an error. */
-static opd_tensor *opdi_bare_copy(const opd_tensor *tensor) {
+OPDI_INTERNAL opd_tensor *opdi_bare_copy(const opd_tensor *tensor) {
     if (tensor->flags & OPDI_BATCHED) { return opdi_batch_clone(tensor); }
     if (OPDI_UNLIKELY(tensor->flags & OPDI_TRACED)) { return opdi_traced_clone((opd_tensor *)(uintptr_t)tensor); }
     opd_tensor *copy = opdi_tensor_make(tensor->dims, NULL, tensor->ndim, (opd_scalar_type)tensor->dtype,
@@ -35,7 +37,7 @@ static opd_tensor *opdi_bare_copy(const opd_tensor *tensor) {
     return copy;
 }
 
-static int opdi_forward_copy(opd_tensor *copy, opd_tensor *tensor);
+OPDI_INTERNAL int opdi_forward_copy(opd_tensor *copy, opd_tensor *tensor);
 /* Returns a copy of self with its history, for a formula that reads the value before the write; it belongs to the
    scope.  NULL with an error. */
 static opd_tensor *opdi_inplace_original(opd_tensor *self) {
@@ -51,7 +53,7 @@ static opd_tensor *opdi_inplace_original(opd_tensor *self) {
 }
 
 /* Takes self off its node.  If the node had saved self as its own result, that saved value is void from now on. */
-static void opdi_leave_node(opd_tensor *self) {
+OPDI_INTERNAL void opdi_leave_node(opd_tensor *self) {
     opd_node *old = self->grad_fn;
     if (!old) { return; }
     if (self->own & OPDI_SAVED_BY_OWN) {
@@ -70,7 +72,7 @@ static void opdi_leave_node(opd_tensor *self) {
 
 /* Makes a node that has saved self as its own result keep another tensor with the same memory and history instead;
    0, or -1. */
-static int opdi_own_replace(opd_tensor *self) {
+OPDI_INTERNAL int opdi_own_replace(opd_tensor *self) {
     opd_node *old = self->grad_fn;
     opd_tensor *tensor;
     for (int i = 0; old && (self->own & OPDI_SAVED_BY_OWN) && i < old->nkept + old->nresults; i++) {
@@ -220,7 +222,7 @@ static void opdi_slices_attach(opd_tensor *self, opd_node *slices, opd_node *nod
 
 /* Makes tensor, which was written to and has edge `edge` of node, result nr of node; for a view the base gets the
    history.  0, or -1. */
-static int opdi_rebase_to(opd_tensor *tensor, opd_node *node, int nr, int edge) {
+OPDI_INTERNAL int opdi_rebase_to(opd_tensor *tensor, opd_node *node, int nr, int edge) {
     opd_node *slices;
     if (!(tensor->flags & OPDI_IS_VIEW)) {
         opdi_leave_node(tensor);
@@ -321,7 +323,7 @@ static int opdi_written_args(const opd_call *call, const opdi_card *card, opd_va
 
 /* Runs and records a call that writes other arguments than the first, or several: each that comes back is a result
    of the node. */
-OPDI_NOINLINE static int opdi_recording_writes(opd_call *call, const opdi_card *card) {
+OPDI_NOINLINE OPDI_INTERNAL int opdi_recording_writes(opd_call *call, const opdi_card *card) {
     opd_value args[OPD_MAX_ARGS];
     const opd_value *given = call->args;
     opd_tensor *first = (call->op->written_args & 1) && given->tag == OPD_TAG_TENSOR ? given->u.t : NULL;
@@ -367,7 +369,7 @@ static bool opdi_slice_same(const opd_tensor *self, const opd_value *was) {
 
 /* Runs and records a call that writes self: the functional formula's node is tied to self afterwards, or to the base of
    which self is a view. */
-static int opdi_recording_inplace_kernel(opd_call *call, const opdi_card *card, opd_tensor *self) {
+OPDI_INTERNAL int opdi_recording_inplace_kernel(opd_call *call, const opdi_card *card, opd_tensor *self) {
     opd_value args[OPD_MAX_ARGS];
     const int ndim = self ? self->ndim : 0;
     opd_node *node, *other = NULL;
@@ -422,7 +424,7 @@ static opdi_hand *opdi_hand_known(const char *name, opd_backward_fn fn, bool con
     return hand;
 }
 /* Returns the formula for a name and function, made at their first use and kept; NULL without memory. */
-static const opdi_derivative *opdi_hand_formula(const char *name, opd_backward_fn fn, bool context, bool once) {
+OPDI_INTERNAL const opdi_derivative *opdi_hand_formula(const char *name, opd_backward_fn fn, bool context, bool once) {
     const size_t size = strlen(name) + 1;
     opdi_hand *hand = opdi_hand_known(name, fn, context, once);
     if (hand) { return &hand->formula; }
@@ -446,7 +448,7 @@ static const opdi_derivative *opdi_hand_formula(const char *name, opd_backward_f
     return hand ? &hand->formula : NULL;
 }
 /* Frees the formulas of a plug-in that nobody can be inside of.  Under the registry's lock. */
-static void opdi_hands_forget(const opd_plugin *plugin) {
+OPDI_INTERNAL void opdi_hands_forget(const opd_plugin *plugin) {
     opdi_hand **hands = &opdi_hands;
     while (*hands) {
         opdi_hand *old = *hands;
@@ -525,9 +527,9 @@ static int opdi_record_by_hand(const char *name, opd_backward_fn backward, opd_t
     return i;
 }
 
-static int opdi_forward_record(const opdi_derivative *formula, opd_tensor *const *inputs, int ninputs,
-                               opd_tensor *const *saved, int nsaved, const opd_value *values, int nvalues,
-                               opd_tensor *const *results, int nresults);
+OPDI_INTERNAL int opdi_forward_record(const opdi_derivative *formula, opd_tensor *const *inputs, int ninputs,
+                                      opd_tensor *const *saved, int nsaved, const opd_value *values, int nvalues,
+                                      opd_tensor *const *results, int nresults);
 int opd_autograd_record(const char *name, opd_backward_fn backward, opd_tensor *const *inputs, int ninputs,
                         opd_tensor *const *saved, int nsaved, const opd_value *values, int nvalues,
                         opd_tensor *const *results, int nresults) {
@@ -543,17 +545,7 @@ int opd_autograd_record(const char *name, opd_backward_fn backward, opd_tensor *
     return opdi_forward_record(formula, inputs, ninputs, saved, nsaved, values, nvalues, results, nresults);
 }
 
-struct opd_backward_call {
-    opd_node *node;
-    opd_node *base;                               /* the CopySlices node that keeps it; NULL: the engine runs node */
-    opd_tensor **grads;                           /* one for each forward result; NULL: undefined */
-    opd_tensor **out;                             /* one for each edge, references */
-    opd_value *fetched;                           /* kept values that are not as they were kept; NULL: there are none */
-    bool plain;                                   /* the formula is run as it is written, also for complex numbers */
-    bool undefined;                               /* the formula has seen that the gradient of a result is NULL */
-};
-
-static int opdi_forward_function(opd_context *ctx);
+OPDI_INTERNAL int opdi_forward_function(opd_context *ctx);
 #endif
 OPDI_COLD_END
 

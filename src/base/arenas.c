@@ -1,15 +1,6 @@
+#include "base.h"
+
 //== arenas ============================================================================================================
-
-/* A bump allocator: many small things that live and die together.  All zero is an empty arena. */
-typedef struct opdi_arena_block {
-    struct opdi_arena_block *next;
-    size_t size;                                  /* as handed to opdi_alloc */
-} opdi_arena_block;
-
-typedef struct opdi_arena {
-    opdi_arena_block *blocks;                     /* newest first */
-    char *at, *end;                               /* free part of the newest */
-} opdi_arena;
 
 /* True makes every piece a block of its own, so that a test can let each of them fail. */
 #if !defined(OPDI_ARENA_TIGHT)
@@ -19,7 +10,7 @@ typedef struct opdi_arena {
 #if defined(OPDI_CORE)
 
 /* Takes a new block with room for count bytes.  0, or -1 with the error recorded. */
-static int opdi_arena_grow(opdi_arena *arena, size_t count) {
+OPDI_INTERNAL int opdi_arena_grow(opdi_arena *arena, size_t count) {
     const size_t head = sizeof(opdi_arena_block);
     size_t size = count < 1024 - head - 8 ? 1024 : count + head + 8;
     if (size < count) {
@@ -36,7 +27,7 @@ static int opdi_arena_grow(opdi_arena *arena, size_t count) {
 }
 
 /* Returns size bytes of the arena, aligned to 8, not cleared; NULL with the error recorded when memory is out. */
-static void *opdi_arena_alloc(opdi_arena *arena, size_t size) {
+OPDI_INTERNAL void *opdi_arena_alloc(opdi_arena *arena, size_t size) {
     size_t pad = (size_t)(0u - (uintptr_t)arena->at) & 7u;
     if (OPDI_UNLIKELY(OPDI_ARENA_TIGHT || arena->at == NULL || (size_t)(arena->end - arena->at) < pad ||
                       (size_t)(arena->end - arena->at) - pad < size)) {
@@ -50,7 +41,7 @@ static void *opdi_arena_alloc(opdi_arena *arena, size_t size) {
 
 /* Returns a zero-terminated copy of length bytes in the arena, without padding in front; NULL with
    the error recorded. */
-static char *opdi_arena_copy(opdi_arena *arena, const char *text, size_t length) {
+OPDI_INTERNAL char *opdi_arena_copy(opdi_arena *arena, const char *text, size_t length) {
     if (OPDI_UNLIKELY(OPDI_ARENA_TIGHT || arena->at == NULL || (size_t)(arena->end - arena->at) <= length)) {
         if (length == SIZE_MAX || opdi_arena_grow(arena, length + 1) < 0) { return NULL; }
     }
@@ -61,7 +52,7 @@ static char *opdi_arena_copy(opdi_arena *arena, const char *text, size_t length)
     return at;
 }
 
-static void opdi_arena_free(opdi_arena *arena) {
+OPDI_INTERNAL void opdi_arena_free(opdi_arena *arena) {
     opdi_arena_block *block = arena->blocks;
     while (block != NULL) {
         opdi_arena_block *next = block->next;
@@ -72,9 +63,6 @@ static void opdi_arena_free(opdi_arena *arena) {
     arena->at = arena->end = NULL;
 }
 
-/* Pointers in the order in which they were found, and a table that finds them again. */
-typedef struct opdi_found { uintptr_t *at; int64_t count, cap; int64_t *table; } opdi_found;
-
 static int64_t opdi_found_slot(const opdi_found *found, uintptr_t p) {
     const uint64_t mask = (uint64_t)(2 * found->cap - 1);
     uint64_t hash = (uint64_t)p * 0x9e3779b97f4a7c15u;
@@ -82,7 +70,7 @@ static int64_t opdi_found_slot(const opdi_found *found, uintptr_t p) {
          hash = (hash + 1) & mask) { }
     return (int64_t)hash;
 }
-static void opdi_found_free(opdi_found *found) {
+OPDI_INTERNAL void opdi_found_free(opdi_found *found) {
     opdi_free(found->at, (size_t)found->cap * sizeof *found->at);
     opdi_free(found->table, (size_t)(2 * found->cap) * sizeof *found->table);
 }
@@ -107,7 +95,7 @@ static int opdi_found_grow(opdi_found *found) {
     return 0;
 }
 /* Returns the number of p, which is added when it is new; -1 with an error. */
-static int64_t opdi_found_add(opdi_found *found, uintptr_t p) {
+OPDI_INTERNAL int64_t opdi_found_add(opdi_found *found, uintptr_t p) {
     if (found->count == found->cap && opdi_found_grow(found)) { return -1; }
     int64_t slot = opdi_found_slot(found, p);
     if (found->table[slot] < 0) {

@@ -1,3 +1,4 @@
+#include "base.h"
 //== errors ============================================================================================================
 
 #if defined(OPDI_CORE)
@@ -14,9 +15,6 @@ const char *opd_error_message(void) {
     return thread->error != OPD_OK ? thread->message : "";
 }
 void opd_error_clear(void) { opdi_self()->error = OPD_OK; }
-
-static const char *opdi_call_name(const opd_call *call);
-static opdi_thread *opdi_call_thread(const opd_call *call);
 
 /* True when p lies on the stack that the system gave this thread; stacks of coroutines and of signals are others. */
 static bool opdi_on_own_stack(opdi_thread *thread, uintptr_t p) {
@@ -35,7 +33,7 @@ static bool opdi_on_own_stack(opdi_thread *thread, uintptr_t p) {
 }
 /* True when an exception or a longjmp has left the kernel of th->current: its frame does not lie above `here`, which is
    live, or is written over.  What is on other stacks is not looked at. */
-static bool opdi_is_left_at(opdi_thread *thread, const volatile void *here) {
+OPDI_INTERNAL bool opdi_is_left_at(opdi_thread *thread, const volatile void *here) {
 #if defined(OPDI_SANITIZED)                       /* frames may be anywhere */
     (void)thread;
     (void)here;
@@ -49,13 +47,13 @@ static bool opdi_is_left_at(opdi_thread *thread, const volatile void *here) {
 }
 /* True when an exception or a longjmp has left the kernel of th->current, asked out of line: what is live is above the
    frame of this function. */
-OPDI_NOINLINE static bool opdi_is_left(opdi_thread *thread) {
+OPDI_NOINLINE OPDI_INTERNAL bool opdi_is_left(opdi_thread *thread) {
     const volatile char here = 0;
     return opdi_is_left_at(thread, &here);
 }
 /* Forgets the call that an exception or a longjmp has left, and what the dispatcher had set for it.  Returns -1
    with an error. */
-OPDI_NOINLINE static int opdi_forget_left(opdi_thread *thread) {
+OPDI_NOINLINE OPDI_INTERNAL int opdi_forget_left(opdi_thread *thread) {
     thread->current = NULL;
     thread->planned = NULL;
     thread->run = 0;
@@ -97,12 +95,12 @@ int opd_fail(opd_code code, const char *format, ...) {
 
 /* The error code for a failure of the C library: OPD_ERROR_MEMORY when errno says that memory is
    out, else `otherwise`. */
-static opd_code opdi_errno_code(opd_code otherwise) { return errno == ENOMEM ? OPD_ERROR_MEMORY : otherwise; }
+OPDI_INTERNAL opd_code opdi_errno_code(opd_code otherwise) { return errno == ENOMEM ? OPD_ERROR_MEMORY : otherwise; }
 
 /* Appends to the text of the pending error, but no place of a function, " [in the ...]", that it names already.
    Returns -1. */
-static int opdi_fail_more(const char *format, ...) OPD_PRINTF_LIKE(1, 2);
-static int opdi_fail_more(const char *format, ...) {
+OPDI_INTERNAL int opdi_fail_more(const char *format, ...) OPD_PRINTF_LIKE(1, 2);
+OPDI_INTERNAL int opdi_fail_more(const char *format, ...) {
     opdi_thread *thread = opdi_self();
     size_t length = strlen(thread->message);
     char *more = thread->message + length;

@@ -1,58 +1,21 @@
+#include "base.h"
+
 //== allocation ========================================================================================================
 //
 //  Blocks up to 64 KiB come from the thread's free lists by size class, larger ones from shared lists, so that a
 //  result of a size just freed costs no page faults.  Who frees says the size, so blocks have no headers.
 
-#define OPDI_THREAD_CACHE ((int64_t)8 << 20)      /* bytes a thread keeps */
 #define OPDI_LARGE_CACHE ((int64_t)512 << 20)     /* bytes all threads keep together */
-#define OPDI_MEDIUM ((size_t)65536)
 #if defined(OPDI_CORE)
 #define OPDI_ALIGN ((size_t)64)
 #define OPDI_HUGE ((size_t)2 << 20)
 
+#if defined(OPDI_APART)                           /* base.h declares them */
+int opdi_fail_on, opdi_fail_forever;
+#endif
 static int64_t opdi_fail_count, opdi_fail_seen;   /* opd_memory_fail_at: countdown, and allocations since */
 #endif
-OPDI_SHARED_STATE int opdi_fail_on, opdi_fail_forever;      /* on: 1, and 2 for each thread with an opdi_paint */
 
-/* The size class of count bytes (1 <= count <= OPDI_MEDIUM); then the bytes of a class. */
-static inline int opdi_typeof(size_t count) {
-    if (count <= 1024) { return (int)((count - 1) >> 4); }
-    int power = opdi_top_bit((uint64_t)count - 1);
-    return OPDI_SMALL_CLASSES + (power - 10) * 4 + (int)(((count - 1) >> (power - 2)) & 3);
-}
-static inline size_t opdi_typebytes(int size_class) {
-    if (size_class < OPDI_SMALL_CLASSES) { return (size_t)(size_class + 1) << 4; }
-    int power = 10 + (size_class - OPDI_SMALL_CLASSES) / 4;
-    return ((size_t)1 << power) + ((size_t)((size_class - OPDI_SMALL_CLASSES) % 4 + 1) << (power - 2));
-}
-/* The size to which a block over OPDI_MEDIUM is rounded up: eight steps a doubling. */
-static inline size_t opdi_large_bytes(size_t count) {
-    size_t step = (size_t)1 << (opdi_top_bit((uint64_t)count - 1) - 3);
-    return (count + step - 1) & ~(step - 1);
-}
-
-OPDI_SHARED void *opdi_raw_alloc(size_t size);
-OPDI_SHARED void opdi_raw_free(void *memory, size_t size);
-OPDI_SHARED void opdi_live_flush(opdi_thread *thread);
-OPDI_SHARED void *opdi_out_of_memory(size_t count);
-OPDI_SHARED opd_device opdi_usual_device(void);
-OPDI_SHARED bool opdi_usual_lazy_set(bool on);
-#if !defined(OPD_NO_COMPILER)
-OPDI_SHARED int opdi_lower_sequence(opd_tensor *out, bool whole, int64_t first, int64_t every, double start,
-                                    double step);
-#endif
-OPDI_SHARED void opdi_generator_rests_set(bool on);
-OPDI_SHARED bool opdi_generator_was_missed(void);
-OPDI_SHARED bool opdi_generator_sides_set(bool on);
-OPDI_SHARED bool opdi_generator_has_sides(void);
-OPDI_SHARED void opdi_lazy_round_set(int (*round)(opd_call *call, opd_kernel kernel));
-OPDI_SHARED bool opdi_fail_now(void);
-#if !defined(OPD_NO_CACHE)
-OPDI_SHARED void opdi_cache_room(opdi_thread *thread, int size_class);
-OPDI_SHARED void *opdi_large_take(size_t rounded);
-OPDI_SHARED bool opdi_large_give(void *memory, size_t rounded);
-#endif
-OPDI_SHARED void *opdi_alloc_filled(opdi_thread *thread, size_t n);
 #if defined(OPDI_CORE)
 
 static inline int opdi_large_class(size_t rounded) {
@@ -124,9 +87,7 @@ OPDI_NOINLINE OPDI_SHARED void opdi_cache_room(opdi_thread *thread, int size_cla
         }
     }
 }
-static struct opdi_large_blocks {
-    opdi_mutex lock; int64_t cached; int hand; opdi_free_block *lists[32 * 8];
-} opdi_large = {
+OPDI_INTERNAL opdi_large_blocks opdi_large = {
     OPDI_MUTEX_INIT, 0, 0, {NULL}};
 
 OPDI_SHARED void *opdi_large_take(size_t rounded) {
@@ -177,8 +138,6 @@ OPDI_SHARED bool opdi_large_give(void *memory, size_t rounded) {
 /* A means of opcheck to see what a kernel does to memory: while a thread has one, what it allocates is filled with a
    byte, and so are OPDI_GUARD bytes behind it. */
 #define OPDI_GUARD ((size_t)64)
-#define OPDI_FILLED 1024
-typedef struct opdi_paint { struct opdi_paint *outer; int byte, count; const void *blocks[OPDI_FILLED]; } opdi_paint;
 OPDI_NOINLINE OPDI_SHARED void *opdi_alloc_filled(opdi_thread *thread, size_t n) {
     opdi_paint *paint = thread->paint;
     size_t size = n ? n : 1;
@@ -195,7 +154,7 @@ OPDI_NOINLINE OPDI_SHARED void *opdi_alloc_filled(opdi_thread *thread, size_t n)
     return memory;
 }
 /* True when something was written behind the size bytes of a block that was filled so. */
-static bool opdi_is_overrun(const opdi_paint *paint, const void *block, size_t size) {
+OPDI_INTERNAL bool opdi_is_overrun(const opdi_paint *paint, const void *block, size_t size) {
     const unsigned char *end = (const unsigned char *)block + size;
     int k;
     for (k = 0; k < paint->count && paint->blocks[k] != block; k++) { }
@@ -206,79 +165,12 @@ static bool opdi_is_overrun(const opdi_paint *paint, const void *block, size_t s
 }
 #endif
 
-/* Returns size bytes; NULL with the error recorded.  Free with the same size.  The only function that allocates. */
-static inline void *opdi_alloc(size_t size) {
-    opdi_thread *thread = opdi_self();
-    const size_t asked = size ? size : 1;
-    void *memory = NULL;
-    thread->allocations++;
-    if (OPDI_UNLIKELY(OPDI_LOAD(&opdi_fail_on))) {
-        if ((OPDI_LOAD(&opdi_fail_on) & 1) && opdi_fail_now()) { return opdi_out_of_memory(size); }
-        if (thread->paint) { return opdi_alloc_filled(thread, size); }
-    }
-    size = asked;
-    thread->live_delta += (int64_t)asked;
-#if !defined(OPD_NO_CACHE)
-    if (OPDI_LIKELY(size <= OPDI_MEDIUM)) {
-        int size_class = opdi_typeof(size);
-        opdi_free_block *block = thread->free_lists[size_class];
-        size = opdi_typebytes(size_class);
-        if (OPDI_LIKELY(block != NULL)) {
-            thread->free_lists[size_class] = block->next;
-            thread->cached -= (int64_t)size;
-            memory = block;
-        }
-    } else if (size <= SIZE_MAX / 4) {
-        size = opdi_large_bytes(size);
-        memory = opdi_large_take(size);
-    }
-#endif
-    if (!memory) { memory = opdi_raw_alloc(size); }
-    if (OPDI_UNLIKELY(!memory)) {
-        thread->live_delta -= (int64_t)asked;
-        return opdi_out_of_memory(size);
-    }
-    thread->allocated += (int64_t)size;
-    if (OPDI_UNLIKELY(thread->live_delta > 65536)) { opdi_live_flush(thread); }
-    return memory;
-}
-
-/* Gives back the size bytes at memory, which opdi_alloc gave: to this thread's free list of their class, or to the
-   large blocks that all threads keep.  NULL is fine. */
-static inline void opdi_free(void *memory, size_t size) {
-    if (!memory) { return; }
-    opdi_thread *thread = opdi_self();
-    if (size == 0) { size = 1; }
-    thread->live_delta -= (int64_t)size;
-#if !defined(OPD_NO_CACHE)
-    if (OPDI_LIKELY(size <= OPDI_MEDIUM)) {
-        int size_class = opdi_typeof(size);
-        size = opdi_typebytes(size_class);
-        if (OPDI_UNLIKELY(thread->cached + (int64_t)size > OPDI_THREAD_CACHE)) { opdi_cache_room(thread, size_class); }
-        if (OPDI_LIKELY(thread->cached + (int64_t)size <= OPDI_THREAD_CACHE)) {
-            opdi_free_block *block = (opdi_free_block *)memory;
-            block->next = thread->free_lists[size_class];
-            thread->free_lists[size_class] = block;
-            thread->cached += (int64_t)size;
-            return;
-        }
-    } else {
-        size = opdi_large_bytes(size);
-        if (thread->live_delta < -65536) { opdi_live_flush(thread); }
-        if (opdi_large_give(memory, size)) { return; }
-    }
-#else
-    if (OPDI_UNLIKELY(thread->live_delta < -65536)) { opdi_live_flush(thread); }
-#endif
-    opdi_raw_free(memory, size);
-}
-
 #if defined(OPDI_CORE)
 
 #if !defined(OPD_NO_CACHE)
 /* Fills a class's blocks that wait for their turn with new ones, all at once: from then on one that comes sends one
    away, and what is done a second time needs no more blocks than the first time.  Without memory fewer wait. */
-OPDI_NOINLINE static void opdi_late_fill(opdi_thread *thread, int size_class) {
+OPDI_NOINLINE OPDI_INTERNAL void opdi_late_fill(opdi_thread *thread, int size_class) {
     for (int i = 0; i < OPDI_LATE; i++) {
         if (thread->late[size_class][i]) { continue; }
         thread->late[size_class][i] = opdi_raw_alloc(opdi_typebytes(size_class));
@@ -286,43 +178,20 @@ OPDI_NOINLINE static void opdi_late_fill(opdi_thread *thread, int size_class) {
     }
 }
 #endif
-/* Gives back a block that has the header of a tensor: it is not reused before others of its class have been freed, so
-   that who goes on using the tensor meets its mark (opdi_dead_tensor) and not another tensor. */
-static inline void opdi_free_late(void *memory, size_t size) {
-#if !defined(OPD_NO_CACHE)
-    opdi_thread *thread = opdi_self();
-    if (OPDI_LIKELY(size <= OPDI_LATE_BYTES && thread->cached + OPDI_LATE_BYTES <= OPDI_THREAD_CACHE)) {
-        const int size_class = opdi_typeof(size);
-        const unsigned at = thread->late_at[size_class];
-        if (OPDI_UNLIKELY(!thread->late[size_class][at])) { opdi_late_fill(thread, size_class); }
-        opdi_free_block *block = (opdi_free_block *)thread->late[size_class][at];
-        thread->live_delta -= (int64_t)size;
-        thread->cached += (int64_t)opdi_typebytes(size_class);
-        if (OPDI_LIKELY(block != NULL)) {
-            block->next = thread->free_lists[size_class];
-            thread->free_lists[size_class] = block;
-        }
-        thread->late[size_class][at] = memory;
-        thread->late_at[size_class] = (uint8_t)((at + 1) & (OPDI_LATE - 1));
-        return;
-    }
-#endif
-    opdi_free(memory, size);
-}
 
-static void opdi_live_count(opdi_thread *thread, int64_t bytes) {
+OPDI_INTERNAL void opdi_live_count(opdi_thread *thread, int64_t bytes) {
     thread->live_delta += bytes;
     if (thread->live_delta > 65536 || thread->live_delta < -65536) { opdi_live_flush(thread); }
 }
 /* Returns size bytes that are no cached block; NULL with an error.  What they count as is the caller's. */
-static void *opdi_fresh(size_t size) {
+OPDI_INTERNAL void *opdi_fresh(size_t size) {
     const bool fails = OPDI_UNLIKELY(OPDI_LOAD(&opdi_fail_on) & 1) && opdi_fail_now();
     void *memory = fails ? NULL : opdi_raw_alloc(size);
     return memory ? memory : opdi_out_of_memory(size);
 }
 /* Does what opdi_alloc does, but takes no cached block: what is made once and stays leaves those to what is done again
    and again, which so finds as many as it had the first time. */
-static void *opdi_alloc_fresh(size_t size) {
+OPDI_INTERNAL void *opdi_alloc_fresh(size_t size) {
     opdi_thread *const thread = opdi_self();
     size_t rounded = size ? size : 1;
     if (thread->paint) { return opdi_alloc(size); }
@@ -338,11 +207,11 @@ static void *opdi_alloc_fresh(size_t size) {
     return memory;
 }
 /* Hides the cached blocks of this thread in `lists`, for things that are made once and stay; then shows them again. */
-static void opdi_lists_hide(opdi_thread *thread, opdi_free_block *lists[OPDI_CLASSES]) {
+OPDI_INTERNAL void opdi_lists_hide(opdi_thread *thread, opdi_free_block *lists[OPDI_CLASSES]) {
     memcpy(lists, thread->free_lists, sizeof thread->free_lists);
     memset(thread->free_lists, 0, sizeof thread->free_lists);
 }
-static void opdi_lists_show(opdi_thread *thread, opdi_free_block *lists[OPDI_CLASSES]) {
+OPDI_INTERNAL void opdi_lists_show(opdi_thread *thread, opdi_free_block *lists[OPDI_CLASSES]) {
     for (int i = 0; i < OPDI_CLASSES; i++) {
         opdi_free_block **end = &thread->free_lists[i];
         while (*end) { end = &(*end)->next; }
@@ -350,7 +219,7 @@ static void opdi_lists_show(opdi_thread *thread, opdi_free_block *lists[OPDI_CLA
     }
 }
 
-static void opdi_cache_drain(opdi_thread *thread) {
+OPDI_INTERNAL void opdi_cache_drain(opdi_thread *thread) {
     for (int i = 0; i < OPDI_LATE_CLASSES * OPDI_LATE; i++) {
         void **const late = &thread->late[i / OPDI_LATE][i % OPDI_LATE];
         if (*late) { opdi_raw_free(*late, opdi_typebytes(i / OPDI_LATE)); }

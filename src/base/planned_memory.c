@@ -1,3 +1,5 @@
+#include "base.h"
+
 //== memory planned ahead ==============================================================================================
 //
 //  A run of a graph writes down which blocks of data are asked for in it, and when each is freed.  A run that does the
@@ -19,20 +21,10 @@ OPDI_SHARED char *opdi_data_alloc(int64_t bytes);
 OPDI_SHARED void opdi_data_free(char *data, int64_t bytes);
 #if defined(OPDI_CORE)
 
-/* Room in front of data keeps data whose bytes are a power of two from all beginning at the same place of a page. */
-#define OPDI_IN_FRONT 192
 #define OPDI_MOST_STAYS 4096                      /* blocks of a run that are looked at: the first ones */
 #define OPDI_NEVER INT32_MAX
 #define OPDI_MISSES 8                             /* after so many runs of which no two are alike none is planned */
 
-typedef struct opdi_stay {
-    int64_t bytes, at;           /* of data; where its block begins in the region, -1: it is a block of its own */
-    int32_t born, died;          /* counting askings and freeings; OPDI_NEVER: not during the run */
-} opdi_stay;
-typedef struct opdi_region {
-    int64_t bytes;               /* of this */
-    int32_t refs;                /* its blocks that are in use, and the plan's */
-} opdi_region;
 /* What stands before a block's data, in OPDI_FRONT bytes. */
 typedef struct opdi_front {
     opdi_region *region;         /* NULL: it is a block of its own */
@@ -40,17 +32,6 @@ typedef struct opdi_front {
     int32_t stay;
 } opdi_front;
 #define OPDI_FRONT 16
-/* The runs of a graph, one at a time. */
-typedef struct opdi_planned {
-    opdi_stay *stays;
-    int32_t count, cap, next, clock;
-    int32_t steps;               /* askings and freeings of the run that was written down */
-    int32_t misses;              /* runs, one after another, that were not like the one before */
-    bool follows;                /* so far this run is the one that was written down */
-    bool placed;                 /* stays have their places */
-    opdi_region *region;
-    int64_t bytes;               /* that the stays take up in it */
-} opdi_planned;
 static opdi_planned opdi_planned_taken;           /* stands for one that a run has */
 static uint32_t opdi_runs;
 
@@ -268,7 +249,7 @@ static void opdi_planned_place(opdi_planned *planned, bool worth) {
 
 /* Begins a run on this thread, whose plan *home is.  *run is NULL where none is planned: inside another run, beside
    another one of the same graph, under opcheck.  0, or -1 with an error. */
-static int opdi_planned_begin(opdi_thread *thread, opdi_planned **home, opdi_planned **run) {
+OPDI_INTERNAL int opdi_planned_begin(opdi_thread *thread, opdi_planned **home, opdi_planned **run) {
     opdi_planned *planned = OPDI_ACQUIRE(home);
     *run = NULL;
     if (thread->planned || thread->paint || !OPDI_PLANNING) { return 0; }
@@ -292,7 +273,7 @@ static int opdi_planned_begin(opdi_thread *thread, opdi_planned **home, opdi_pla
     return 0;
 }
 /* Ends a run, and plans the next one if this one was not as planned. */
-static void opdi_planned_end(opdi_thread *thread, opdi_planned **home, opdi_planned *planned, bool failed) {
+OPDI_INTERNAL void opdi_planned_end(opdi_thread *thread, opdi_planned **home, opdi_planned *planned, bool failed) {
     if (!planned) { return; }
     thread->planned = NULL;
     thread->run = 0;
@@ -317,7 +298,7 @@ static void opdi_planned_end(opdi_thread *thread, opdi_planned **home, opdi_plan
     }
     OPDI_PUBLISH(home, planned);
 }
-static void opdi_planned_free(opdi_planned *planned) {
+OPDI_INTERNAL void opdi_planned_free(opdi_planned *planned) {
     if (!planned || planned == &opdi_planned_taken) { return; }
     if (planned->region) { opdi_region_free(planned->region); }
     opdi_free(planned->stays, (size_t)planned->cap * sizeof *planned->stays);

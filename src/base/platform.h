@@ -409,11 +409,6 @@ typedef struct opdi_thread {
     const char *places[OPDI_PLACES];              /* of open scopes, by depth less one */
 } opdi_thread;
 
-#if defined(OPDI_CORE)
-
-static opdi_thread opdi_main_thread;              /* the first thread's; no allocation */
-static int opdi_main_taken;
-#endif
 OPDI_SHARED_STATE OPDI_TLS opdi_thread *opdi_thread_self;
 
 OPDI_NOINLINE OPDI_SHARED opdi_thread *opdi_thread_make(void);
@@ -423,8 +418,7 @@ static inline opdi_thread *opdi_self(void) {
     return OPDI_LIKELY(thread != NULL) ? thread : opdi_thread_make();
 }
 
-#if defined(OPDI_CORE)
-
+#if defined(OPDI_CORE) && !defined(OPDI_APART)
 OPDI_SHARED uint64_t opdi_epoch = 1;              /* moves on when something is taken out of use */
 #else
 extern OPDI_SHARED uint64_t opdi_epoch;
@@ -441,46 +435,6 @@ static inline uint64_t opdi_enter(opdi_thread *thread) {
     return was;
 }
 static inline void opdi_leave(opdi_thread *thread, uint64_t was) { OPDI_PUBLISH(&thread->inside, was); }
-
-#if defined(OPDI_CORE)
-
-static void opdi_log_default(void *user, int is_error, const char *text) {
-    (void)user;
-    fprintf(stderr, "opdispatch: %s%s\n", is_error > 0 ? "error: " : is_error ? "" : "warning: ", text);
-}
-
-static struct opdi_log_target {
-    opdi_mutex lock; opd_log_fn fn; void *user;
-} opdi_log = {OPDI_MUTEX_INIT, opdi_log_default, NULL};
-
-void opd_log_set(opd_log_fn fn, void *user) {
-    opdi_lock(&opdi_log.lock);
-    opdi_log.fn = fn ? fn : opdi_log_default;
-    opdi_log.user = user;
-    opdi_unlock(&opdi_log.lock);
-}
-
-/* Hands a text to the log function; `bare`: the default one writes it without "opdispatch: ".  As in a call the
-   function's code stays mapped while it runs. */
-static void opdi_log_say(opdi_thread *thread, int is_error, const char *text, bool bare) {
-    const uint64_t was = opdi_enter(thread);
-    opdi_lock(&opdi_log.lock);
-    opd_log_fn fn = opdi_log.fn;
-    void *user = opdi_log.user;
-    opdi_unlock(&opdi_log.lock);
-    if (bare && fn == opdi_log_default) { (void)fprintf(stderr, "%s\n", text); } else { fn(user, is_error, text); }
-    opdi_leave(thread, was);
-}
-
-void opd_warn(const char *format, ...) {
-    char text[1024];
-    va_list ap;
-    va_start(ap, format);
-    vsnprintf(text, sizeof text, format, ap);
-    va_end(ap);
-    opdi_log_say(opdi_self(), 0, text, false);
-}
-#endif
 
 /* The number of the highest set bit of bits, bits != 0.  63 ^ is one instruction, 63 - not always. */
 static inline int opdi_top_bit(uint64_t bits) {

@@ -1,19 +1,24 @@
+#include "base.h"
+
 OPDI_COLD_BEGIN
 
 //== threads ===========================================================================================================
 
 #if defined(OPDI_CORE)
 
-static opdi_mutex opdi_threads_lock = OPDI_MUTEX_INIT;
-static opdi_thread *opdi_all_threads;
+#if defined(OPDI_APART)                           /* platform.h declares them */
+OPDI_TLS opdi_thread *opdi_thread_self;
+uint64_t opdi_epoch = 1;
+#endif
+OPDI_INTERNAL opdi_thread opdi_main_thread;              /* the first thread's; no allocation */
+OPDI_INTERNAL int opdi_main_taken;
+OPDI_INTERNAL opdi_mutex opdi_threads_lock = OPDI_MUTEX_INIT;
+OPDI_INTERNAL opdi_thread *opdi_all_threads;
 static uint64_t opdi_threads_born;
-static int64_t opdi_live_total, opdi_live_peak, opdi_gone_allocations;
-static int64_t opdi_regions_idle;                 /* bytes that graphs keep for their next run */
+OPDI_INTERNAL int64_t opdi_live_total, opdi_live_peak, opdi_gone_allocations;
+OPDI_INTERNAL int64_t opdi_regions_idle;                 /* bytes that graphs keep for their next run */
 
-static void opdi_observers_enter(opdi_thread *thread);
-OPD_UNUSED static void opdi_thread_end(void *arg);
-
-static void opdi_report_pending(opdi_thread *thread) {
+OPDI_INTERNAL void opdi_report_pending(opdi_thread *thread) {
     if (thread->error != OPD_OK) {
         thread->error = OPD_OK;
         opdi_log_say(thread, 1, thread->message, false);
@@ -23,7 +28,6 @@ static void opdi_report_pending(opdi_thread *thread) {
 #if !defined(OPD_NO_THREADS)
 static pthread_key_t opdi_thread_key;
 static pthread_once_t opdi_thread_once = PTHREAD_ONCE_INIT;
-static void opdi_fork_watch(void);                /* where all locks are known */
 static void opdi_thread_key_make(void) {
     (void)pthread_key_create(&opdi_thread_key, opdi_thread_end);
     opdi_fork_watch();
@@ -85,12 +89,6 @@ OPDI_NOINLINE OPDI_SHARED opdi_thread *opdi_thread_make(void) {
 //  which then moves on, and given back when no call is running that began at the stamp or before.  The order between a
 //  call's store and what it reads next is paid for here, by a barrier that the kernel sends to the other threads.
 
-typedef struct opdi_gone {
-    struct opdi_gone *next;                       /* oldest first */
-    uint64_t stamp;
-    void (*give_back)(struct opdi_gone *gone);
-} opdi_gone;
-
 #if defined(OPDI_CORE)
 #if !defined(OPD_NO_THREADS) && defined(__linux__) && defined(SYS_membarrier)
 #if !defined(__cplusplus)
@@ -111,7 +109,7 @@ static bool opdi_barrier(void) { return OPDI_ALONE != 0; }
 
 /* The epoch in which the oldest of the running calls began; UINT64_MAX when none runs, 0 when nobody can know.  Threads
    that have never called are not in the list, and take its lock when they come. */
-static uint64_t opdi_oldest_call(void) {
+OPDI_INTERNAL uint64_t opdi_oldest_call(void) {
     const opdi_thread *thread;
     uint64_t oldest = UINT64_MAX;
     opdi_lock(&opdi_threads_lock);

@@ -1,3 +1,5 @@
+#include "collective.h"
+
 #if !defined(OPD_NO_COLLECTIVES)
 //----------------------------------------------------------------------------------------------------------------------
 //  >>parallel     data parallel training
@@ -13,36 +15,6 @@
 OPDI_COLD_BEGIN
 #if defined(OPDI_CORE)
 
-typedef struct opdi_parallel_param {
-    opd_parallel *parallel;
-    opd_tensor *tensor;          /* a reference */
-    int64_t hook, offset;        /* in its bucket, in elements */
-    int index, bucket;
-    bool seen, asked;            /* its gradient has arrived; sharded: a backward has gathered it again */
-    bool added;                  /* one of before has, which did not communicate */
-    int64_t *sizes, numel, part; /* sharded: the whole one's sizes; elements of it and of a rank's part */
-    int ndim;
-} opdi_parallel_param;
-typedef struct opdi_bucket { opd_tensor *flat; opd_work *work; int64_t numel; int count, ready; } opdi_bucket;
-struct opd_parallel {
-    opd_group *group;
-    opdi_parallel_param *params;                  /* [count] */
-    opdi_bucket *buckets;                         /* [count + 1], of which nbuckets are used */
-    int64_t *order;                               /* [count] indices of params, as their gradients arrive */
-    opd_tensor **buffers;                         /* [nbuffers] references */
-    int count, room, nbuffers, nbuckets, next, arrived;       /* next: the first bucket that is not on its way */
-    int missing;                                  /* the first parameter without a gradient, plus one; 0: none is */
-    int64_t bucket_bytes, backward, samples, total;
-    bool find_unused, sync, ordered, runs, sharded;
-    bool even;                                    /* all ranks have as many of the total */
-    bool added;                                   /* gradients were added up without communication */
-    double share;                                 /* and which part of all examples they count as; 0: nobody said */
-    double rescaled;                              /* what those that were added up were multiplied by until now */
-    int32_t refs;                                 /* sharded: the caller's, of nodes, of gathered memory */
-    opd_parallel *following;                      /* in the list of those sharded */
-    opd_work *pending;                            /* sharded: the last gradient that is on its way, held */
-    struct opdi_gathered *kept;                   /* sharded: the last tensor that will be gathered again */
-};
 static const char *opdi_parallel_maker(const opd_parallel *parallel) {
     return parallel->sharded ? "opd_sharded_parallel" : "opd_data_parallel";
 }
@@ -264,8 +236,8 @@ static void opdi_parallel_reset(opd_parallel *parallel) {
     parallel->total = 0;
 }
 /* Sends memory of this process through a collective of all ranks, and waits; 0 or -1. */
-static int opdi_parallel_move(const opd_parallel *parallel, opd_collective kind, opd_reduction reduction,
-                              opd_scalar_type dtype, void *data, int64_t count) {
+OPDI_INTERNAL int opdi_parallel_move(const opd_parallel *parallel, opd_collective kind, opd_reduction reduction,
+                                     opd_scalar_type dtype, void *data, int64_t count) {
     opd_transfer transfer;
     memset(&transfer, 0, sizeof transfer);
     transfer.kind = kind;
@@ -425,7 +397,7 @@ static int opdi_parallel_hook(opd_tensor *leaf, void *user) {
 //== begin and end =====================================================================================================
 
 /* Writes rank 0's values over tensors; 0 or -1. */
-static int opdi_parallel_spread(const opd_parallel *parallel, opd_tensor *tensor) {
+OPDI_INTERNAL int opdi_parallel_spread(const opd_parallel *parallel, opd_tensor *tensor) {
     const bool was = opd_grad_mode_set(false);
     int rc = -1;
     OPD_SCOPE {
@@ -471,7 +443,7 @@ static int opdi_parallel_differs(const opd_parallel *parallel, const int64_t *al
                     (long long)its[option], rank);
 }
 /* Compares parameters, buffers and options with the other ranks'; 0, or -1 with an error on all. */
-static int opdi_parallel_compare(const opd_parallel *parallel, opd_tensor *const *params, int count) {
+OPDI_INTERNAL int opdi_parallel_compare(const opd_parallel *parallel, opd_tensor *const *params, int count) {
     const int size = parallel->group->desc.size;
     const size_t bytes = OPDI_PARALLEL_SAYS * (size_t)size * sizeof(int64_t);
     int64_t mine[OPDI_PARALLEL_SAYS];
@@ -495,7 +467,7 @@ static int opdi_parallel_compare(const opd_parallel *parallel, opd_tensor *const
     if (all) { opdi_free(all, bytes); }
     return rc;
 }
-static int opdi_parallel_check(opd_tensor *const *params, int count, opd_group *group, const char *who) {
+OPDI_INTERNAL int opdi_parallel_check(opd_tensor *const *params, int count, opd_group *group, const char *who) {
     if (opdi_group_lost(group) || opdi_group_none(group, who)) { return -1; }
     if (count < 1 || !params) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: there are no parameters", who); }
     for (int i = 0; i < count; i++) {
@@ -513,7 +485,7 @@ static int opdi_parallel_check(opd_tensor *const *params, int count, opd_group *
     }
     return 0;
 }
-static void opdi_parts_forget(opd_parallel *parallel);
+OPDI_INTERNAL void opdi_parts_forget(opd_parallel *parallel);
 void opd_parallel_free(opd_parallel *parallel) {
     if (parallel) { (void)opdi_group_lost(parallel->group); }
     if (!parallel || (parallel->sharded && opdi_ref_down(&parallel->refs) != 0)) { return; }
@@ -539,7 +511,7 @@ void opd_parallel_free(opd_parallel *parallel) {
     opdi_free(parallel, sizeof *parallel);
 }
 /* Takes hold of the buffers; 0, or -1 with an error. */
-static int opdi_parallel_take_buffers(opd_parallel *parallel, const opd_parallel_options *options) {
+OPDI_INTERNAL int opdi_parallel_take_buffers(opd_parallel *parallel, const opd_parallel_options *options) {
     if (!options || options->nbuffers <= 0 || !options->buffers) { return 0; }
     parallel->buffers = (opd_tensor **)opdi_alloc((size_t)options->nbuffers * sizeof *parallel->buffers);
     if (!parallel->buffers) { return -1; }

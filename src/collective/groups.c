@@ -1,3 +1,5 @@
+#include "collective.h"
+
 #if !defined(OPD_NO_COLLECTIVES)
 //----------------------------------------------------------------------------------------------------------------------
 //  >>collectives  process groups, work that is on its way, and who waits for it
@@ -27,45 +29,12 @@ OPDI_SHARED void opdi_move_writes(const opd_tensor *tensor);
 
 //== groups ============================================================================================================
 
-struct opd_group {
-    opd_group *next;
-    int32_t refs;                                 /* of the registry and of works */
-    opdi_mutex lock;                              /* held while a function of the table runs */
-    uint64_t calls;                               /* transfers so far */
-    opd_group_desc desc;
-    bool moves;                                   /* memory of a device by the mover */
-    bool gone;                                    /* unregistered: who still holds it is told so */
-    opd_device device;
-    opd_group_mover mover;
-    char name[64], abandoned[300];                /* why this rank does not go on; "": it does */
-};
-/* The states of a work. */
-enum { OPDI_WORK_RUNS = 0, OPDI_WORK_DONE, OPDI_WORK_FAILED };
-struct opd_work {
-    opd_work *next;                               /* in the list, while it runs or has failed */
-    int32_t refs, state;
-    bool listed, average;
-    int8_t backend;                               /* whose memory it is: CPU also for what the table takes */
-    opd_device device;                            /* and where that is */
-    opd_group *group;                             /* a reference */
-    opd_work *also;                               /* waited for, and given back, with this one */
-    int64_t timeout_ms;                           /* 0: the group's */
-    void *request;
-    opd_transfer transfer;
-    int64_t *counts;                              /* [2 * size] those of an ALL_TO_ALL */
-    uint64_t number;                              /* of the group's transfers */
-    struct opdi_told *told;                       /* of a SEND or RECV of a checked group */
-    opdi_storage *read, *written;                 /* references, or NULL */
-    char message[400];                            /* why it failed */
-};
-static int opdi_works_call(const opd_call *call);
-static int opdi_works_use(const opd_tensor *tensor);
-static int opdi_group_elsewhere(const opd_group *group, const opd_tensor *tensor);
-static struct opdi_group_list {
-    opdi_mutex lock; opd_group *groups; opd_work *works;
-} opdi_groups = {OPDI_MUTEX_INIT, NULL, NULL};
+OPDI_INTERNAL int opdi_works_call(const opd_call *call);
+OPDI_INTERNAL int opdi_works_use(const opd_tensor *tensor);
+OPDI_INTERNAL int opdi_group_elsewhere(const opd_group *group, const opd_tensor *tensor);
+OPDI_INTERNAL opdi_group_list opdi_groups = {OPDI_MUTEX_INIT, NULL, NULL};
 
-static int64_t opdi_group_clock(void) {
+OPDI_INTERNAL int64_t opdi_group_clock(void) {
     struct timespec now;
 #if defined(CLOCK_MONOTONIC)
     (void)clock_gettime(CLOCK_MONOTONIC, &now);
@@ -74,7 +43,7 @@ static int64_t opdi_group_clock(void) {
 #endif
     return (int64_t)now.tv_sec * 1000000 + (int64_t)now.tv_nsec / 1000;
 }
-static void opdi_group_let_go(opd_group *group) {
+OPDI_INTERNAL void opdi_group_let_go(opd_group *group) {
     if (opdi_ref_down(&group->refs) != 0) { return; }
 #if !defined(OPD_NO_THREADS)
     (void)pthread_mutex_destroy(&group->lock);
@@ -82,7 +51,7 @@ static void opdi_group_let_go(opd_group *group) {
     opdi_free(group, sizeof *group);
 }
 /* The group of that name, or NULL.  Under the lock. */
-static opd_group *opdi_group_named(const char *name) {
+OPDI_INTERNAL opd_group *opdi_group_named(const char *name) {
     opd_group *group = opdi_groups.groups;
     while (group && strcmp(group->name, name) != 0) { group = group->next; }
     return group;
@@ -181,7 +150,7 @@ OPDI_SHARED opd_group *opdi_group_given(const opd_value *value) {
     return group;
 }
 /* True, with an error, for a group that is NULL. */
-static bool opdi_group_none(const opd_group *group, const char *who) {
+OPDI_INTERNAL bool opdi_group_none(const opd_group *group, const char *who) {
     return !group && (!opd_ok() || opd_fail(OPD_ERROR_ARGUMENT, "%s: the process group is NULL", who));
 }
 int opd_group_rank(const opd_group *group) { return opdi_group_none(group, "opd_group_rank") ? -1 : group->desc.rank; }
@@ -205,7 +174,7 @@ int opd_group_abandon(opd_group *group, const char *why) {
     return rc ? -1 : 0;
 }
 /* True while an error is pending.  Others wait for what a rank without memory does not do: it tells them. */
-static bool opdi_group_lost(opd_group *group) {
+OPDI_INTERNAL bool opdi_group_lost(opd_group *group) {
     if (opd_ok()) { return false; }
     if (group && group->desc.size > 1 && opd_error_code() == OPD_ERROR_MEMORY) {
         (void)opd_group_abandon(group, opd_error_message());

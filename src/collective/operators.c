@@ -1,3 +1,5 @@
+#include "collective.h"
+
 #if !defined(OPD_NO_COLLECTIVES)
 #if defined(OPDI_OPERATORS)
 
@@ -233,7 +235,7 @@ static int opdi_all_reduce_jvp(opd_jvp_call *jv) {
 static int opdi_all_reduce_on(opd_call *call) {
     return opdi_collective_on(call, OPD_COLLECTIVE_ALL_REDUCE, opdi_all_reduce_kernel);
 }
-static void opdi_collective_all_reduce(opd_op_desc *op) {
+OPDI_INTERNAL void opdi_collective_all_reduce(opd_op_desc *op) {
     op->schema = "all_reduce(Tensor input, str reduce_op, str group_name) -> Tensor";
     op->cpu = op->fake = opdi_all_reduce_kernel; op->any = opdi_all_reduce_on;
     op->backward = opdi_all_reduce_backward; op->setup_context = opdi_reduction_setup; op->jvp = opdi_all_reduce_jvp;
@@ -244,7 +246,7 @@ static void opdi_collective_all_reduce(opd_op_desc *op) {
 static int opdi_all_reduce__on(opd_call *call) {
     return opdi_collective_on(call, OPD_COLLECTIVE_ALL_REDUCE, opdi_all_reduce__kernel);
 }
-static void opdi_collective_all_reduce_(opd_op_desc *op) {
+OPDI_INTERNAL void opdi_collective_all_reduce_(opd_op_desc *op) {
     op->schema = "all_reduce_(Tensor(a!) input, str reduce_op, str group_name) -> Tensor(a!)";
     op->cpu = op->fake = opdi_all_reduce__kernel; op->any = opdi_all_reduce__on;
     op->backward = opdi_all_reduce__backward; op->jvp = opdi_all_reduce__jvp;
@@ -282,7 +284,7 @@ static int opdi_broadcast_backward(opd_backward_call *bw) {
 static int opdi_broadcast_on(opd_call *call) {
     return opdi_collective_on(call, OPD_COLLECTIVE_BROADCAST, opdi_broadcast_kernel);
 }
-static void opdi_collective_broadcast(opd_op_desc *op) {
+OPDI_INTERNAL void opdi_collective_broadcast(opd_op_desc *op) {
     op->schema = "broadcast(Tensor input, int src, str group_name) -> Tensor";
     op->cpu = op->fake = opdi_broadcast_kernel; op->any = opdi_broadcast_on;
     op->backward = opdi_broadcast_backward; op->jvp = OPD_JVP_LINEAR;
@@ -329,7 +331,7 @@ static int opdi_all_gather_backward(opd_backward_call *bw) {
 static int opdi_all_gather_on(opd_call *call) {
     return opdi_collective_on(call, OPD_COLLECTIVE_ALL_GATHER, opdi_all_gather_kernel);
 }
-static void opdi_collective_all_gather(opd_op_desc *op) {
+OPDI_INTERNAL void opdi_collective_all_gather(opd_op_desc *op) {
     op->schema = "all_gather_into_tensor(Tensor input, int group_size, str group_name) -> Tensor";
     op->cpu = op->fake = opdi_all_gather_kernel; op->any = opdi_all_gather_on;
     op->backward = opdi_all_gather_backward; op->jvp = OPD_JVP_LINEAR;
@@ -387,7 +389,7 @@ static int opdi_reduce_scatter_jvp(opd_jvp_call *jv) {
 static int opdi_reduce_scatter_on(opd_call *call) {
     return opdi_collective_on(call, OPD_COLLECTIVE_REDUCE_SCATTER, opdi_reduce_scatter_kernel);
 }
-static void opdi_collective_reduce_scatter(opd_op_desc *op) {
+OPDI_INTERNAL void opdi_collective_reduce_scatter(opd_op_desc *op) {
     op->schema = "reduce_scatter_tensor(Tensor input, str reduce_op, int group_size, str group_name) -> Tensor";
     op->cpu = op->fake = opdi_reduce_scatter_kernel; op->any = opdi_reduce_scatter_on;
     op->backward = opdi_reduce_scatter_backward; op->jvp = opdi_reduce_scatter_jvp;
@@ -460,7 +462,7 @@ static int opdi_all_to_all_backward(opd_backward_call *bw) {
 static int opdi_all_to_all_on(opd_call *call) {
     return opdi_collective_on(call, OPD_COLLECTIVE_ALL_TO_ALL, opdi_all_to_all_kernel);
 }
-static void opdi_collective_all_to_all(opd_op_desc *op) {
+OPDI_INTERNAL void opdi_collective_all_to_all(opd_op_desc *op) {
     op->schema = "all_to_all_single(Tensor input, SymInt[] output_split_sizes, SymInt[] input_split_sizes, str "
         "group_name) -> Tensor";
     op->cpu = op->fake = opdi_all_to_all_kernel; op->any = opdi_all_to_all_on;
@@ -524,7 +526,7 @@ static int opdi_isend_batch(opd_call *call) {
     opd_tensor *const out = args[0].u.t ? opd_call_op(opd_call_operator(call), args, 4) : NULL;
     return out ? opd_return_tensor(call, out) : -1;
 }
-static void opdi_collective_isend(opd_op_desc *op) {
+OPDI_INTERNAL void opdi_collective_isend(opd_op_desc *op) {
     op->schema = "isend(Tensor tensor, int dst, int tag, str group_name) -> Tensor";
     op->cpu = op->fake = opdi_isend_kernel; op->any = opdi_isend_on; op->tags = OPDI_OPTAG_SENDS;
     op->vmap = opdi_isend_batch; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_none;
@@ -532,7 +534,7 @@ static void opdi_collective_isend(opd_op_desc *op) {
 static int opdi_irecv_on(opd_call *call) {
     return opdi_collective_on(call, OPD_COLLECTIVE_RECV, opdi_irecv_kernel);
 }
-static void opdi_collective_irecv(opd_op_desc *op) {
+OPDI_INTERNAL void opdi_collective_irecv(opd_op_desc *op) {
     op->schema = "irecv(Tensor(a!) tensor, int src, int tag, str group_name) -> Tensor(a!)";
     op->cpu = op->fake = opdi_irecv_kernel; op->any = opdi_irecv_on;
     op->vmap = opdi_collective_batch_any; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_none;
@@ -563,7 +565,7 @@ static int opdi_batch_pairs_kernel(opd_call *call) {
     }
     return opd_return_tensors(call, out, list.n);
 }
-static void opdi_collective_batch_pairs(opd_op_desc *op) {
+OPDI_INTERNAL void opdi_collective_batch_pairs(opd_op_desc *op) {
     op->schema = "batch_p2p_ops(str[] op_list, int[] peer_list, int[] tag_list, Tensor[] tensors, str group_name) -> "
         "Tensor[]";
     op->composite = opdi_batch_pairs_kernel;
@@ -575,13 +577,13 @@ static void opdi_collective_batch_pairs(opd_op_desc *op) {
 /* The call itself has waited. */
 static int opdi_wait_tensor_kernel(opd_call *call) { return opd_return_tensor(call, opd_arg_tensor(call, 0)); }
 static int opdi_wait_tensors_kernel(opd_call *call) { return opd_return_list(call, opd_arg_tensors(call, 0)); }
-static void opdi_collective_wait_tensor(opd_op_desc *op) {
+OPDI_INTERNAL void opdi_collective_wait_tensor(opd_op_desc *op) {
     op->schema = "wait_tensor(Tensor tensor) -> Tensor";
     op->composite = opdi_wait_tensor_kernel;
     op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_none;
     op->cases = "[2,3]";
 }
-static void opdi_collective_wait_tensors(opd_op_desc *op) {
+OPDI_INTERNAL void opdi_collective_wait_tensors(opd_op_desc *op) {
     op->schema = "wait_tensors(Tensor[] tensors) -> Tensor[]";
     op->composite = opdi_wait_tensors_kernel;
     op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_none;
@@ -613,21 +615,21 @@ static void opdi_coalesced_card(opd_op_desc *op, const char *one) {
     op->composite = opdi_coalesced_kernel; op->user = (void *)(uintptr_t)one;
     op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_none;
 }
-static void opdi_collective_all_reduce_coalesced(opd_op_desc *op) {
+OPDI_INTERNAL void opdi_collective_all_reduce_coalesced(opd_op_desc *op) {
     op->schema = "all_reduce_coalesced(Tensor[] inputs, str reduce_op, str group_name) -> Tensor[]";
     opdi_coalesced_card(op, "_c10d_functional::all_reduce");
     op->cases = "{[2,3],[4]}, 'sum', 'self'";
 }
-static void opdi_collective_all_reduce_coalesced_(opd_op_desc *op) {
+OPDI_INTERNAL void opdi_collective_all_reduce_coalesced_(opd_op_desc *op) {
     op->schema = "all_reduce_coalesced_(Tensor[](a!) inputs, str reduce_op, str group_name) -> Tensor[](a!)";
     opdi_coalesced_card(op, "_c10d_functional::all_reduce_");
 }
-static void opdi_collective_all_gather_coalesced(opd_op_desc *op) {
+OPDI_INTERNAL void opdi_collective_all_gather_coalesced(opd_op_desc *op) {
     op->schema = "all_gather_into_tensor_coalesced(Tensor[] inputs, int group_size, str group_name) -> Tensor[]";
     opdi_coalesced_card(op, "_c10d_functional::all_gather_into_tensor");
     op->cases = "{[2,3],[4]}, 1, 'self'";
 }
-static void opdi_collective_reduce_scatter_coalesced(opd_op_desc *op) {
+OPDI_INTERNAL void opdi_collective_reduce_scatter_coalesced(opd_op_desc *op) {
     op->schema = "reduce_scatter_tensor_coalesced(Tensor[] inputs, str reduce_op, int group_size, str group_name) -> "
         "Tensor[]";
     opdi_coalesced_card(op, "_c10d_functional::reduce_scatter_tensor");
@@ -639,19 +641,19 @@ static void opdi_renamed_card(opd_op_desc *op, const char *one) {
     op->inplace = op->out = NULL;
     op->vmap = OPD_BATCH_DECOMPOSE; op->flops = opdi_flops_none;
 }
-static void opdi_collective_autograd_all_gather(opd_op_desc *op) {
+OPDI_INTERNAL void opdi_collective_autograd_all_gather(opd_op_desc *op) {
     opdi_collective_all_gather(op);
     opdi_renamed_card(op, "_c10d_functional::all_gather_into_tensor");
 }
-static void opdi_collective_autograd_reduce_scatter(opd_op_desc *op) {
+OPDI_INTERNAL void opdi_collective_autograd_reduce_scatter(opd_op_desc *op) {
     opdi_collective_reduce_scatter(op);
     opdi_renamed_card(op, "_c10d_functional::reduce_scatter_tensor");
 }
-static void opdi_collective_autograd_all_to_all(opd_op_desc *op) {
+OPDI_INTERNAL void opdi_collective_autograd_all_to_all(opd_op_desc *op) {
     opdi_collective_all_to_all(op);
     opdi_renamed_card(op, "_c10d_functional::all_to_all_single");
 }
-static void opdi_collective_autograd_wrap(opd_op_desc *op) {
+OPDI_INTERNAL void opdi_collective_autograd_wrap(opd_op_desc *op) {
     opdi_collective_wait_tensor(op);
     op->schema = "_wrap_tensor_autograd(Tensor input) -> Tensor";
 }
@@ -1032,7 +1034,6 @@ static int opdi_c10d_nan(opd_call *call) {
 #define OPDI_C10D_TIMED ", bool async_op=True, int timeout=-1) -> "
 #define OPDI_C10D_WORK "__torch__.torch.classes.c10d.Work"
 typedef struct opdi_c10d_op { const char *schema; opd_kernel kernel; int kind; } opdi_c10d_op;
-enum { OPDI_C10D_OPS = 22 };
 static const opdi_c10d_op opdi_c10d_ops[] = {
     {"allreduce_(Tensor[] tensors, " OPDI_C10D_REDUCE ", Tensor? sparse_indices" OPDI_C10D_TIMED "(Tensor[], "
      OPDI_C10D_WORK ")", opdi_c10d_in_place, OPD_COLLECTIVE_ALL_REDUCE},
@@ -1078,7 +1079,7 @@ static const opdi_c10d_op opdi_c10d_ops[] = {
      opdi_c10d_barrier, OPD_COLLECTIVE_BARRIER},
     {"check_for_nan(Tensor tensor) -> ()", opdi_c10d_nan, OPD_COLLECTIVE_BARRIER}};
 OPDI_HAS_COUNT(opdi_c10d_ops, OPDI_C10D_OPS);
-static void opdi_c10d_card(opd_op_desc *op, int i) {
+OPDI_INTERNAL void opdi_c10d_card(opd_op_desc *op, int i) {
     op->schema = opdi_c10d_ops[i].schema;
     op->composite = opdi_c10d_ops[i].kernel; op->user = (void *)(intptr_t)opdi_c10d_ops[i].kind;
     op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_none;

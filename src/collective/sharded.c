@@ -1,3 +1,5 @@
+#include "collective.h"
+
 //== sharded ===========================================================================================================
 
 #if !defined(OPD_NO_COLLECTIVES)
@@ -7,7 +9,7 @@ OPDI_COLD_BEGIN
 static struct { opdi_mutex lock; opd_parallel *first; } opdi_shardings = {OPDI_MUTEX_INIT, NULL};
 
 /* The number of a parameter, looked for from the one behind the last on; -1: it is none. */
-static int opdi_part_find(opd_parallel *parallel, const opd_tensor *tensor) {
+OPDI_INTERNAL int opdi_part_find(opd_parallel *parallel, const opd_tensor *tensor) {
     for (int i = 0; i < parallel->count; i++) {
         const int at = parallel->next + i < parallel->count ? parallel->next + i : parallel->next + i - parallel->count;
         if (parallel->params[at].tensor != tensor) { continue; }
@@ -25,7 +27,7 @@ static bool opdi_part_known(const opd_tensor *tensor) {
     opdi_unlock(&opdi_shardings.lock);
     return found;
 }
-static void opdi_parts_forget(opd_parallel *parallel) {
+OPDI_INTERNAL void opdi_parts_forget(opd_parallel *parallel) {
     opdi_lock(&opdi_shardings.lock);
     for (opd_parallel **at = &opdi_shardings.first; *at; at = &(*at)->following) {
         if (*at == parallel) {
@@ -198,17 +200,6 @@ opd_tensor *opd_parallel_full(opd_parallel *parallel, opd_tensor *param) {
     return opd_autograd_call(&function, &input, 1);
 }
 
-/* What is kept of a saved tensor: itself, or how it lies in a parameter that can be gathered again. */
-typedef struct opdi_gathered {
-    opd_tensor *kept;
-    opd_parallel *parallel;
-    int64_t offset, dims[2 * OPD_MAX_DIMS];
-    int index, ndim;
-    uint32_t version;            /* of this rank's part */
-    int64_t backward;            /* the last one that has asked for it */
-    opd_tensor *ahead;           /* on its way, before it was asked for; a reference */
-    struct opdi_gathered *before, *after;         /* of this parallel, in the order in which they were kept */
-} opdi_gathered;
 /* The gathered parameter that a tensor looks at, as it came; or NULL. */
 static const opdi_entire *opdi_entire_of(const opd_tensor *tensor) {
     const opdi_storage *const storage = opdi_storage_root(tensor);

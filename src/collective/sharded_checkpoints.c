@@ -1,3 +1,5 @@
+#include "collective.h"
+
 //== sharded checkpoints ===============================================================================================
 
 #if !defined(OPD_NO_COLLECTIVES)

@@ -1,3 +1,5 @@
+#include "collective.h"
+
 //== a work runs =======================================================================================================
 
 #if !defined(OPD_NO_COLLECTIVES)
@@ -336,16 +338,6 @@ static int opdi_work_check(opd_work *work) {
 
 //== what two ranks call, compared =====================================================================================
 
-/* A rank that sends and one that receives tell each other of what, beside the memory itself, for which neither waits:
-   the sender before it, under its tag, the receiver under one of its own. */
-enum { OPDI_TOLD_DEVICE, OPDI_TOLD_DTYPE, OPDI_TOLD_COUNT, OPDI_TOLD };
-typedef struct opdi_told {
-    int64_t mine[OPDI_TOLD], its[OPDI_TOLD];
-    void *sent, *taken;                           /* requests that run */
-    int moved;                                    /* what `test` said of the memory itself: 0: not yet */
-    char why[200];                                /* why that failed */
-} opdi_told;
-
 static bool opdi_of_two_ranks(const opd_transfer *transfer) {
     return transfer->kind == OPD_COLLECTIVE_SEND || transfer->kind == OPD_COLLECTIVE_RECV;
 }
@@ -484,7 +476,7 @@ static int opdi_transfer_check(const opd_group *group, const opd_transfer *trans
     return 0;
 }
 /* Whether the table divides by itself, of the host's memory. */
-static bool opdi_group_averages(const opd_group *group, const opd_transfer *transfer) {
+OPDI_INTERNAL bool opdi_group_averages(const opd_group *group, const opd_transfer *transfer) {
     return group->desc.averages && group->desc.size > 1 && group->desc.averages(group->desc.user, transfer);
 }
 static opd_work *opdi_work_new(opd_group *group, const opd_transfer *transfer, int backend) {
@@ -601,7 +593,7 @@ static bool opdi_work_has(const opd_work *work, const opdi_storage *storage, boo
     return storage == work->written || (writes && storage == work->read);
 }
 /* The first work in the list that has to be waited for before a storage is used, held; or NULL. */
-static opd_work *opdi_work_of(const opdi_storage *storage, bool writes) {
+OPDI_INTERNAL opd_work *opdi_work_of(const opdi_storage *storage, bool writes) {
     opdi_lock(&opdi_groups.lock);
     opd_work *work = opdi_groups.works;
     while (work && !opdi_work_has(work, storage, writes)) { work = work->next; }
@@ -625,13 +617,13 @@ static int opdi_tensor_await(const opd_tensor *tensor, bool writes) {
 OPDI_SHARED int opdi_wait_to_send(const opd_tensor *tensor) {
     return OPDI_LOAD(&opdi_works_running) == 0 ? 0 : opdi_tensor_await(tensor, false);
 }
-static int opdi_works_use(const opd_tensor *tensor) {
+OPDI_INTERNAL int opdi_works_use(const opd_tensor *tensor) {
     if (opdi_is_dead(tensor) || !tensor->storage) { return 0; }               /* a number on its way to a device */
     const opd_tensor *const held = tensor->flags & OPDI_BATCHED ? opdi_batched_of(tensor)->value : tensor;
     return opdi_tensor_await(held, true);
 }
 /* Waits for the memory that a call uses; an operator that returns views does not use any. */
-static int opdi_works_call(const opd_call *call) {
+OPDI_INTERNAL int opdi_works_call(const opd_call *call) {
     const opd_op *const op = call->op;
     if (opdi_returns_views(op)) { return 0; }
     for (int i = 0; i < op->nargs; i++) {
@@ -685,7 +677,7 @@ static bool opdi_table_takes(const opd_group *group, const opd_tensor *tensor, c
         group->desc.takes(group->desc.user, opd_tensor_device(tensor), transfer);
 }
 /* Whether a group moves memory where the tensor is; of a group of one nothing moves. */
-static bool opdi_group_moves(const opd_group *group, const opd_tensor *tensor) {
+OPDI_INTERNAL bool opdi_group_moves(const opd_group *group, const opd_tensor *tensor) {
     if (tensor->backend == OPD_CPU) { return true; }
     return opdi_backend_of(tensor->backend) &&
         (group->desc.size == 1 || (group->moves && group->device.type == tensor->backend) ||
@@ -698,7 +690,7 @@ OPDI_SHARED bool opdi_group_can_move(opd_group *group, const opd_tensor *tensor,
          (group->moves && group->mover.takes(group->mover.user, transfer)));
 }
 /* Fails where a tensor is on another device than the one that the group was given; 0 or -1. */
-static int opdi_group_elsewhere(const opd_group *group, const opd_tensor *tensor) {
+OPDI_INTERNAL int opdi_group_elsewhere(const opd_group *group, const opd_tensor *tensor) {
     char one[48], two[48];
     const opd_device device = opd_tensor_device(tensor);
     if (group->desc.size == 1 || (group->moves && group->device.type == device.type &&
@@ -709,7 +701,7 @@ static int opdi_group_elsewhere(const opd_group *group, const opd_tensor *tensor
                     opd_device_print(device, two, sizeof two));
 }
 /* Begins a transfer of memory like the tensor's; NULL with an error. */
-static opd_work *opdi_group_start_for(opd_group *group, const opd_transfer *transfer, const opd_tensor *any) {
+OPDI_INTERNAL opd_work *opdi_group_start_for(opd_group *group, const opd_transfer *transfer, const opd_tensor *any) {
     const bool takes = any->backend != OPD_CPU && opdi_table_takes(group, any, transfer);
     const opd_device device = opd_tensor_device(any);
     if (any->backend != OPD_CPU && (takes ? opd_device_synchronize(device) : opdi_group_elsewhere(group, any))) {

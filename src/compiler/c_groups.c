@@ -1,15 +1,11 @@
+#include "compiler.h"
+
 //== groups as functions ==============================================================================================
 
 #if !defined(OPD_NO_COMPILER)
 #if defined(OPDI_CORE)
 OPDI_COLD_BEGIN
 
-enum { OPDI_GROUP_BUFFERS = 128 };
-typedef struct opdi_group_buffers {
-    opdi_buffer *all[OPDI_GROUP_BUFFERS];
-    bool written[OPDI_GROUP_BUFFERS];
-    int count;
-} opdi_group_buffers;
 static void opdi_group_buffer(opdi_group_buffers *buffers, opdi_buffer *buffer, bool written) {
     int i = 0;
     while (i < buffers->count && buffers->all[i] != buffer) { i++; }
@@ -23,7 +19,7 @@ static void opdi_group_buffer(opdi_group_buffers *buffers, opdi_buffer *buffer, 
 static void opdi_seen_used_here(opdi_access *access, void *user) {
     opdi_group_buffer((opdi_group_buffers *)user, access->buffer, false);
 }
-static int opdi_group_uses(opdi_group *group, opdi_group_buffers *buffers) {
+OPDI_INTERNAL int opdi_group_uses(opdi_group *group, opdi_group_buffers *buffers) {
     buffers->count = 0;
     for (int i = 0; i < group->nnests; i++) {
         opdi_nest_walk(group->nests[i], opdi_seen_used_here, buffers);
@@ -39,11 +35,11 @@ static void opdi_cput_sizes(opdi_cfile *file, const opdi_nest *nest) {
         opdi_cput(file, "%s%lld", i ? " " : "", (long long)nest->sizes[i]);
     }
 }
-static bool opdi_group_contracts(const opdi_group *group) {
+OPDI_INTERNAL bool opdi_group_contracts(const opdi_group *group) {
     return group->nnests == 1 && opdi_nest_contracts(group->nests[0]);
 }
 /* Writes a group's name. */
-static void opdi_group_name(const opdi_group *group, char name[64]) {
+OPDI_INTERNAL void opdi_group_name(const opdi_group *group, char name[64]) {
     const char *what = group->nests[group->nnests - 1]->what;
     size_t length = (size_t)snprintf(name, 64, "k%d_", (int)group->id);
     for (what = what ? what : "copy"; *what && length < 40; what++) {
@@ -148,7 +144,7 @@ static void opdi_cput_given(opdi_cfile *file, const opdi_called *called, const o
     }
 }
 /* What stores a result of a call. */
-static const char opdi_c_given[] =
+OPDI_INTERNAL const char opdi_c_given[] =
     "static int called_gives(const opd_value *value, int element, uint8_t *to, const int64_t *sizes, int ndim,\n"
     "                        opd_scalar_type dtype) {\n"
     "    opd_tensor *tensor = element < 0 && value->tag == OPD_TAG_TENSOR ? value->u.t\n"
@@ -199,7 +195,7 @@ static void opdi_cput_called(opdi_cfile *file, opdi_group *group) {
 
 //== groups ============================================================================================================
 
-static void opdi_cput_group(opdi_cfile *file, opdi_group *group) {
+OPDI_INTERNAL void opdi_cput_group(opdi_cfile *file, opdi_group *group) {
     opdi_group_buffers buffers;
     char name[64];
     if (group->nests[0]->called) {

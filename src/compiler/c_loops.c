@@ -1,3 +1,5 @@
+#include "compiler.h"
+
 //== reductions ========================================================================================================
 
 #if !defined(OPD_NO_COMPILER)
@@ -330,7 +332,7 @@ static const char opdi_c_tiles[] =
     "    }\n"
     "}\n";
 /* Writes the functions that are called, of those that are the same for several types or sizes. */
-static void opdi_cput_families(opdi_cfile *file) {
+OPDI_INTERNAL void opdi_cput_families(opdi_cfile *file) {
     for (int i = 0; i < 3; i++) {
         if (!(file->sorts >> i & 1)) { continue; }
         opdi_cput_typed(file, opdi_c_keys[i].floats ? opdi_c_first : opdi_c_first_whole, opdi_c_keys[i].type,
@@ -360,7 +362,7 @@ static void opdi_cput_sorted(opdi_cfile *file, const opdi_nest *nest) {
     opdi_cput_close(file, rows);
 }
 /* Writes a nest, inside of the group's outer loops. */
-static void opdi_cput_nest(opdi_cfile *file, opdi_nest *nest, int outer) {
+OPDI_INTERNAL void opdi_cput_nest(opdi_cfile *file, opdi_nest *nest, int outer) {
     const int inner = nest->ndim - nest->nreduce;
     char value[32], sum[32];
     if (opdi_nest_stays(nest)) {
@@ -400,20 +402,6 @@ static void opdi_cput_nest(opdi_cfile *file, opdi_nest *nest, int outer) {
 
 //== products ==========================================================================================================
 
-/* A sum of products of two loads, as a matrix product: out[batch, m, n] = sum over k of left[batch, m, k] *
-   right[batch, n, k].  n is what lies in a row in out. */
-typedef struct opdi_contraction {
-    opdi_nest *nest;
-    const opdi_access *left, *right;
-    int m[OPDI_NEST_DIMS], n[OPDI_NEST_DIMS], k[OPDI_NEST_DIMS], batch[OPDI_NEST_DIMS], nm, nn, nk, nbatch;
-    int64_t rows, columns, depth;
-    int tile;                                     /* rows of a tile */
-    bool few;                                     /* the last tile may have fewer */
-    bool direct;                                  /* right is read as it lies */
-    bool left_early, right_early;                 /* it is constant: put side by side once */
-    opdi_buffer *left_pack, *right_pack;
-} opdi_contraction;
-
 static const opdi_access *opdi_contraction_load(const opdi_xpr *xpr) {
     while (xpr->kind == OPDI_XPR_CAST) { xpr = xpr->in[0]; }
     return &xpr->access;
@@ -427,7 +415,7 @@ static bool opdi_contraction_early(const opdi_contraction *all, const opdi_acces
     }
     return access->buffer->role == OPDI_BUFFER_CONSTANT && !access->buffer->writes;
 }
-static void opdi_contraction_of(opdi_contraction *all, opdi_nest *nest) {
+OPDI_INTERNAL void opdi_contraction_of(opdi_contraction *all, opdi_nest *nest) {
     const int inner = nest->ndim - nest->nreduce;
     memset(all, 0, sizeof *all);
     all->nest = nest;
@@ -468,19 +456,19 @@ static void opdi_contraction_of(opdi_contraction *all, opdi_nest *nest) {
     all->right_early = !all->direct && opdi_contraction_early(all, all->right);
 }
 /* Returns the type in which it is summed, and the name of how many columns a tile has. */
-static const char *opdi_contraction_type(const opdi_contraction *all) {
+OPDI_INTERNAL const char *opdi_contraction_type(const opdi_contraction *all) {
     return all->nest->value->dtype == OPD_FLOAT64 ? "double" : "float";
 }
 static const char *opdi_contraction_width(const opdi_contraction *all) {
     return all->nest->value->dtype == OPD_FLOAT64 ? "WIDTH64" : "WIDTH";
 }
 /* Returns the bytes that its operands take side by side: the left one in tiles of rows, */
-static int64_t opdi_contraction_left(const opdi_contraction *all) {
+OPDI_INTERNAL int64_t opdi_contraction_left(const opdi_contraction *all) {
     const int64_t rows = (all->rows + all->tile - 1) / all->tile * all->tile;
     return (rows * all->depth * (int64_t)opd_dtype_size(all->nest->value->dtype) + 63) / 64 * 64;
 }
 /* and a tile's columns of the right one, or all of them. */
-static int64_t opdi_contraction_right(const opdi_contraction *all) {
+OPDI_INTERNAL int64_t opdi_contraction_right(const opdi_contraction *all) {
     const int64_t columns = all->right_early ? (all->columns + 63) / 64 * 64 : 64;
     return (all->depth * columns * (int64_t)opd_dtype_size(all->nest->value->dtype) + 63) / 64 * 64;
 }
@@ -649,7 +637,7 @@ static void opdi_cput_right(opdi_cfile *file, const opdi_contraction *all) {
     opdi_cput_right_pack(file, all);
 }
 /* Writes the functions that put constant operands side by side once. */
-static void opdi_cput_early_packs(opdi_cfile *file, const opdi_contraction *all, const char *name) {
+OPDI_INTERNAL void opdi_cput_early_packs(opdi_cfile *file, const opdi_contraction *all, const char *name) {
     const char *const type = opdi_contraction_type(all);
     char operand[64];
     if (all->left_early) {
@@ -718,7 +706,7 @@ static void opdi_cput_tile(opdi_cfile *file, const opdi_contraction *all, const 
     opdi_cput_close(file, 1);
 }
 /* Writes the loops of a product. */
-static void opdi_cput_contraction(opdi_cfile *file, opdi_nest *nest) {
+OPDI_INTERNAL void opdi_cput_contraction(opdi_cfile *file, opdi_nest *nest) {
     opdi_contraction all;
     char helper[32], value[32];
     opdi_contraction_of(&all, nest);

@@ -1,3 +1,5 @@
+#include "compiler.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>writing_c    nests as a text of C
 //----------------------------------------------------------------------------------------------------------------------
@@ -7,23 +9,6 @@
 #if defined(OPDI_CORE)
 OPDI_COLD_BEGIN
 
-/* What is being written. */
-typedef struct opdi_cfile {
-    opdi_recording *recording;
-    opdi_string *out;                             /* where functions go */
-    opdi_string code;                             /* the groups */
-    const char *name;
-    int32_t next;                                 /* number of the next variable */
-    int indent;
-    uint64_t helpers[4];                          /* which of opdi_c_helpers are called */
-    uint32_t tiles[2], sorts;                     /* rows of tiles of floats and doubles; which of opdi_c_keys */
-    bool failed;
-    bool table;                                   /* constants are found by a table of pointers */
-    int open;                                     /* sizes that functions get, which are open */
-    const opdi_group *group;
-    const char *result;                           /* the variable with what a reduction gave */
-} opdi_cfile;
-
 static void opdi_cput_arguments(opdi_cfile *file, const char *format, va_list ap) {
     char text[2048];
     const int length = vsnprintf(text, sizeof text, format, ap);
@@ -31,18 +16,18 @@ static void opdi_cput_arguments(opdi_cfile *file, const char *format, va_list ap
     else { opdi_string_add_n(file->out, text, (size_t)length); }
 }
 /* Writes text, */
-OPD_PRINTF_LIKE(2, 3) static void opdi_cput(opdi_cfile *file, const char *format, ...) {
+OPD_PRINTF_LIKE(2, 3) OPDI_INTERNAL void opdi_cput(opdi_cfile *file, const char *format, ...) {
     va_list ap;
     va_start(ap, format);
     opdi_cput_arguments(file, format, ap);
     va_end(ap);
 }
 /* the blanks a line begins with, */
-static void opdi_cput_indent(opdi_cfile *file) {
+OPDI_INTERNAL void opdi_cput_indent(opdi_cfile *file) {
     for (int i = 0; i < file->indent; i++) { opdi_string_add(file->out, "    "); }
 }
 /* a line, */
-OPD_PRINTF_LIKE(2, 3) static void opdi_cput_line(opdi_cfile *file, const char *format, ...) {
+OPD_PRINTF_LIKE(2, 3) OPDI_INTERNAL void opdi_cput_line(opdi_cfile *file, const char *format, ...) {
     va_list ap;
     opdi_cput_indent(file);
     va_start(ap, format);
@@ -51,7 +36,7 @@ OPD_PRINTF_LIKE(2, 3) static void opdi_cput_line(opdi_cfile *file, const char *f
     opdi_string_add(file->out, "\n");
 }
 /* one that opens a block, */
-OPD_PRINTF_LIKE(2, 3) static void opdi_cput_open(opdi_cfile *file, const char *format, ...) {
+OPD_PRINTF_LIKE(2, 3) OPDI_INTERNAL void opdi_cput_open(opdi_cfile *file, const char *format, ...) {
     va_list ap;
     opdi_cput_indent(file);
     va_start(ap, format);
@@ -61,7 +46,7 @@ OPD_PRINTF_LIKE(2, 3) static void opdi_cput_open(opdi_cfile *file, const char *f
     file->indent++;
 }
 /* and those that close blocks. */
-static void opdi_cput_close(opdi_cfile *file, int count) {
+OPDI_INTERNAL void opdi_cput_close(opdi_cfile *file, int count) {
     for (; count > 0; count--) {
         file->indent--;
         opdi_cput_line(file, "}");
@@ -72,7 +57,7 @@ static void opdi_cput_close(opdi_cfile *file, int count) {
    FRESH stands before each call: tensors of several types share memory one after the other, and clang otherwise moves
    a read as one type behind a write as another.  APART: a function stays one; in a function that has taken in some
    hundred others gcc unrolls no loop any more. */
-static const char opdi_c_prelude[] =
+OPDI_INTERNAL const char opdi_c_prelude[] =
     "#include <math.h>\n"
     "#include <stdint.h>\n"
     "#include <string.h>\n"
@@ -175,9 +160,7 @@ static const char opdi_c_prelude[] =
     "    for (int l = 0; l < " count "; l++) { sums[l] += x[l] * y[l]; }\n" \
     "#endif\n" \
     "}\n"}
-enum { OPDI_C_HELPERS = 86 };
-/* Helpers that groups call, each behind those that it calls. */
-static const struct opdi_c_helper { const char *name, *text; } opdi_c_helpers[] = {
+OPDI_INTERNAL const opdi_c_helper opdi_c_helpers[] = {
     {"from_bf16",
     "static inline float from_bf16(uint16_t x) {\n"
     "    const uint32_t bits = (uint32_t)x << 16;\n"
@@ -647,7 +630,7 @@ static const struct opdi_c_helper { const char *name, *text; } opdi_c_helpers[] 
 };
 OPDI_HAS_COUNT(opdi_c_helpers, OPDI_C_HELPERS);
 
-static void opdi_c_need(opdi_cfile *file, const char *name) {
+OPDI_INTERNAL void opdi_c_need(opdi_cfile *file, const char *name) {
     for (size_t i = 0; i < sizeof opdi_c_helpers / sizeof *opdi_c_helpers; i++) {
         if (strcmp(opdi_c_helpers[i].name, name) != 0) { continue; }
         file->helpers[i / 64] |= (uint64_t)1 << (i % 64);
@@ -660,7 +643,7 @@ static void opdi_c_need(opdi_cfile *file, const char *name) {
     if (!file->failed) { (void)opd_fail(OPD_ERROR_ARGUMENT, "%s cannot be written in C", name); }
     file->failed = true;
 }
-static bool opdi_c_has(const char *name) {
+OPDI_INTERNAL bool opdi_c_has(const char *name) {
     for (size_t i = 0; i < sizeof opdi_c_helpers / sizeof *opdi_c_helpers; i++) {
         if (strcmp(opdi_c_helpers[i].name, name) == 0) { return true; }
     }
@@ -668,7 +651,7 @@ static bool opdi_c_has(const char *name) {
 }
 
 /* The C type of a dtype in memory, */
-static const char *opdi_c_type(opd_scalar_type dtype) {
+OPDI_INTERNAL const char *opdi_c_type(opd_scalar_type dtype) {
     switch ((int)dtype) {
     case OPD_FLOAT32: return "float";
     case OPD_FLOAT64: return "double";
@@ -682,10 +665,10 @@ static const char *opdi_c_type(opd_scalar_type dtype) {
     }
 }
 /* and of a value: short floats are floats that are rounded. */
-static const char *opdi_c_value(opd_scalar_type dtype) {
+OPDI_INTERNAL const char *opdi_c_value(opd_scalar_type dtype) {
     return dtype == OPD_FLOAT16 || dtype == OPD_BFLOAT16 ? "float" : opdi_c_type(dtype);
 }
-static void opdi_c_name(const opdi_buffer *buffer, char name[64]) {
+OPDI_INTERNAL void opdi_c_name(const opdi_buffer *buffer, char name[64]) {
     if (buffer->name) {
         (void)snprintf(name, 64, "%s", buffer->name);
     } else { (void)snprintf(name, 64, "t%d", (int)buffer->id); }
@@ -719,7 +702,8 @@ static bool opdi_c_in_row(const opdi_cfile *file, const opdi_access *access, int
     return false;
 }
 /* Writes an element as an lvalue. */
-static void opdi_cput_element(opdi_cfile *file, const opdi_access *access, int ndim, bool written, const char *more) {
+OPDI_INTERNAL void opdi_cput_element(opdi_cfile *file, const opdi_access *access, int ndim, bool written,
+                                     const char *more) {
     char name[64];
     int64_t low = 0;
     opdi_c_name(access->buffer, name);
@@ -730,7 +714,7 @@ static void opdi_cput_element(opdi_cfile *file, const opdi_access *access, int n
     opdi_cput_place(file, access, ndim, row ? file->group->outer : 0, access->offset - low);
     opdi_cput(file, "%s]", more);
 }
-static void opdi_cput_number(opdi_cfile *file, opd_scalar_type dtype, double f64, int64_t i64) {
+OPDI_INTERNAL void opdi_cput_number(opdi_cfile *file, opd_scalar_type dtype, double f64, int64_t i64) {
     if (dtype == OPD_FLOAT64 || dtype == OPD_FLOAT32 || dtype == OPD_FLOAT16 || dtype == OPD_BFLOAT16) {
         const bool wide = dtype == OPD_FLOAT64;
         const char *const type = wide ? "double" : "float";
@@ -885,7 +869,7 @@ static void opdi_cput_indices(opdi_cfile *file, const opdi_xpr *xpr, const char 
     }
 }
 /* Writes the lines that compute a value, and its variable's name to name; those of a tree's other places before. */
-static void opdi_cput_value(opdi_cfile *file, opdi_xpr *xpr, int ndim, char name[32]) {
+OPDI_INTERNAL void opdi_cput_value(opdi_cfile *file, opdi_xpr *xpr, int ndim, char name[32]) {
     char in[OPDI_NEST_INDICES][32], more[256] = "";
     if (xpr->kind == OPDI_XPR_RESULT) {
         (void)snprintf(name, 32, "%s", file->result);
@@ -931,7 +915,7 @@ static void opdi_cput_value(opdi_cfile *file, opdi_xpr *xpr, int ndim, char name
     opdi_cput(file, ";\n");
 }
 /* Writes the line that stores a variable. */
-static void opdi_cput_store(opdi_cfile *file, opdi_nest *nest, const char *name) {
+OPDI_INTERNAL void opdi_cput_store(opdi_cfile *file, opdi_nest *nest, const char *name) {
     const opdi_access *const access = &nest->out;
     const bool half = access->dtype == OPD_BFLOAT16 || access->dtype == OPD_FLOAT16;
     char in[OPDI_NEST_INDICES][32], more[256] = "";
@@ -948,7 +932,7 @@ static void opdi_cput_store(opdi_cfile *file, opdi_nest *nest, const char *name)
         opdi_cput(file, " = %s(%s);\n", helper, name);
     } else { opdi_cput(file, " = %s;\n", name); }
 }
-static void opdi_cput_for(opdi_cfile *file, int loop, int64_t size) {
+OPDI_INTERNAL void opdi_cput_for(opdi_cfile *file, int loop, int64_t size) {
     opdi_cput_open(file, "for (long i%d = 0; i%d < %lld; i%d++) {", loop, loop, (long long)size, loop);
 }
 OPDI_COLD_END

@@ -1,3 +1,5 @@
+#include "compiler.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>called       operators without a form in C, which compiled graphs call
 //
@@ -11,32 +13,11 @@
 #if defined(OPDI_CORE)
 OPDI_COLD_BEGIN
 
-/* A tensor of a call: row by row from byte `place` on; -1: None; OPDI_CALLED_NUMBER: a number in a tensor's place. */
-#define OPDI_CALLED_NUMBER (-2)
-typedef struct opdi_called_tensor {
-    opd_scalar_type dtype;
-    int32_t ndim;
-    int32_t from, element;                        /* of a call's: result, or ~argument; of a list which, or -1 */
-    int64_t place;
-    double number[2];                             /* complex; of whole ones the bits are in the first */
-    int64_t sizes[OPD_MAX_DIMS];
-} opdi_called_tensor;
 typedef int (*opdi_called_each)(opd_tensor *tensor, int from, int element, void *user);
-/* A call: the arguments, where a tensor is {TENSOR, n: which of `in`} and a list {TENSORS, n, u.i: the first of them},
-   and what it gives: the results that are tensors, then the arguments that it writes. */
-typedef struct opdi_called {
-    struct opdi_called *next;
-    opd_op *op;
-    int32_t id, nargs, nin, nout;
-    opd_value *args;
-    opdi_called_tensor *in, *out;
-    size_t in_bytes, out_bytes;
-    bool draws;                                   /* from the generator, in each run, in the order of the calls */
-} opdi_called;
 
 /* Fills the sizes of loops over a tensor's elements as those of a dtype with a type in C, and an access with them.
    Returns how many loops these are; -1 with an error. */
-static int opdi_called_loops(const opd_tensor *tensor, int64_t sizes[OPDI_NEST_DIMS], opdi_access *access) {
+OPDI_INTERNAL int opdi_called_loops(const opd_tensor *tensor, int64_t sizes[OPDI_NEST_DIMS], opdi_access *access) {
     int64_t strides[OPDI_NEST_DIMS];
     int each;
     const opd_scalar_type unit = opdi_nest_unit(opd_dtype(tensor), &each);
@@ -181,7 +162,7 @@ static int opdi_called_copy_back(opd_tensor *tensor, int from, int element, void
     return opdi_called_copy(&job->called->out[job->at++], tensor, job->from, true);
 }
 /* Returns why an operator cannot be called by compiled code; NULL: it can. */
-static const char *opdi_called_refuses(const opdi_recording *recording, opd_op *op, const opd_value *rets) {
+OPDI_INTERNAL const char *opdi_called_refuses(const opdi_recording *recording, opd_op *op, const opd_value *rets) {
     if (!recording->calls || recording->open || !op->schema) { return "it"; }
     if (opd_op_tags(op) & (OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE | OPD_OPTAG_DATA_DEPENDENT_OUTPUT |
                            OPD_OPTAG_INPLACE_VIEW)) { return "what it gives"; }
@@ -296,7 +277,7 @@ static int opdi_called_gather(const opdi_called *called, const opd_value *args, 
     return 0;
 }
 /* Takes back what a lowering has noted behind a nest, and given. */
-static void opdi_called_instead(opd_call *call, opdi_nest *last) {
+OPDI_INTERNAL void opdi_called_instead(opd_call *call, opdi_nest *last) {
     opdi_recording *const recording = opdi_recording_now;
     recording->last = last;
     if (last) { last->next = NULL; } else { recording->first = NULL; }
@@ -306,7 +287,7 @@ static void opdi_called_instead(opd_call *call, opdi_nest *last) {
 }
 /* Returns whether a call gets complex numbers, or others without a type in C: the lowerings are formulas of real ones
    alone. */
-static bool opdi_called_unfit(const opd_call *call) {
+OPDI_INTERNAL bool opdi_called_unfit(const opd_call *call) {
     bool unfit = false;
     int each;
     for (int i = 0; i < opd_call_nargs(call); i++) {
@@ -322,12 +303,12 @@ static bool opdi_called_unfit(const opd_call *call) {
     return unfit;
 }
 /* Returns an operator's name without that of its namespace. */
-static const char *opdi_lower_name(const char *name) {
+OPDI_INTERNAL const char *opdi_lower_name(const char *name) {
     const char *const end = strstr(name, "::");
     return end ? end + 2 : name;
 }
 /* The kernel of an operator on the lazy device that has no other one: it will be called.  0, or -1 with an error. */
-static int opdi_called_record(opd_call *call) {
+OPDI_INTERNAL int opdi_called_record(opd_call *call) {
     opd_op *const op = opd_call_operator(call);
     opdi_recording *const recording = opdi_recording_now;
     const opd_value *const args = opd_call_args(call);
@@ -366,7 +347,7 @@ static int opdi_called_record(opd_call *call) {
 //== when it is called =================================================================================================
 
 /* Copies a call into memory that stays; NULL with an error. */
-static opdi_called *opdi_called_keep(opdi_arena *arena, const opdi_called *called) {
+OPDI_INTERNAL opdi_called *opdi_called_keep(opdi_arena *arena, const opdi_called *called) {
     const size_t in = (size_t)called->nin * sizeof *called->in, out = (size_t)called->nout * sizeof *called->out;
     opdi_called *const copy = (opdi_called *)opdi_arena_alloc(arena, sizeof *copy);
     if (!copy) { return NULL; }
@@ -388,7 +369,7 @@ static opdi_called *opdi_called_keep(opdi_arena *arena, const opdi_called *calle
     return copy;
 }
 /* Returns the number that stands in a tensor's place. */
-static opd_value opdi_called_number(const opdi_called_tensor *slot) {
+OPDI_INTERNAL opd_value opdi_called_number(const opdi_called_tensor *slot) {
     int64_t whole = 0;
     if (slot->dtype == OPD_BOOL) { return opd_value_bool(*(const uint8_t *)slot->number != 0); }
     if (opd_dtype_is_complex(slot->dtype)) { return opd_value_complex(slot->number); }
@@ -467,7 +448,7 @@ static int opdi_called_now(const opdi_called *called, const opd_value *args, uns
                                                    "kernel says", opd_op_name(called->op));
 }
 /* Calls an operator of a compiled graph on what lies at `in`; 0, or 4 with an error. */
-static int opdi_called_run(const opdi_called *called, const unsigned char *in, unsigned char *out) {
+OPDI_INTERNAL int opdi_called_run(const opdi_called *called, const unsigned char *in, unsigned char *out) {
     opd_scope scope = opd_scope_open();
     const bool was = opd_grad_mode_set(false);
     opd_value args[OPD_MAX_ARGS];

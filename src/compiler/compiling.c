@@ -1,3 +1,5 @@
+#include "compiler.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>compiling    graphs as C are written, or compiled and loaded here
 //
@@ -42,7 +44,7 @@ static bool opdi_c_taken(const char *name) {
         strncmp(name, "__", 2) == 0;
 }
 /* Begins a unit: checks the name and opens the lazy device.  0, or -1 with an error. */
-static int opdi_unit_begin(opdi_unit *unit, const char *what, const opd_c_options *options) {
+OPDI_INTERNAL int opdi_unit_begin(opdi_unit *unit, const char *what, const opd_c_options *options) {
     const char *const name = options && options->name ? options->name : "model";
     memset(unit, 0, sizeof *unit);
     unit->what = what;
@@ -59,9 +61,7 @@ static int opdi_unit_begin(opdi_unit *unit, const char *what, const opd_c_option
     }
     return opdi_lazy_open(what);
 }
-/* While a unit is recorded: what the thread makes is on the lazy device, and nothing is drawn. */
-typedef struct opdi_unit_job { opd_scope scope; bool was; } opdi_unit_job;
-static opdi_unit_job opdi_unit_job_begin(opdi_unit *unit) {
+OPDI_INTERNAL opdi_unit_job opdi_unit_job_begin(opdi_unit *unit) {
     opdi_unit_job job;
     job.scope = opd_scope_open();
     job.was = opd_grad_mode_set(false);
@@ -70,7 +70,7 @@ static opdi_unit_job opdi_unit_job_begin(opdi_unit *unit) {
     (void)opdi_usual_lazy_set(true);
     return job;
 }
-static void opdi_unit_job_end(opdi_unit_job *job) {
+OPDI_INTERNAL void opdi_unit_job_end(opdi_unit_job *job) {
     opdi_recording_now = NULL;
     opdi_generator_rests_set(false);
     (void)opdi_usual_lazy_set(false);

@@ -1,3 +1,5 @@
+#include "compiler.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>fusing       nests become fewer: values are computed where they are read, and rows stay in the cache
 //
@@ -25,7 +27,7 @@ static void opdi_access_split(opdi_access *access, int dim, int ndim, int64_t in
     access->strides[dim] *= inner;
 }
 /* What is done once to every expression of a tree: those that several share have a mark. */
-static OPDI_TLS int32_t opdi_xpr_round;
+OPDI_INTERNAL OPDI_TLS int32_t opdi_xpr_round;
 static void opdi_xpr_split(opdi_xpr *xpr, int dim, int ndim, int64_t inner) {
     if (!xpr || xpr->round == opdi_xpr_round) { return; }
     xpr->round = opdi_xpr_round;
@@ -167,7 +169,6 @@ static opdi_xpr *opdi_xpr_mapped(const opdi_xpr *xpr, const opdi_map *map, int n
 
 //== who reads and writes what =========================================================================================
 
-typedef void (*opdi_access_seen)(opdi_access *access, void *user);
 static void opdi_xpr_visit(opdi_xpr *xpr, opdi_access_seen seen, void *user) {
     if (!xpr || xpr->round == opdi_xpr_round) { return; }
     xpr->round = opdi_xpr_round;
@@ -179,13 +180,13 @@ static void opdi_xpr_walk(opdi_xpr *xpr, opdi_access_seen seen, void *user) {
     opdi_xpr_round++;
     opdi_xpr_visit(xpr, seen, user);
 }
-static void opdi_nest_walk(opdi_nest *nest, opdi_access_seen seen, void *user) {
+OPDI_INTERNAL void opdi_nest_walk(opdi_nest *nest, opdi_access_seen seen, void *user) {
     opdi_xpr_round++;
     opdi_xpr_visit(nest->value, seen, user);
     opdi_xpr_visit(nest->finish, seen, user);
     opdi_xpr_visit(nest->place, seen, user);
 }
-static int64_t opdi_nest_rounds(const opdi_nest *nest, int count) {
+OPDI_INTERNAL int64_t opdi_nest_rounds(const opdi_nest *nest, int count) {
     int64_t rounds = 1;
     for (int i = 0; i < count; i++) { rounds *= nest->sizes[i]; }
     return rounds;
@@ -210,7 +211,7 @@ static void opdi_seen_reads(opdi_access *access, void *user) {
     access->buffer->reader = (opdi_nest *)user;
 }
 /* Counts who reads and writes each buffer. */
-static void opdi_fuse_count(opdi_recording *recording) {
+OPDI_INTERNAL void opdi_fuse_count(opdi_recording *recording) {
     for (int i = 0; i < recording->nbuffers; i++) {
         opdi_buffer *const buffer = recording->buffers[i];
         buffer->reads = buffer->readers = buffer->writes = 0;
@@ -222,12 +223,12 @@ static void opdi_fuse_count(opdi_recording *recording) {
         nest->out.buffer->writer = nest;
     }
 }
-static void opdi_nest_remove(opdi_recording *recording, opdi_nest *nest) {
+OPDI_INTERNAL void opdi_nest_remove(opdi_recording *recording, opdi_nest *nest) {
     if (nest->prev) { nest->prev->next = nest->next; } else { recording->first = nest->next; }
     if (nest->next) { nest->next->prev = nest->prev; } else { recording->last = nest->prev; }
 }
 /* Takes away nests that write what nobody reads. */
-static void opdi_fuse_dead(opdi_recording *recording) {
+OPDI_INTERNAL void opdi_fuse_dead(opdi_recording *recording) {
     bool again = true;
     while (again) {
         again = false;
@@ -260,7 +261,7 @@ static void opdi_seen_used_by(opdi_access *access, void *user) {
     if (access->dtype != OPD_DTYPE_NONE) { opdi_seen_used(access, nest, nest->ndim); }
 }
 /* Makes a buffer that is written as a whole a second time another one from there on.  0, or -1 with an error. */
-static int opdi_fuse_versions(opdi_recording *recording) {
+OPDI_INTERNAL int opdi_fuse_versions(opdi_recording *recording) {
     const int count = recording->nbuffers;
     opdi_buffer **const now = (opdi_buffer **)opdi_recording_alloc(recording, (size_t)count * sizeof *now);
     if (!now) { return -1; }
@@ -312,7 +313,7 @@ static void opdi_seen_written(opdi_access *access, void *user) {
         access->buffer->writes > 1;
 }
 /* Returns whether a nest stays as it is recorded: loops in their order, an operand that is one load. */
-static bool opdi_nest_stays(const opdi_nest *nest) {
+OPDI_INTERNAL bool opdi_nest_stays(const opdi_nest *nest) {
     return nest->reduction == OPDI_OVER_MOST || nest->reduction == OPDI_OVER_LEAST || nest->called;
 }
 /* Returns whether a product's operands are used again and again: each has loops that the other does not have. */
@@ -335,7 +336,7 @@ static bool opdi_xpr_cast_exact(const opdi_xpr *cast) {
         (to == OPD_FLOAT32 && from != OPD_FLOAT64 && from != OPD_INT64 && from != OPD_INT32);
 }
 /* Returns whether the product of two loads is summed, so that operands are packed. */
-static bool opdi_nest_contracts(const opdi_nest *nest) {
+OPDI_INTERNAL bool opdi_nest_contracts(const opdi_nest *nest) {
     const opdi_xpr *const value = nest->value;
     if (nest->reduction != OPDI_OVER_SUM || value->kind != OPDI_XPR_FORMULA || value->formula != OPD_FORMULA_mul ||
         (value->dtype != OPD_FLOAT32 && value->dtype != OPD_FLOAT64)) { return false; }
@@ -469,7 +470,7 @@ static void opdi_fuse_front(opdi_recording *recording) {
     for (opdi_nest *nest = recording->first; nest; nest = nest->next) { nest->id = id++; }
 }
 /* Does both, for all nests; 0, or -1 with an error. */
-static int opdi_fuse_values(opdi_recording *recording) {
+OPDI_INTERNAL int opdi_fuse_values(opdi_recording *recording) {
     opdi_fuse_count(recording);
     for (opdi_nest *producer = recording->first, *next; producer; producer = next) {
         opdi_buffer *const buffer = producer->out.buffer;
@@ -617,7 +618,7 @@ static bool opdi_fold_value(const opdi_xpr *xpr, opdi_fold_at where, opdi_fold_p
     return opdi_fold_formula(xpr, &in[0], &in[1], value);
 }
 /* Marks the loops on which an expression depends. */
-static void opdi_fold_loops(const opdi_xpr *xpr, int ndim, uint32_t *loops) {
+OPDI_INTERNAL void opdi_fold_loops(const opdi_xpr *xpr, int ndim, uint32_t *loops) {
     for (int i = 0; i < ndim && (xpr->kind == OPDI_XPR_LOAD || xpr->kind == OPDI_XPR_COUNT); i++) {
         if (xpr->access.strides[i]) { *loops |= 1u << i; }
     }
@@ -786,7 +787,7 @@ static int opdi_fold_nest(opdi_recording *recording, opdi_nest *nest) {
     return 0;
 }
 /* Does so for all nests; 0, or -1 with an error. */
-static int opdi_fuse_constants(opdi_recording *recording) {
+OPDI_INTERNAL int opdi_fuse_constants(opdi_recording *recording) {
     opdi_fuse_count(recording);
     for (opdi_nest *nest = recording->first; nest; nest = nest->next) {
         if (opdi_fold_nest(recording, nest)) { return -1; }
@@ -852,7 +853,7 @@ static bool opdi_nest_beside(opdi_nest *nest, int lane) {
     return check.close && check.unit && !(check.row && nest->sizes[check.reduced] >= 32);
 }
 /* Returns whether a reduction is done for several results of its last loop at once. */
-static bool opdi_nest_across(opdi_nest *nest) {
+OPDI_INTERNAL bool opdi_nest_across(opdi_nest *nest) {
     const int lane = nest->ndim - nest->nreduce - 1;
     const bool sums = nest->reduction == OPDI_OVER_SUM || nest->reduction == OPDI_OVER_MAX ||
         nest->reduction == OPDI_OVER_MIN;
@@ -885,7 +886,7 @@ static void opdi_nest_order_across(opdi_nest *nest) {
     }
 }
 /* Makes loops that can be walked as one be one, those of one round go, and the innermost walk memory in its order. */
-static void opdi_nest_order(opdi_nest *nest) {
+OPDI_INTERNAL void opdi_nest_order(opdi_nest *nest) {
     const opdi_access *const out = &nest->out;
     if (opdi_nest_stays(nest)) { return; }
     for (int i = nest->ndim - 1; i >= 0; i--) {    /* a reduction keeps a loop */
@@ -915,17 +916,6 @@ static void opdi_nest_order(opdi_nest *nest) {
 }
 
 //== rows ==============================================================================================================
-
-#define OPDI_GROUP_NESTS 24
-/* Nests that are done together: for each round of the outer loops, which all of them have, one after the other. */
-typedef struct opdi_group {
-    struct opdi_group *next;
-    opdi_nest *nests[OPDI_GROUP_NESTS];
-    int32_t nnests, outer, id;
-    bool early;                                   /* it needs constants alone: done once */
-    int64_t left, right;                          /* of a product: where its operands lie side by side, */
-    int64_t scratch, scratch_bytes;               /* in the arena from there on, if they are not early */
-} opdi_group;
 
 /* The sizes that a nest's loops would have. */
 typedef struct opdi_rows_sizes { int ndim, nreduce; int64_t sizes[OPDI_NEST_DIMS]; } opdi_rows_sizes;
@@ -962,8 +952,8 @@ typedef struct opdi_rows_test {
     bool bad;
 } opdi_rows_test;
 /* Returns the elements between the first and the last that loops from `from` on reach. */
-static void opdi_access_range(const opdi_access *access, const opdi_nest *nest, int from, int to, int64_t *low,
-                              int64_t *high) {
+OPDI_INTERNAL void opdi_access_range(const opdi_access *access, const opdi_nest *nest, int from, int to, int64_t *low,
+                                     int64_t *high) {
     *low = *high = access->offset;
     for (int i = from; i < to; i++) {
         const int64_t reach = access->strides[i] * (nest->sizes[i] - 1);
@@ -1072,7 +1062,7 @@ static bool opdi_group_takes(opdi_group *group, opdi_nest *nest, int64_t rows) {
     return false;
 }
 /* Makes groups of all nests; NULL with an error. */
-static opdi_group *opdi_fuse_rows(opdi_recording *recording) {
+OPDI_INTERNAL opdi_group *opdi_fuse_rows(opdi_recording *recording) {
     opdi_group *first = NULL, *last = NULL;
     int32_t id = 0;
     for (opdi_nest *nest = recording->first; nest; nest = nest->next) {

@@ -1,3 +1,5 @@
+#include "compiler.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>lazy         which lowering an operator has; what has none is called
 //----------------------------------------------------------------------------------------------------------------------
@@ -83,7 +85,7 @@ static const struct opdi_nest_lowering { const char *name; opd_kernel lower; } o
     {"aten::special_modified_bessel_i1", opdi_lower_special}
 };
 /* The fallback of the lazy device. */
-static int opdi_lazy_lower(opd_call *call) {
+OPDI_INTERNAL int opdi_lazy_lower(opd_call *call) {
     const char *const name = opd_op_name(opd_call_operator(call));
     opdi_recording *const recording = opdi_recording_now;
     if (!recording) { return opd_fail(OPD_ERROR_ARGUMENT, "%s: the lazy device only records", name); }
@@ -102,7 +104,7 @@ static int opdi_lazy_lower(opd_call *call) {
 }
 /* Runs a kernel on the lazy device.  Where it cannot be noted, for it reads numbers or has no form in C, all that it
    has noted is taken back, and the operator is called instead. */
-static int opdi_lazy_kernel(opd_call *call, opd_kernel kernel) {
+OPDI_INTERNAL int opdi_lazy_kernel(opd_call *call, opd_kernel kernel) {
     opdi_recording *const recording = opdi_recording_now;
     opdi_nest *const last = recording ? recording->last : NULL;
     const int rc = kernel(call);

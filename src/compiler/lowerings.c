@@ -1,3 +1,5 @@
+#include "compiler.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>lowerings    operators become nests of loops
 //
@@ -12,22 +14,22 @@
 OPDI_COLD_BEGIN
 
 /* Returns a fresh tensor of the lazy device; NULL with an error. */
-static opd_tensor *opdi_lower_empty(const int64_t *sizes, int ndim, opd_scalar_type dtype) {
+OPDI_INTERNAL opd_tensor *opdi_lower_empty(const int64_t *sizes, int ndim, opd_scalar_type dtype) {
     return opd_empty_full(opd_ints_of(sizes, ndim), opd_value_int(dtype), opd_value_none(),
                           opd_value_device(opd_device_of(OPD_LAZY, 0)), opd_value_none(), opd_value_none());
 }
 /* Returns the type in which sums over a dtype are computed. */
-static opd_scalar_type opdi_lower_wide(opd_scalar_type dtype) {
+OPDI_INTERNAL opd_scalar_type opdi_lower_wide(opd_scalar_type dtype) {
     return dtype == OPD_FLOAT64 || dtype == OPD_FLOAT32 ? dtype : opd_dtype_is_floating(dtype) ? OPD_FLOAT32
         : OPD_INT64;
 }
 /* Stores a value in the i-th result of a call; 0, or -1. */
-static int opdi_lower_give(opd_call *call, int i, opd_tensor *value) {
+OPDI_INTERNAL int opdi_lower_give(opd_call *call, int i, opd_tensor *value) {
     opd_tensor *const result = opd_call_rets(call)[i].u.t;
     return value && opd_copy_(result, value) ? 0 : -1;
 }
 /* The same of as many elements in other sizes. */
-static int opdi_lower_give_as(opd_call *call, int i, opd_tensor *value) {
+OPDI_INTERNAL int opdi_lower_give_as(opd_call *call, int i, opd_tensor *value) {
     opd_tensor *const result = opd_call_rets(call)[i].u.t;
     return value ? opdi_lower_give(call, i, opd_view(value, opd_ints_of(opd_sizes(result), opd_ndim(result)))) : -1;
 }
@@ -36,7 +38,7 @@ static opd_tensor *opdi_lower_times(opd_tensor *tensor, double factor) {
 }
 
 /* Returns int64s: first, and how often steps[i] is added the index of dim i says.  NULL with an error. */
-static opd_tensor *opdi_lower_counts(const int64_t *sizes, int ndim, const int64_t *steps, int64_t first) {
+OPDI_INTERNAL opd_tensor *opdi_lower_counts(const int64_t *sizes, int ndim, const int64_t *steps, int64_t first) {
     int by[OPD_MAX_DIMS];
     opd_tensor *const out = opdi_lower_empty(sizes, ndim, OPD_INT64);
     opdi_nest *const nest = out ? opdi_nest_new(sizes, ndim, 0) : NULL;
@@ -96,13 +98,14 @@ static int opdi_lower_reduce_into(opd_tensor *out, opd_tensor *self, uint64_t ma
     return opdi_nest_out(nest, out, by) || opdi_nest_add(nest, value) ? -1 : 0;
 }
 /* Returns which dims a list of them means; none: all. */
-static uint64_t opdi_lower_mask(opd_ints dims, int ndim) {
+OPDI_INTERNAL uint64_t opdi_lower_mask(opd_ints dims, int ndim) {
     uint64_t mask = 0;
     for (int i = 0; i < dims.n; i++) { mask |= (uint64_t)1 << (dims.data[i] < 0 ? dims.data[i] + ndim : dims.data[i]); }
     return dims.n && ndim ? mask : ndim < 64 ? ((uint64_t)1 << ndim) - 1 : UINT64_MAX;
 }
 /* Returns a reduction over dims, which keep size 1, in a dtype; NULL with an error. */
-static opd_tensor *opdi_lower_reduced(opd_tensor *self, uint64_t mask, opdi_over reduction, opd_scalar_type dtype) {
+OPDI_INTERNAL opd_tensor *opdi_lower_reduced(opd_tensor *self, uint64_t mask, opdi_over reduction,
+                                             opd_scalar_type dtype) {
     int64_t sizes[OPD_MAX_DIMS];
     for (int i = 0; i < opd_ndim(self); i++) { sizes[i] = mask >> i & 1 ? 1 : opd_sizes(self)[i]; }
     opd_tensor *const out = opdi_lower_empty(sizes, opd_ndim(self), dtype);
@@ -118,21 +121,21 @@ static opd_scalar_type opdi_lower_widest(opd_scalar_type dtype) {
     return opd_dtype_is_floating(dtype) ? OPD_FLOAT64 : OPD_INT64;
 }
 /* Reduces argument 0 over a mask into result i, whose reduced dims may be gone. */
-static int opdi_lower_reduction(opd_call *call, int i, uint64_t mask, opdi_over reduction) {
+OPDI_INTERNAL int opdi_lower_reduction(opd_call *call, int i, uint64_t mask, opdi_over reduction) {
     opd_tensor *const self = opd_arg_tensor(call, 0), *const result = opd_call_rets(call)[i].u.t;
     const opd_scalar_type dtype = reduction == OPDI_OVER_SUM ? opdi_lower_widest(opd_dtype(result))
         : reduction == OPDI_OVER_PROD ? opdi_lower_wide(opd_dtype(result)) : opd_dtype(result);
     opd_tensor *const out = opdi_lower_reduced(self, mask, reduction, dtype);
     return out ? opdi_lower_give(call, i, opd_view(out, opd_ints_of(opd_sizes(result), opd_ndim(result)))) : -1;
 }
-static int opdi_lower_sum(opd_call *call) {
+OPDI_INTERNAL int opdi_lower_sum(opd_call *call) {
     const bool dims = opd_call_nargs(call) > 2;
     opd_tensor *const self = opd_arg_tensor(call, 0);
     if (opd_results_from_fake(call)) { return -1; }
     return opdi_lower_reduction(call, 0, dims ? opdi_lower_mask(opd_arg_ints(call, 1), opd_ndim(self))
         : opdi_lower_mask(opd_ints_of(NULL, 0), opd_ndim(self)), OPDI_OVER_SUM);
 }
-static int opdi_lower_mean(opd_call *call) {
+OPDI_INTERNAL int opdi_lower_mean(opd_call *call) {
     const bool dims = opd_call_nargs(call) > 2;
     opd_tensor *const self = opd_arg_tensor(call, 0);
     const uint64_t mask = opdi_lower_mask(dims ? opd_arg_ints(call, 1) : opd_ints_of(NULL, 0), opd_ndim(self));
@@ -144,7 +147,7 @@ static int opdi_lower_mean(opd_call *call) {
                                              opd_ints_of(opd_sizes(result), opd_ndim(result))));
 }
 /* Amax, amin, any.dim, all.dim, all, any: of dims in argument 1. */
-static int opdi_lower_extreme(opd_call *call) {
+OPDI_INTERNAL int opdi_lower_extreme(opd_call *call) {
     const char *const name = opd_op_name(opd_call_operator(call));
     opd_tensor *const self = opd_arg_tensor(call, 0);
     const opd_value dims = opd_call_nargs(call) > 1 ? opd_arg_value(call, 1) : opd_value_none();
@@ -157,7 +160,7 @@ static int opdi_lower_extreme(opd_call *call) {
     return opd_results_from_fake(call) || opdi_lower_reduction(call, 0, mask, reduction) ? -1 : 0;
 }
 /* Max.dim, min.dim: values and indices. */
-static int opdi_lower_max_dim(opd_call *call) {
+OPDI_INTERNAL int opdi_lower_max_dim(opd_call *call) {
     const bool most = strstr(opd_op_name(opd_call_operator(call)), "max") != NULL;
     opd_tensor *const self = opd_arg_tensor(call, 0);
     const int64_t dim = opd_arg_int(call, 1);
@@ -168,7 +171,7 @@ static int opdi_lower_max_dim(opd_call *call) {
 }
 
 /* Argmax, argmin, prod: of one dim in argument 1, or of all. */
-static int opdi_lower_places_max(opd_call *call) {
+OPDI_INTERNAL int opdi_lower_places_max(opd_call *call) {
     const char *const name = opd_op_name(opd_call_operator(call));
     opd_tensor *const self = opd_arg_tensor(call, 0);
     const opd_value given = opd_call_nargs(call) > 2 ? opd_arg_value(call, 1) : opd_value_none();
@@ -196,7 +199,7 @@ static opd_tensor *opdi_lower_centred(opd_tensor *self, uint64_t mask, opd_tenso
     return opd_sub(less, rest);
 }
 /* Var.correction, std.correction, var_mean.correction, std_mean.correction. */
-static int opdi_lower_var(opd_call *call) {
+OPDI_INTERNAL int opdi_lower_var(opd_call *call) {
     const char *const name = opd_op_name(opd_call_operator(call));
     opd_tensor *const self = opd_arg_tensor(call, 0);
     const opd_value list = opd_arg_value(call, 1), given = opd_arg_value(call, 2);
@@ -221,7 +224,7 @@ static int opdi_lower_var(opd_call *call) {
 
 //== softmax and normalisations ========================================================================================
 
-static int opdi_lower_softmax(opd_call *call) {
+OPDI_INTERNAL int opdi_lower_softmax(opd_call *call) {
     const bool logs = strstr(opd_op_name(opd_call_operator(call)), "log") != NULL;
     if (opd_results_from_fake(call)) { return -1; }
     opd_tensor *const result = opd_call_rets(call)[0].u.t;
@@ -247,7 +250,7 @@ static opd_tensor *opdi_lower_normalised(opd_tensor *self, uint64_t mask, double
     *rstd = opd_rsqrt(opd_add_Scalar(*var, opd_value_float(eps)));
     return opd_mul(less, *rstd);
 }
-static int opdi_lower_layer_norm(opd_call *call) {
+OPDI_INTERNAL int opdi_lower_layer_norm(opd_call *call) {
     opd_tensor *const weight = opd_arg_tensor(call, 2), *const bias = opd_arg_tensor(call, 3);
     opd_tensor *mean, *rstd, *var;
     if (opd_results_from_fake(call)) { return -1; }
@@ -259,7 +262,7 @@ static int opdi_lower_layer_norm(opd_call *call) {
     if (out && bias) { out = opd_add(out, bias); }
     return opdi_lower_give(call, 0, out) || opdi_lower_give(call, 1, mean) || opdi_lower_give(call, 2, rstd) ? -1 : 0;
 }
-static int opdi_lower_group_norm(opd_call *call) {
+OPDI_INTERNAL int opdi_lower_group_norm(opd_call *call) {
     opd_tensor *const self = opd_arg_tensor(call, 0), *const weight = opd_arg_tensor(call, 1);
     opd_tensor *const bias = opd_arg_tensor(call, 2);
     const int64_t n = opd_arg_int(call, 3), c = opd_arg_int(call, 4), inner = opd_arg_int(call, 5);
@@ -286,7 +289,7 @@ static opd_tensor *opdi_lower_channels(opd_tensor *tensor, const opd_tensor *sel
     for (int i = 0; i < opd_ndim(self); i++) { sizes[i] = i == 1 ? opd_sizes(self)[1] : 1; }
     return tensor ? opd_view(tensor, opd_ints_of(sizes, opd_ndim(self))) : NULL;
 }
-static int opdi_lower_batch_norm(opd_call *call) {
+OPDI_INTERNAL int opdi_lower_batch_norm(opd_call *call) {
     opd_tensor *const weight = opd_arg_tensor(call, 1), *const bias = opd_arg_tensor(call, 2);
     opd_tensor *const running_mean = opd_arg_tensor(call, 3), *const running_var = opd_arg_tensor(call, 4);
     const bool training = strstr(opd_op_name(opd_call_operator(call)), "no_training") == NULL && opd_arg_bool(call, 5);
@@ -347,7 +350,7 @@ static int opdi_lower_product_into(opd_tensor *out, opd_tensor *first, opd_tenso
         wide),
                                                 opdi_xpr_cast(opdi_xpr_load(second, by_second), wide)));
 }
-static opd_tensor *opdi_lower_product(opd_tensor *first, opd_tensor *second) {
+OPDI_INTERNAL opd_tensor *opdi_lower_product(opd_tensor *first, opd_tensor *second) {
     const int batch = opd_ndim(first) - 2;
     int64_t sizes[3];
     sizes[0] = opd_sizes(first)[0];
@@ -357,18 +360,18 @@ static opd_tensor *opdi_lower_product(opd_tensor *first, opd_tensor *second) {
     return out && opdi_lower_product_into(out, first, second) == 0 ? out : NULL;
 }
 /* Mm, bmm. */
-static int opdi_lower_mm(opd_call *call) {
+OPDI_INTERNAL int opdi_lower_mm(opd_call *call) {
     return opd_results_from_fake(call) ||
         opdi_lower_give(call, 0, opdi_lower_product(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1))) ? -1 : 0;
 }
-static opd_tensor *opdi_lower_scaled(opd_tensor *tensor, opd_value factor) {
+OPDI_INTERNAL opd_tensor *opdi_lower_scaled(opd_tensor *tensor, opd_value factor) {
     if (tensor && factor.tag == OPD_TAG_FLOAT && opd_dtype_is_integral(opd_dtype(tensor), true) &&
         fabs(factor.u.d) < 9e18) { factor = opd_value_int((int64_t)factor.u.d); }     /* as the operators do */
     const bool one = (factor.tag == OPD_TAG_INT && factor.u.i == 1) || (factor.tag == OPD_TAG_FLOAT && factor.u.d == 1);
     return one || !tensor ? tensor : opd_mul_Scalar(tensor, factor);
 }
 /* Addmm, baddbmm: beta * self + alpha * product. */
-static int opdi_lower_addmm(opd_call *call) {
+OPDI_INTERNAL int opdi_lower_addmm(opd_call *call) {
     const opd_value beta = opd_arg_value(call, 3), alpha = opd_arg_value(call, 4);
     const bool none = (beta.tag == OPD_TAG_INT && beta.u.i == 0) || (beta.tag == OPD_TAG_FLOAT && beta.u.d == 0);
     if (opd_results_from_fake(call)) { return -1; }
@@ -379,8 +382,8 @@ static int opdi_lower_addmm(opd_call *call) {
 }
 /* Returns self with rows of a value around its dims from `first` on, before[i] and after[i] (which may be negative),
    and steps[i] - 1 of them between its elements; NULL with an error. */
-static opd_tensor *opdi_lower_padded(opd_tensor *self, int first, const int64_t *before, const int64_t *after,
-                                     const int64_t *steps, opd_value value) {
+OPDI_INTERNAL opd_tensor *opdi_lower_padded(opd_tensor *self, int first, const int64_t *before, const int64_t *after,
+                                            const int64_t *steps, opd_value value) {
     const int ndim = opd_ndim(self), count = ndim - first;
     int64_t sizes[OPD_MAX_DIMS];
     bool plain = true;
@@ -530,7 +533,7 @@ static opd_tensor *opdi_lower_transposed(opd_tensor *self, opd_tensor *weight, c
     }
     return out;
 }
-static int opdi_lower_convolution(opd_call *call) {
+OPDI_INTERNAL int opdi_lower_convolution(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *const weight = opd_arg_tensor(call, 1),
         *const bias = opd_arg_tensor(call, 2);
     const opd_ints strides = opd_arg_ints(call, 3), padding = opd_arg_ints(call, 4), dilation = opd_arg_ints(call, 5);
@@ -572,13 +575,8 @@ static int opdi_lower_convolution(opd_call *call) {
 
 //== pools =============================================================================================================
 
-/* Fills what a pool's windows need of arguments: sizes, steps, rows in front and behind. */
-typedef struct opdi_lower_pool {
-    int count;                                    /* dims that are pooled */
-    int64_t window[3], steps[3], before[3], after[3], dilation[3];
-} opdi_lower_pool;
-static void opdi_lower_pool_of(opdi_lower_pool *pool, const opd_call *call, const opd_tensor *self,
-                               const opd_tensor *result, bool dilated) {
+OPDI_INTERNAL void opdi_lower_pool_of(opdi_lower_pool *pool, const opd_call *call, const opd_tensor *self,
+                                      const opd_tensor *result, bool dilated) {
     const opd_ints window = opd_arg_ints(call, 1), steps = opd_arg_ints(call, 2), padding = opd_arg_ints(call, 3);
     const opd_ints dilation = dilated ? opd_arg_ints(call, 4) : opd_ints_of(NULL, 0);
     const char *const name = opd_op_name(opd_call_operator(call));
@@ -596,8 +594,8 @@ static void opdi_lower_pool_of(opdi_lower_pool *pool, const opd_call *call, cons
     }
 }
 /* Reduces the windows of self, which is padded, into out. */
-static int opdi_lower_pool_into(opd_tensor *out, opd_tensor *self, const opdi_lower_pool *pool,
-                                opdi_over reduction) {
+OPDI_INTERNAL int opdi_lower_pool_into(opd_tensor *out, opd_tensor *self, const opdi_lower_pool *pool,
+                                       opdi_over reduction) {
     const int ndim = opd_ndim(self), first = ndim - pool->count;
     int64_t sizes[OPDI_NEST_DIMS + 3];
     int by[OPD_MAX_DIMS];
@@ -635,7 +633,7 @@ static opdi_xpr *opdi_lower_pooled(const opdi_lower_pool *pool, int dim, int loo
                             inside);
 }
 /* Max_pool2d_with_indices and its like: the place in the window becomes one in the image. */
-static int opdi_lower_max_pool(opd_call *call) {
+OPDI_INTERNAL int opdi_lower_max_pool(opd_call *call) {
     opd_tensor *const self = opd_arg_tensor(call, 0);
     opdi_lower_pool pool;
     if (opd_results_from_fake(call)) { return -1; }

@@ -1,3 +1,5 @@
+#include "compiler.h"
+
 //== what is written with other operators ==============================================================================
 
 #if !defined(OPD_NO_COMPILER)
@@ -13,7 +15,8 @@ static opd_tensor *opdi_lower_rows_at(opd_tensor *self, int dim, const int64_t *
     return at ? opd_index_select(self, dim, at) : NULL;
 }
 /* Returns numbers that are known now, of a dtype, along one of ndim dims, for broadcasting; NULL with an error. */
-static opd_tensor *opdi_lower_known(const double *numbers, int64_t count, int dim, int ndim, opd_scalar_type dtype) {
+OPDI_INTERNAL opd_tensor *opdi_lower_known(const double *numbers, int64_t count, int dim, int ndim,
+                                           opd_scalar_type dtype) {
     int64_t sizes[OPD_MAX_DIMS];
     for (int i = 0; i < ndim; i++) { sizes[i] = i == dim ? count : 1; }
     opd_tensor *host = opd_empty(opd_ints_of(sizes, ndim), OPD_FLOAT64);
@@ -67,7 +70,7 @@ static int opdi_lower_taps_of(opdi_lower_taps *all, int64_t in, int64_t out, dou
     return 0;
 }
 /* Upsample_nearest1d and 3d, linear1d, trilinear3d, bicubic2d: one dim after the other. */
-static int opdi_lower_upsample_dims(opd_call *call) {
+OPDI_INTERNAL int opdi_lower_upsample_dims(opd_call *call) {
     const char *const name = opd_op_name(opd_call_operator(call));
     const bool nearest = strstr(name, "nearest") != NULL, cubic = strstr(name, "cubic") != NULL;
     const bool corners = !nearest && opd_arg_bool(call, 2);
@@ -118,7 +121,7 @@ static int64_t opdi_lower_adaptive_most(int64_t in, int64_t out) {
     return most;
 }
 /* _adaptive_avg_pool2d and 3d, of windows of different lengths: means along one dim after the other. */
-static int opdi_lower_adaptive_means(opd_call *call, int count) {
+OPDI_INTERNAL int opdi_lower_adaptive_means(opd_call *call, int count) {
     opd_tensor *const result = opd_call_rets(call)[0].u.t;
     opd_tensor *out = opd_arg_tensor(call, 0);
     const opd_scalar_type wide = opdi_lower_wide(opd_dtype(out));
@@ -141,7 +144,7 @@ static int opdi_lower_adaptive_means(opd_call *call, int count) {
     }
     return opdi_lower_give(call, 0, out);
 }
-static int opdi_lower_adaptive_3d(opd_call *call) {
+OPDI_INTERNAL int opdi_lower_adaptive_3d(opd_call *call) {
     return opd_results_from_fake(call) ? -1 : opdi_lower_adaptive_means(call, 3);
 }
 /* Values and places of the largest of rows along a dim, as pools have them. */
@@ -154,7 +157,7 @@ static int opdi_lower_pooled_rows(opd_tensor *pair[2], opd_tensor *self, int dim
     return 0;
 }
 /* Adaptive_max_pool2d: values, and where they are in the image. */
-static int opdi_lower_adaptive_max(opd_call *call) {
+OPDI_INTERNAL int opdi_lower_adaptive_max(opd_call *call) {
     opd_tensor *const self = opd_arg_tensor(call, 0);
     if (opd_results_from_fake(call)) { return -1; }
     opd_tensor *const result = opd_call_rets(call)[0].u.t;
@@ -243,7 +246,7 @@ static int opdi_lower_lines_of(opdi_lower_lines *lines, opd_tensor *at, int64_t 
     return t && opd_ok() ? 0 : -1;
 }
 /* Grid_sampler_2d. */
-static int opdi_lower_grid(opd_call *call) {
+OPDI_INTERNAL int opdi_lower_grid(opd_call *call) {
     opd_tensor *const self = opd_arg_tensor(call, 0);
     const int64_t how = opd_arg_int(call, 2), outside = opd_arg_int(call, 3);
     opdi_lower_lines lines[2];
@@ -280,7 +283,7 @@ static int opdi_lower_grid(opd_call *call) {
     return opdi_lower_give(call, 0, sum);
 }
 /* Im2col: windows are walked as they lie in the padded image.  Col2im: each place of the window adds what it has. */
-static int opdi_lower_columns(opd_call *call) {
+OPDI_INTERNAL int opdi_lower_columns(opd_call *call) {
     const bool back = strstr(opd_op_name(opd_call_operator(call)), "col2im") != NULL;
     opd_tensor *self = opd_arg_tensor(call, 0);
     opd_ints given[4];                            /* window, dilation, padding, steps */
@@ -329,7 +332,7 @@ static int opdi_lower_columns(opd_call *call) {
     return self ? opdi_lower_give(call, 0, windows) : -1;
 }
 /* Count_nonzero, nansum, aminmax. */
-static int opdi_lower_counted(opd_call *call) {
+OPDI_INTERNAL int opdi_lower_counted(opd_call *call) {
     const char *const name = opd_op_name(opd_call_operator(call));
     opd_tensor *self = opd_arg_tensor(call, 0);
     const opd_value dims = opd_call_nargs(call) > 1 ? opd_arg_value(call, 1) : opd_value_none();
@@ -349,7 +352,7 @@ static int opdi_lower_counted(opd_call *call) {
     return self ? opdi_lower_give_as(call, 0, opdi_lower_reduced(self, mask, OPDI_OVER_SUM, wide)) : -1;
 }
 /* Kthvalue, median.dim: the elements and places at one place of the order; a median is NaN where there is one. */
-static int opdi_lower_kth(opd_call *call) {
+OPDI_INTERNAL int opdi_lower_kth(opd_call *call) {
     const bool median = strstr(opd_op_name(opd_call_operator(call)), "median") != NULL;
     opd_tensor *const self = opd_arg_tensor(call, 0);
     const int64_t given = opd_arg_int(call, median ? 1 : 2);
@@ -367,7 +370,7 @@ static int opdi_lower_kth(opd_call *call) {
     return at && opdi_lower_give_as(call, 0, opd_gather(self, dim, at)) == 0 ? opdi_lower_give_as(call, 1, at) : -1;
 }
 
-static int opdi_lower_logsumexp(opd_call *call) {
+OPDI_INTERNAL int opdi_lower_logsumexp(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     if (opd_results_from_fake(call)) { return -1; }
     const uint64_t mask = opdi_lower_mask(opd_arg_ints(call, 1), opd_ndim(self));
@@ -381,7 +384,7 @@ static int opdi_lower_logsumexp(opd_call *call) {
     return opdi_lower_give_as(call, 0, sum ? opd_add(opd_log(sum), most) : NULL);
 }
 /* Max, min of all. */
-static int opdi_lower_most(opd_call *call) {
+OPDI_INTERNAL int opdi_lower_most(opd_call *call) {
     const bool most = strstr(opd_op_name(opd_call_operator(call)), "max") != NULL;
     opd_tensor *const self = opd_arg_tensor(call, 0);
     if (!opd_numel(self)) { return opd_fail(OPD_ERROR_ARGUMENT, "a maximum of nothing cannot be compiled"); }
@@ -390,7 +393,7 @@ static int opdi_lower_most(opd_call *call) {
                              most ? OPDI_OVER_MAX : OPDI_OVER_MIN) ? -1 : 0;
 }
 /* Mv, dot, addmv: products of matrices of one column. */
-static int opdi_lower_mv(opd_call *call) {
+OPDI_INTERNAL int opdi_lower_mv(opd_call *call) {
     const char *const name = opd_op_name(opd_call_operator(call));
     const bool more = strstr(name, "addmv") != NULL, dot = strstr(name, "dot") != NULL;
     opd_tensor *const first = opd_arg_tensor(call, more), *const second = opd_arg_tensor(call, more + 1);
@@ -408,7 +411,7 @@ static int opdi_lower_mv(opd_call *call) {
     }
     return opdi_lower_give(call, 0, out);
 }
-static int opdi_lower_trace(opd_call *call) {
+OPDI_INTERNAL int opdi_lower_trace(opd_call *call) {
     opd_tensor *const self = opd_arg_tensor(call, 0);
     if (opd_results_from_fake(call)) { return -1; }
     opd_tensor *const diagonal = opd_diagonal(self);
@@ -417,7 +420,7 @@ static int opdi_lower_trace(opd_call *call) {
 }
 /* Reflection_pad and replication_pad of one to three dims: each reads rows at the places that formulas of the index
    give. */
-static int opdi_lower_pad_rows(opd_call *call) {
+OPDI_INTERNAL int opdi_lower_pad_rows(opd_call *call) {
     const bool reflects = strstr(opd_op_name(opd_call_operator(call)), "reflection") != NULL;
     const opd_ints pad = opd_arg_ints(call, 1);
     const int64_t one = 1;
@@ -437,7 +440,7 @@ static int opdi_lower_pad_rows(opd_call *call) {
     return opdi_lower_give(call, 0, out);
 }
 /* Searchsorted, bucketize: how many are smaller (right: not larger).  NaN is larger than all. */
-static int opdi_lower_searchsorted(opd_call *call) {
+OPDI_INTERNAL int opdi_lower_searchsorted(opd_call *call) {
     const bool buckets = strstr(opd_op_name(opd_call_operator(call)), "bucketize") != NULL;
     opd_tensor *row = opd_arg_tensor(call, buckets), *self = opd_arg_tensor(call, !buckets);
     const bool asked = opd_arg_bool(call, 3);
@@ -468,7 +471,7 @@ static opd_tensor *opdi_lower_norm_of(opd_tensor *self, double order, uint64_t m
     return order == 2 ? opd_sqrt(out) : opd_pow_Tensor_Scalar(out, opd_value_float(1 / order));
 }
 /* Linalg_vector_norm, norm: Scalar, ScalarOpt_dim and those with a dtype. */
-static int opdi_lower_norm(opd_call *call) {
+OPDI_INTERNAL int opdi_lower_norm(opd_call *call) {
     const char *const name = opd_op_name(opd_call_operator(call));
     const opd_value given = opd_arg_value(call, 1);
     const double order = given.tag == OPD_TAG_INT ? (double)given.u.i : given.tag == OPD_TAG_FLOAT ? given.u.d : 2;
@@ -485,7 +488,7 @@ static int opdi_lower_norm(opd_call *call) {
     return x ? opdi_lower_give_as(call, 0, opdi_lower_norm_of(x, order, mask)) : -1;
 }
 /* _cdist_forward, _euclidean_dist: norms of the differences of all rows. */
-static int opdi_lower_cdist(opd_call *call) {
+OPDI_INTERNAL int opdi_lower_cdist(opd_call *call) {
     opd_tensor *const first = opd_arg_tensor(call, 0), *const second = opd_arg_tensor(call, 1);
     const double order = opd_call_nargs(call) > 2 ? opd_arg_float(call, 2) : 2;
     if (opd_results_from_fake(call)) { return -1; }
@@ -496,7 +499,7 @@ static int opdi_lower_cdist(opd_call *call) {
 }
 
 /* Take: self as one row, read at indices. */
-static int opdi_lower_take_flat(opd_call *call) {
+OPDI_INTERNAL int opdi_lower_take_flat(opd_call *call) {
     opd_tensor *const flat = opd_flatten(opd_arg_tensor(call, 0)), *const index = opd_arg_tensor(call, 1);
     int by[OPD_MAX_DIMS], none = -1;
     if (!flat || opd_results_from_fake(call)) { return -1; }
@@ -510,7 +513,7 @@ static int opdi_lower_take_flat(opd_call *call) {
     return opdi_nest_add(nest, load);
 }
 /* Put: the same of what is written, or added. */
-static int opdi_lower_put_flat(opd_call *call) {
+OPDI_INTERNAL int opdi_lower_put_flat(opd_call *call) {
     opd_tensor *const self = opd_arg_tensor(call, 0), *const source = opd_flatten(opd_arg_tensor(call, 2));
     opd_tensor *const index = opd_flatten(opd_arg_tensor(call, 1));
     const bool adds = opd_arg_bool(call, 3);
@@ -529,7 +532,7 @@ static int opdi_lower_put_flat(opd_call *call) {
     return opdi_lower_give_as(call, 0, flat);
 }
 /* _softmax_backward_data: grad * out - out * sum(grad * out); _log_softmax_backward_data: grad - exp(out) sum(grad). */
-static int opdi_lower_softmax_back(opd_call *call) {
+OPDI_INTERNAL int opdi_lower_softmax_back(opd_call *call) {
     const bool logs = strstr(opd_op_name(opd_call_operator(call)), "log") != NULL;
     const int64_t dim = opd_arg_int(call, 2);
     if (opd_results_from_fake(call)) { return -1; }
@@ -563,7 +566,7 @@ static int opdi_lower_nll_of(opdi_lower_nll *all, opd_tensor *self, opd_tensor *
     return all->weights && all->at ? 0 : -1;
 }
 /* Nll_loss_forward, nll_loss2d_forward: the loss, and the sum of weights. */
-static int opdi_lower_nll_forward(opd_call *call) {
+OPDI_INTERNAL int opdi_lower_nll_forward(opd_call *call) {
     opd_tensor *const self = opd_arg_tensor(call, 0), *const target = opd_arg_tensor(call, 1);
     const int64_t reduction = opd_arg_int(call, 3);
     const uint64_t everything = opdi_lower_mask(opd_ints_of(NULL, 0), opd_ndim(target));
@@ -584,7 +587,7 @@ static int opdi_lower_nll_forward(opd_call *call) {
     return total && opdi_lower_give_as(call, 0, sum) == 0 ? opdi_lower_give_as(call, 1, total) : -1;
 }
 /* Nll_loss_backward, nll_loss2d_backward: what each target's class gets. */
-static int opdi_lower_nll_backward(opd_call *call) {
+OPDI_INTERNAL int opdi_lower_nll_backward(opd_call *call) {
     opd_tensor *const self = opd_arg_tensor(call, 1), *const target = opd_arg_tensor(call, 2);
     opdi_lower_nll all;
     if (opd_results_from_fake(call) || opdi_lower_nll_of(&all, self, target, opd_arg_tensor(call, 3),
@@ -602,7 +605,7 @@ static int opdi_lower_nll_backward(opd_call *call) {
         : -1;
 }
 /* Embedding_dense_backward: rows of the gradient are added up at their indices, but for the padding's. */
-static int opdi_lower_embedding_back(opd_call *call) {
+OPDI_INTERNAL int opdi_lower_embedding_back(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *const index = opd_flatten(opd_arg_tensor(call, 1));
     const int64_t skip = opd_arg_int(call, 3), d = opd_sizes(grad)[opd_ndim(grad) - 1], rows = -1;
     const int64_t sizes[2] = {rows, d}, table[2] = {opd_arg_int(call, 2), d};
@@ -620,7 +623,7 @@ static int opdi_lower_embedding_back(opd_call *call) {
     return opdi_lower_give(call, 0, acc);
 }
 /* Median of all elements. */
-static int opdi_lower_median(opd_call *call) {
+OPDI_INTERNAL int opdi_lower_median(opd_call *call) {
     opd_tensor *const self = opd_flatten(opd_arg_tensor(call, 0));
     opd_tensor *pair[2];
     if (!self || !opd_numel(self)) { return opd_fail(OPD_ERROR_ARGUMENT, "a median of nothing cannot be compiled"); }
@@ -628,7 +631,7 @@ static int opdi_lower_median(opd_call *call) {
     return opdi_lower_give_as(call, 0, pair[0]);
 }
 /* Special functions of one or two tensors: a formula of that name, of doubles. */
-static int opdi_lower_special(opd_call *call) {
+OPDI_INTERNAL int opdi_lower_special(opd_call *call) {
     const char *name = opd_op_name(opd_call_operator(call)) + 6;
     opdi_xpr *in[2] = {NULL, NULL};
     int by[OPD_MAX_DIMS], formula = OPD_FORMULA_COUNT;

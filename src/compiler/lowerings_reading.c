@@ -1,3 +1,5 @@
+#include "compiler.h"
+
 //== what is read at indices ===========================================================================================
 
 #if !defined(OPD_NO_COMPILER)
@@ -5,7 +7,7 @@
 OPDI_COLD_BEGIN
 
 /* Adds an index to a load: the value of index there, times stride. */
-static int opdi_lower_index_by(opdi_xpr *load, opdi_xpr *index, int64_t stride, int64_t size) {
+OPDI_INTERNAL int opdi_lower_index_by(opdi_xpr *load, opdi_xpr *index, int64_t stride, int64_t size) {
     if (!load || !index) { return -1; }
     if (load->nin == OPDI_NEST_INDICES) { return opd_fail(OPD_ERROR_ARGUMENT, "more than 4 indices"); }
     load->in[load->nin] = opdi_xpr_cast(index, OPD_INT64);
@@ -13,7 +15,7 @@ static int opdi_lower_index_by(opdi_xpr *load, opdi_xpr *index, int64_t stride, 
     load->index_sizes[load->nin++] = size;
     return 0;
 }
-static int opdi_lower_embedding(opd_call *call) {
+OPDI_INTERNAL int opdi_lower_embedding(opd_call *call) {
     opd_tensor *const weight = opd_arg_tensor(call, 0), *const indices = opd_arg_tensor(call, 1);
     if (opd_results_from_fake(call)) { return -1; }
     opd_tensor *const result = opd_call_rets(call)[0].u.t;
@@ -45,18 +47,13 @@ static int opdi_lower_take(opd_tensor *result, opd_tensor *self, opd_tensor *ind
     return opdi_nest_add(nest, load);
 }
 /* Gather (index has self's dims) and index_select (index is one row along dim). */
-static int opdi_lower_gather(opd_call *call) {
+OPDI_INTERNAL int opdi_lower_gather(opd_call *call) {
     const bool gather = strstr(opd_op_name(opd_call_operator(call)), "gather") != NULL;
     return opd_results_from_fake(call) || opdi_lower_take(opd_call_rets(call)[0].u.t, opd_arg_tensor(call, 0),
         opd_arg_tensor(call, 2), opd_arg_int(call, 1), gather) ? -1 : 0;
 }
-/* What tensor[indices] reads or writes: its sizes, and for each dim of tensor the loop that walks it (-1: an index). */
-typedef struct opdi_lower_places {
-    int64_t sizes[2 * OPD_MAX_DIMS];
-    int dims[OPD_MAX_DIMS], ndim, where, wide;    /* where: the first of the loops over the indices, which are `wide` */
-} opdi_lower_places;
 /* Finds that; refuses masks.  0, or -1 with an error. */
-static int opdi_lower_places_of(opdi_lower_places *places, const opd_tensor *tensor, opd_tensors indices) {
+OPDI_INTERNAL int opdi_lower_places_of(opdi_lower_places *places, const opd_tensor *tensor, opd_tensors indices) {
     int first = -1, last = -1, given = 0;
     memset(places, 0, sizeof *places);
     for (int i = 0; i < (int)indices.n; i++) {
@@ -86,8 +83,8 @@ static int opdi_lower_places_of(opdi_lower_places *places, const opd_tensor *ten
     return 0;
 }
 /* Adds indices to a load or place; 0, or -1. */
-static int opdi_lower_places_by(opdi_xpr *xpr, const opdi_lower_places *places, const opd_tensor *tensor,
-                                opd_tensors indices) {
+OPDI_INTERNAL int opdi_lower_places_by(opdi_xpr *xpr, const opdi_lower_places *places, const opd_tensor *tensor,
+                                       opd_tensors indices) {
     int by[OPD_MAX_DIMS];
     xpr->wraps = true;
     for (int i = 0; i < (int)indices.n; i++) {
@@ -101,7 +98,7 @@ static int opdi_lower_places_by(opdi_xpr *xpr, const opdi_lower_places *places, 
     return 0;
 }
 /* Self[indices]: tensors of integers, which broadcast, for some dims. */
-static int opdi_lower_index(opd_call *call) {
+OPDI_INTERNAL int opdi_lower_index(opd_call *call) {
     opd_tensor *const self = opd_arg_tensor(call, 0);
     const opd_tensors indices = opd_arg_tensors(call, 1);
     opdi_lower_places places;
@@ -132,9 +129,9 @@ static opdi_xpr *opdi_lower_weight_row(const double *numbers, int64_t count, int
     opd_tensor *const row = host ? opd_to_device(host, opd_device_of(OPD_LAZY, 0), dtype) : NULL;
     return row ? opdi_xpr_load(row, &loop) : NULL;
 }
-static double opdi_lower_rounded(double value, bool exactly) { return exactly ? value : (double)(float)value; }
+OPDI_INTERNAL double opdi_lower_rounded(double value, bool exactly) { return exactly ? value : (double)(float)value; }
 /* Upsample_nearest2d, _nearest_exact2d and upsample_bilinear2d: what each row and column reads is known now. */
-static int opdi_lower_upsample(opd_call *call) {
+OPDI_INTERNAL int opdi_lower_upsample(opd_call *call) {
     const char *const name = opd_op_name(opd_call_operator(call));
     const bool linear = strstr(name, "bilinear") != NULL, exact = strstr(name, "exact") != NULL;
     opd_tensor *const self = opd_arg_tensor(call, 0);
@@ -190,7 +187,8 @@ static int opdi_lower_upsample(opd_call *call) {
     return -1;
 }
 
-static opd_tensor *opdi_lower_known(const double *numbers, int64_t count, int dim, int ndim, opd_scalar_type dtype);
+OPDI_INTERNAL opd_tensor *opdi_lower_known(const double *numbers, int64_t count, int dim, int ndim,
+                                           opd_scalar_type dtype);
 /* Divides the sum of each window by its number of elements, one dim after the other; `outside`: elements of the padding
    that the call asked for count, too.  NULL with an error. */
 static opd_tensor *opdi_lower_pool_means(opd_tensor *sums, const opd_tensor *self, const opdi_lower_pool *pool,
@@ -210,7 +208,7 @@ static opd_tensor *opdi_lower_pool_means(opd_tensor *sums, const opd_tensor *sel
     return sums;
 }
 /* Avg_pool2d and its like: sums of windows over how many elements count. */
-static int opdi_lower_avg_pool(opd_call *call) {
+OPDI_INTERNAL int opdi_lower_avg_pool(opd_call *call) {
     opd_tensor *const self = opd_arg_tensor(call, 0);
     opdi_lower_pool pool;
     if (opd_results_from_fake(call)) { return -1; }
@@ -238,9 +236,9 @@ static int opdi_lower_avg_pool(opd_call *call) {
     if (!plain) { return opdi_lower_give(call, 0, opdi_lower_pool_means(sums, self, &pool, outside)); }
     return opdi_lower_give(call, 0, opd_div_Scalar(sums, opd_value_float((double)count)));
 }
-static int opdi_lower_adaptive_means(opd_call *call, int count);
+OPDI_INTERNAL int opdi_lower_adaptive_means(opd_call *call, int count);
 /* _adaptive_avg_pool2d; here where the windows are all of one size. */
-static int opdi_lower_adaptive(opd_call *call) {
+OPDI_INTERNAL int opdi_lower_adaptive(opd_call *call) {
     opd_tensor *const self = opd_arg_tensor(call, 0);
     opdi_lower_pool pool;
     if (opd_results_from_fake(call)) { return -1; }
@@ -291,7 +289,7 @@ static opd_tensor *opdi_lower_scanned(opd_tensor *self, int dim, opd_formula for
     return out;
 }
 /* Cumsum, cumprod, logcumsumexp: each is the one before and an element more.  Those of floats are doubles. */
-static int opdi_lower_cumsum(opd_call *call) {
+OPDI_INTERNAL int opdi_lower_cumsum(opd_call *call) {
     const char *const name = opd_op_name(opd_call_operator(call));
     opd_tensor *self = opd_arg_tensor(call, 0);
     const int64_t given = opd_arg_int(call, 1);
@@ -306,7 +304,7 @@ static int opdi_lower_cumsum(opd_call *call) {
     return out && opd_numel(self) ? opdi_lower_give(call, 0, out) : out ? 0 : -1;
 }
 /* Cummax, cummin: the place is the last one where an element is what is the largest up to there. */
-static int opdi_lower_cummax(opd_call *call) {
+OPDI_INTERNAL int opdi_lower_cummax(opd_call *call) {
     const bool most = strstr(opd_op_name(opd_call_operator(call)), "cummax") != NULL;
     opd_tensor *self = opd_arg_tensor(call, 0);
     const int64_t given = opd_arg_int(call, 1);
@@ -330,7 +328,7 @@ static int opdi_lower_cummax(opd_call *call) {
 //== what is sorted ====================================================================================================
 
 /* Returns the places along dim of the first `count` elements of self as it would be sorted; NULL with an error. */
-static opd_tensor *opdi_lower_order(opd_tensor *self, int dim, int64_t count, bool most) {
+OPDI_INTERNAL opd_tensor *opdi_lower_order(opd_tensor *self, int dim, int64_t count, bool most) {
     const int ndim = opd_ndim(self), last = ndim - 1;
     const int64_t rows = opd_sizes(self)[dim];
     int64_t sizes[OPD_MAX_DIMS + 1];
@@ -352,7 +350,7 @@ static opd_tensor *opdi_lower_order(opd_tensor *self, int dim, int64_t count, bo
     return opdi_nest_add(nest, load) ? NULL : out;
 }
 /* Sort, topk: the elements, and their places; argsort: these alone. */
-static int opdi_lower_sort(opd_call *call) {
+OPDI_INTERNAL int opdi_lower_sort(opd_call *call) {
     const char *const name = opd_op_name(opd_call_operator(call));
     const bool top = strstr(name, "topk") != NULL, stable = strstr(name, "stable") != NULL;
     opd_tensor *const self = opd_arg_tensor(call, 0);
@@ -451,9 +449,9 @@ static opd_tensor *opdi_lower_bag_sizes(opd_tensor *begin, int64_t total) {
                     opd_add_Scalar(opd_neg(rest), opd_value_int(total)));
     return opd_ok() ? counts : NULL;
 }
-static int opdi_lower_put_more(opd_tensor *acc, opd_tensor *values, const int *dims, opdi_xpr *place,
-                               opd_formula formula);
-static opdi_xpr *opdi_lower_row_place(opd_tensor *acc, int dim, opd_tensor *index, bool row, int *dims);
+OPDI_INTERNAL int opdi_lower_put_more(opd_tensor *acc, opd_tensor *values, const int *dims, opdi_xpr *place,
+                                      opd_formula formula);
+OPDI_INTERNAL opdi_xpr *opdi_lower_row_place(opd_tensor *acc, int dim, opd_tensor *index, bool row, int *dims);
 /* What maxima of bags are made of: rows, [total, d], the bag of each, and of each bag which of them is its first. */
 typedef struct opdi_lower_maxima { opd_tensor *rows, *bag, *first, *most, *place; } opdi_lower_maxima;
 /* Returns a row's element of what bags have, and to nest where that is. */
@@ -556,7 +554,7 @@ static opd_tensor *opdi_lower_bags_counted(opd_tensor *bag, int64_t bags) {
     return opd_narrow(counts, 0, 0, bags);
 }
 /* _embedding_bag: sums, means and maxima. */
-static int opdi_lower_embedding_bag(opd_call *call) {
+OPDI_INTERNAL int opdi_lower_embedding_bag(opd_call *call) {
     opd_tensor *const indices = opd_arg_tensor(call, 1), *const offsets = opd_arg_tensor(call, 2);
     const int64_t mode = opd_arg_int(call, 4), total = opd_numel(indices), skip = opd_arg_int(call, 8);
     const bool last = opd_arg_bool(call, 7);

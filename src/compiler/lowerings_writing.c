@@ -1,3 +1,5 @@
+#include "compiler.h"
+
 //== what is written at indices ========================================================================================
 
 #if !defined(OPD_NO_COMPILER)
@@ -14,7 +16,7 @@ static opd_tensor *opdi_lower_updated(opd_call *call) {
 }
 /* Stores values, of the dtype of the result, with indices for some dims of it: `dims` says which loop walks each other
    dim (-1: an index), indices are in `place`.  0, or -1. */
-static int opdi_lower_put(opd_tensor *result, opd_tensor *values, const int *dims, opdi_xpr *place) {
+OPDI_INTERNAL int opdi_lower_put(opd_tensor *result, opd_tensor *values, const int *dims, opdi_xpr *place) {
     int by[OPD_MAX_DIMS];
     opd_tensor *const from = opd_clone(opd_to_dtype(values, opd_dtype(result)));
     if (!from || !place) { return -1; }
@@ -26,7 +28,7 @@ static int opdi_lower_put(opd_tensor *result, opd_tensor *values, const int *dim
     return opdi_nest_add(nest, load);
 }
 /* Index_copy (index is one row along dim) and scatter (index has the source's dims, and says how much is written). */
-static int opdi_lower_scatter(opd_call *call) {
+OPDI_INTERNAL int opdi_lower_scatter(opd_call *call) {
     opd_tensor *const index = opd_arg_tensor(call, 2);
     const bool scatter = strstr(opd_op_name(opd_call_operator(call)), "scatter") != NULL;
     const opd_value given = opd_arg_value(call, 3);
@@ -52,7 +54,7 @@ static int opdi_lower_scatter(opd_call *call) {
 }
 static int opdi_lower_index_more(opd_call *call);
 /* Index_put with tensors of integers for some dims, which broadcast. */
-static int opdi_lower_index_put(opd_call *call) {
+OPDI_INTERNAL int opdi_lower_index_put(opd_call *call) {
     const opd_tensors indices = opd_arg_tensors(call, 1);
     opd_tensor *values = opd_arg_tensor(call, 2);
     opdi_lower_places places;
@@ -67,7 +69,7 @@ static int opdi_lower_index_put(opd_call *call) {
 
 //== what is put together ==============================================================================================
 
-static int opdi_lower_cat(opd_call *call) {
+OPDI_INTERNAL int opdi_lower_cat(opd_call *call) {
     const opd_tensors tensors = opd_arg_tensors(call, 0);
     const bool stack = strstr(opd_op_name(opd_call_operator(call)), "stack") != NULL;
     int64_t dim = opd_arg_int(call, 1), at = 0;
@@ -82,7 +84,7 @@ static int opdi_lower_cat(opd_call *call) {
     }
     return opd_ok() ? 0 : -1;
 }
-static int opdi_lower_pad(opd_call *call) {
+OPDI_INTERNAL int opdi_lower_pad(opd_call *call) {
     opd_tensor *const self = opd_arg_tensor(call, 0);
     const opd_ints pad = opd_arg_ints(call, 1);
     const int count = (int)pad.n / 2;
@@ -97,7 +99,7 @@ static int opdi_lower_pad(opd_call *call) {
 }
 
 /* Flip: what is read from the other end. */
-static int opdi_lower_flip(opd_call *call) {
+OPDI_INTERNAL int opdi_lower_flip(opd_call *call) {
     opd_tensor *const self = opd_arg_tensor(call, 0);
     const opd_ints dims = opd_arg_ints(call, 1);
     int by[OPD_MAX_DIMS];
@@ -115,7 +117,7 @@ static int opdi_lower_flip(opd_call *call) {
     return opdi_nest_add(nest, load);
 }
 /* Tril, triu: zero where the column is too far from the row. */
-static int opdi_lower_triangle(opd_call *call) {
+OPDI_INTERNAL int opdi_lower_triangle(opd_call *call) {
     const bool lower = strstr(opd_op_name(opd_call_operator(call)), "tril") != NULL;
     const int64_t steps[2] = {-1, 1};
     opd_tensor *const self = opd_arg_tensor(call, 0);
@@ -130,8 +132,8 @@ static int opdi_lower_triangle(opd_call *call) {
 
 /* Makes elements of acc, at indices in `place`, what a formula makes of them and values, one after the other; `dims`
    as in opdi_lower_put.  0, or -1. */
-static int opdi_lower_put_more(opd_tensor *acc, opd_tensor *values, const int *dims, opdi_xpr *place,
-                               opd_formula formula) {
+OPDI_INTERNAL int opdi_lower_put_more(opd_tensor *acc, opd_tensor *values, const int *dims, opdi_xpr *place,
+                                      opd_formula formula) {
     int by[OPD_MAX_DIMS];
     opd_tensor *const from = opd_clone(opd_to_dtype(values, opd_dtype(acc)));
     opdi_xpr *const was = from && place ? opdi_xpr_load(acc, dims) : NULL;
@@ -148,7 +150,7 @@ static int opdi_lower_put_more(opd_tensor *acc, opd_tensor *values, const int *d
     return opdi_nest_add(nest, opdi_xpr_formula(formula, opd_dtype(acc), was, load));
 }
 /* Returns indices along a dim of acc, of one row of values or of all of them; NULL with an error. */
-static opdi_xpr *opdi_lower_row_place(opd_tensor *acc, int dim, opd_tensor *index, bool row, int *dims) {
+OPDI_INTERNAL opdi_xpr *opdi_lower_row_place(opd_tensor *acc, int dim, opd_tensor *index, bool row, int *dims) {
     int by[OPD_MAX_DIMS];
     for (int i = 0; i < opd_ndim(acc); i++) {
         by[i] = i;
@@ -178,7 +180,7 @@ static int opdi_lower_more_along(opd_tensor *acc, int dim, opd_tensor *index, op
                                : OPD_FORMULA_add);
 }
 /* Scatter_add, scatter_reduce, scatter.reduce, scatter.value_reduce, index_add, index_reduce. */
-static int opdi_lower_more(opd_call *call) {
+OPDI_INTERNAL int opdi_lower_more(opd_call *call) {
     const char *const name = opd_op_name(opd_call_operator(call));
     const bool row = strstr(name, "index_") != NULL, by_name = strstr(name, "reduce") != NULL;
     const opd_value given = opd_arg_value(call, 3);
@@ -229,7 +231,7 @@ static int opdi_lower_index_more(opd_call *call) {
     return opdi_lower_give(call, 0, acc);
 }
 /* Index_fill: a number, or a tensor of one. */
-static int opdi_lower_index_fill(opd_call *call) {
+OPDI_INTERNAL int opdi_lower_index_fill(opd_call *call) {
     opd_tensor *const self = opd_arg_tensor(call, 0), *const index = opd_arg_tensor(call, 2);
     const opd_value given = opd_arg_value(call, 3);
     int64_t sizes[OPD_MAX_DIMS];
@@ -249,7 +251,7 @@ static int opdi_lower_index_fill(opd_call *call) {
     return opd_numel(values) ? opdi_lower_put(result, values, dims, place) : 0;
 }
 /* One_hot: a class that is not there is an index out of range. */
-static int opdi_lower_one_hot(opd_call *call) {
+OPDI_INTERNAL int opdi_lower_one_hot(opd_call *call) {
     opd_tensor *const self = opd_arg_tensor(call, 0);
     const int ndim = opd_ndim(self);
     int dims[OPD_MAX_DIMS];
@@ -264,7 +266,7 @@ static int opdi_lower_one_hot(opd_call *call) {
     return opdi_lower_put(result, ones, dims, opdi_lower_row_place(result, ndim, at, false, dims));
 }
 /* Slice_scatter and its like: a view of the result gets the source. */
-static int opdi_lower_view_put(opd_call *call) {
+OPDI_INTERNAL int opdi_lower_view_put(opd_call *call) {
     const char *const name = opd_op_name(opd_call_operator(call));
     opd_tensor *const src = opd_arg_tensor(call, 1), *const result = opdi_lower_updated(call);
     if (!result) { return -1; }

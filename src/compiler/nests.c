@@ -1,3 +1,5 @@
+#include "compiler.h"
+
 #if !defined(OPD_NO_COMPILER)
 //----------------------------------------------------------------------------------------------------------------------
 //  >>nests        what a graph computes, as loops over memory: recorded on the lazy device
@@ -12,129 +14,19 @@
 #if defined(OPDI_CORE)
 OPDI_COLD_BEGIN
 
-#define OPDI_NEST_DIMS 12
-#define OPDI_NEST_INDICES 4
 /* Of a buffer's number in its addresses.  With 32 bits there is no room for them: opdi_lazy_open says so. */
 #define OPDI_NEST_SHIFT (sizeof(void *) > 4 ? 34 : 20)
 
-typedef enum opdi_buffer_role {
-    OPDI_BUFFER_TEMPORARY, OPDI_BUFFER_INPUT, OPDI_BUFFER_CONSTANT
-} opdi_buffer_role;
-/* Memory of a recording. */
-typedef struct opdi_buffer {
-    size_t bytes;
-    opd_scalar_type dtype;                        /* of its elements, as they were first seen */
-    int32_t role, id;
-    int64_t index;                                /* an input's number; the first byte of a constant among all */
-    bool output;                                  /* a result of the function */
-    const void *data;                             /* of a constant, on the host */
-    const opd_tensor *tensor;                     /* which constant it is */
-    const char *name;
-    size_t used;                                  /* bytes of it that anybody touches */
-    struct opdi_nest *writer, *reader;            /* the last one that does */
-    int32_t writes, reads, readers;               /* nests that write, loads, nests that read */
-    bool fixed;                                   /* the same in every run */
-    bool folded;                                  /* a constant of which others were made while it was compiled */
-    bool front;                                   /* it is there before anything else is computed */
-    bool kept;                                    /* who writes it stays, also where nobody reads it */
-    struct opdi_group *group;                     /* the only one that uses it: a row of it is enough */
-    int32_t first, last;                          /* groups between which it is used */
-    int64_t place;                                /* its bytes in the arena begin here; -1: it has none */
-} opdi_buffer;
-/* Elements of a buffer, by the loops of a nest: element offset + sum of strides[i] * i-th loop's index. */
-typedef struct opdi_access {
-    opdi_buffer *buffer;
-    opd_scalar_type dtype;
-    int64_t offset, strides[OPDI_NEST_DIMS];
-} opdi_access;
-
-/* How a floating number in an expression depends on a whole one. */
-enum { OPDI_FORM_NONE, OPDI_FORM_WHOLE, OPDI_FORM_PART, OPDI_FORM_ROOT, OPDI_FORM_ROOT_PART };
-typedef enum opdi_xpr_kind {
-    OPDI_XPR_LOAD, OPDI_XPR_NUMBER, OPDI_XPR_FORMULA, OPDI_XPR_CAST,
-    OPDI_XPR_COUNT,                               /* offset + sum of strides * index, an int64 */
-    OPDI_XPR_RESULT,                              /* of the reduction, in `finish` */
-    OPDI_XPR_PLACE                                /* no value: the indices of what a nest stores */
-} opdi_xpr_kind;
-/* A value inside the loops of a nest.  A load may have further indices, values of their own: element + sum of
-   index_strides[k] * in[k], where in[k] must be in [0, index_sizes[k]), or with `wraps` [-index_sizes[k], ...). */
-typedef struct opdi_xpr {
-    opdi_xpr_kind kind;
-    opd_scalar_type dtype;
-    int32_t formula, nin, mark, round;
-    struct opdi_xpr *in[OPDI_NEST_INDICES];
-    double f64[3];                                /* a formula's a, b, c; a number */
-    int64_t i64[3];
-    opdi_access access;
-    int64_t index_strides[OPDI_NEST_INDICES], index_sizes[OPDI_NEST_INDICES];
-    int32_t order;                                /* in which it was met while a recording is put down */
-    int8_t forms[3];                              /* of f64[k]: how it follows from i64[k], an open size's */
-    bool wraps;                                   /* indices may count from the end */
-} opdi_xpr;
-
-typedef enum opdi_over {
-    OPDI_OVER_NONE, OPDI_OVER_SUM, OPDI_OVER_PROD, OPDI_OVER_MAX, OPDI_OVER_MIN, OPDI_OVER_ANY,
-    OPDI_OVER_ALL, OPDI_OVER_ARGMAX, OPDI_OVER_ARGMIN,
-    OPDI_OVER_POOLED,                             /* as argmax, but of several NaNs the last one: PyTorch's pools */
-    OPDI_OVER_MOST, OPDI_OVER_LEAST,              /* the places of the largest and so on, one for each round of the
-        last loop that is not reduced; such a nest stays as it is (opdi_nest_stays), as does */
-    OPDI_OVER_CALLED                              /* a call: of bytes, of all that it reads (opdi_called) */
-} opdi_over;
-/* Loops, outermost first, and what is stored in them.  The innermost nreduce loops are reduced: the value is summed
-   over them (or whatever `reduction` says), and access `out` does not depend on them. */
-typedef struct opdi_nest {
-    struct opdi_nest *next, *prev;
-    int32_t ndim, nreduce, id;
-    int64_t sizes[OPDI_NEST_DIMS];
-    opdi_over reduction;
-    opdi_access out;
-    opdi_xpr *value, *finish;                     /* finish: what is stored of a reduction's result; NULL: that */
-    opdi_xpr *place;                              /* further indices of `out`, as a load has them; NULL: none */
-    bool follows;                                 /* it reads what its rounds before have stored */
-    bool open;                                    /* a number in it depends on an open size; */
-    uint32_t open_loops, open_strides;            /* those that do, of its loops and of where it stores */
-    const char *what;                             /* the operator's name */
-    struct opdi_called *called;                   /* it is a call; NULL: loops */
-} opdi_nest;
-
-/* What a graph made of numbers that may depend on open sizes: a truth value that decides what is run, a quotient, a
-   rest, the larger or smaller one. */
-typedef struct opdi_decision {
-    struct opdi_decision *next;
-    const char *name;                             /* of the function */
-    int32_t kind, count, first;                   /* opdi_decision_kind; numbers that it got, and got first */
-    int64_t result, *numbers;                     /* floats as their bits */
-} opdi_decision;
-/* What fusing relies on where sizes decide: less <= more. */
-typedef struct opdi_fact { int64_t less, more; } opdi_fact;
-/* One recording. */
-typedef struct opdi_recording {
-    opdi_arena arena;
-    opdi_buffer **buffers;                        /* by number */
-    opdi_nest *first, *last;
-    int32_t nbuffers, nnests, room;
-    const char *what;                             /* the operator that is being run */
-    bool open;                                    /* facts are noted */
-    bool loose;                                   /* it is only compared: what is copied on the way does not matter */
-    bool calls;                                   /* operators without a form in C are called, */
-    bool draws;                                   /* also those that draw */
-    struct opdi_called *called;                   /* those, the newest first */
-    int32_t ncalled;
-    opdi_fact *facts;
-    int32_t nfacts, facts_room, ndecisions;
-    opdi_decision *decisions, *last_decision;
-} opdi_recording;
-
-static OPDI_TLS opdi_recording *opdi_recording_now;
+OPDI_INTERNAL OPDI_TLS opdi_recording *opdi_recording_now;
 
 /* Returns size cleared bytes that live as long as the recording; NULL with an error. */
-static void *opdi_recording_alloc(opdi_recording *recording, size_t size) {
+OPDI_INTERNAL void *opdi_recording_alloc(opdi_recording *recording, size_t size) {
     void *const memory = opdi_arena_alloc(&recording->arena, size + 8);
     if (memory) { memset(memory, 0, size + 8); }
     return memory;
 }
 /* Notes what fusing relies on, where a size is open: it has to hold for all sizes. */
-static void opdi_relies(int64_t less, int64_t more) {
+OPDI_INTERNAL void opdi_relies(int64_t less, int64_t more) {
     opdi_recording *const recording = opdi_recording_now;
     if (!recording->open) { return; }
     if (recording->nfacts == recording->facts_room) {
@@ -149,11 +41,11 @@ static void opdi_relies(int64_t less, int64_t more) {
     recording->facts[recording->nfacts++].more = more;
 }
 /* Returns whether the size of a nest's loop depends on the open size. */
-static bool opdi_nest_open(const opdi_nest *nest, int loop) {
+OPDI_INTERNAL bool opdi_nest_open(const opdi_nest *nest, int loop) {
     return nest->open_loops >> loop & 1;
 }
 /* Adds a buffer and returns it; NULL with an error. */
-static opdi_buffer *opdi_buffer_new(opdi_recording *recording, size_t bytes, opdi_buffer_role role) {
+OPDI_INTERNAL opdi_buffer *opdi_buffer_new(opdi_recording *recording, size_t bytes, opdi_buffer_role role) {
     opdi_buffer *const buffer = (opdi_buffer *)opdi_recording_alloc(recording, sizeof *buffer);
     if (!buffer) { return NULL; }
     if (recording->nbuffers == recording->room) {
@@ -175,16 +67,16 @@ static opdi_buffer *opdi_buffer_new(opdi_recording *recording, size_t bytes, opd
     return buffer;
 }
 /* Returns whether a letter may stand in a name of C. */
-static bool opdi_c_letter(char letter) {
+OPDI_INTERNAL bool opdi_c_letter(char letter) {
     return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') || (letter >= '0' && letter <= '9') ||
         letter == '_';
 }
 /* Returns the address of a buffer's first byte.  Nothing is there. */
-static void *opdi_buffer_address(const opdi_buffer *buffer) {
+OPDI_INTERNAL void *opdi_buffer_address(const opdi_buffer *buffer) {
     return (void *)(((uintptr_t)buffer->id + 1) << OPDI_NEST_SHIFT);
 }
 /* Returns the buffer that an address is in; NULL: none. */
-static opdi_buffer *opdi_buffer_at(const opdi_recording *recording, const void *address) {
+OPDI_INTERNAL opdi_buffer *opdi_buffer_at(const opdi_recording *recording, const void *address) {
     const uintptr_t id = ((uintptr_t)address >> OPDI_NEST_SHIFT) - 1;
     return id < (uintptr_t)recording->nbuffers ? recording->buffers[id] : NULL;
 }
@@ -192,14 +84,14 @@ static opdi_buffer *opdi_buffer_at(const opdi_recording *recording, const void *
 //== nests are made ====================================================================================================
 
 /* Returns "first, second" in the recording's memory; first without any. */
-static const char *opdi_recording_joined(opdi_recording *recording, const char *first, const char *second) {
+OPDI_INTERNAL const char *opdi_recording_joined(opdi_recording *recording, const char *first, const char *second) {
     const size_t size = strlen(first) + strlen(second) + 4;
     char *const joined = (char *)opdi_recording_alloc(recording, size);
     if (joined) { (void)snprintf(joined, size, "%s, %s", first, second); }
     return joined ? joined : first;
 }
 /* Begins a nest with loops of these sizes, outermost first; NULL with an error. */
-static opdi_nest *opdi_nest_new(const int64_t *sizes, int ndim, int nreduce) {
+OPDI_INTERNAL opdi_nest *opdi_nest_new(const int64_t *sizes, int ndim, int nreduce) {
     opdi_recording *const recording = opdi_recording_now;
     if (ndim > OPDI_NEST_DIMS) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: %d loops are more than the %d that can be compiled",
@@ -215,7 +107,7 @@ static opdi_nest *opdi_nest_new(const int64_t *sizes, int ndim, int nreduce) {
     return nest;
 }
 /* Returns a value of a dtype, whose fields are to be filled; NULL with an error. */
-static opdi_xpr *opdi_xpr_new(opdi_xpr_kind kind, opd_scalar_type dtype) {
+OPDI_INTERNAL opdi_xpr *opdi_xpr_new(opdi_xpr_kind kind, opd_scalar_type dtype) {
     opdi_xpr *const xpr = (opdi_xpr *)opdi_recording_alloc(opdi_recording_now, sizeof *xpr);
     if (xpr) {
         xpr->kind = kind;
@@ -224,14 +116,14 @@ static opdi_xpr *opdi_xpr_new(opdi_xpr_kind kind, opd_scalar_type dtype) {
     return xpr;
 }
 /* Returns whether a value loads from the memory that an access writes, at other places. */
-static bool opdi_xpr_overlaps(const opdi_xpr *xpr, const opdi_access *out) {
+OPDI_INTERNAL bool opdi_xpr_overlaps(const opdi_xpr *xpr, const opdi_access *out) {
     if (xpr->kind == OPDI_XPR_LOAD && xpr->access.buffer == out->buffer &&
         (xpr->nin || xpr->access.offset != out->offset || xpr->access.dtype != out->dtype ||
          memcmp(xpr->access.strides, out->strides, sizeof out->strides) != 0)) { return true; }
     for (int i = 0; i < xpr->nin; i++) { if (opdi_xpr_overlaps(xpr->in[i], out)) { return true; } }
     return false;
 }
-static int opdi_nest_add(opdi_nest *nest, opdi_xpr *value);
+OPDI_INTERNAL int opdi_nest_add(opdi_nest *nest, opdi_xpr *value);
 /* Adds a nest that stores in memory of its own, and one that copies it to where it should be. */
 static int opdi_nest_add_apart(opdi_nest *nest, opdi_xpr *value) {
     const int outer = nest->ndim - nest->nreduce;
@@ -253,7 +145,7 @@ static int opdi_nest_add_apart(opdi_nest *nest, opdi_xpr *value) {
     load->access = nest->out;
     return opdi_nest_add(nest, value) || opdi_nest_add(copy, load) ? -1 : 0;
 }
-static opdi_xpr *opdi_xpr_number(opd_scalar_type dtype, double f64, int64_t i64) {
+OPDI_INTERNAL opdi_xpr *opdi_xpr_number(opd_scalar_type dtype, double f64, int64_t i64) {
     opdi_xpr *const number = opdi_xpr_new(OPDI_XPR_NUMBER, dtype);
     if (!number) { return NULL; }
     number->f64[0] = f64;
@@ -269,7 +161,7 @@ static opdi_xpr *opdi_nest_nothing(opdi_nest *nest) {
     return opdi_xpr_number(nest->out.dtype, one, one);
 }
 /* Ends it: puts it behind the others.  0, or -1. */
-static int opdi_nest_add(opdi_nest *nest, opdi_xpr *value) {
+OPDI_INTERNAL int opdi_nest_add(opdi_nest *nest, opdi_xpr *value) {
     opdi_recording *const recording = opdi_recording_now;
     if (!nest || !value) { return -1; }
     for (int i = 0; i < nest->ndim; i++) {
@@ -296,7 +188,7 @@ static int opdi_nest_add(opdi_nest *nest, opdi_xpr *value) {
     recording->last = nest;
     return 0;
 }
-static opdi_xpr *opdi_xpr_cast(opdi_xpr *value, opd_scalar_type dtype) {
+OPDI_INTERNAL opdi_xpr *opdi_xpr_cast(opdi_xpr *value, opd_scalar_type dtype) {
     if (!value || value->dtype == dtype) { return value; }
     opdi_xpr *const cast = opdi_xpr_new(OPDI_XPR_CAST, dtype);
     if (!cast) { return NULL; }
@@ -304,7 +196,7 @@ static opdi_xpr *opdi_xpr_cast(opdi_xpr *value, opd_scalar_type dtype) {
     cast->nin = 1;
     return cast;
 }
-static opdi_xpr *opdi_xpr_formula(opd_formula formula, opd_scalar_type dtype, opdi_xpr *x, opdi_xpr *y) {
+OPDI_INTERNAL opdi_xpr *opdi_xpr_formula(opd_formula formula, opd_scalar_type dtype, opdi_xpr *x, opdi_xpr *y) {
     opdi_xpr *const call = opdi_xpr_new(OPDI_XPR_FORMULA, dtype);
     if (!call || !x) { return NULL; }
     call->formula = (int32_t)formula;
@@ -315,7 +207,7 @@ static opdi_xpr *opdi_xpr_formula(opd_formula formula, opd_scalar_type dtype, op
 }
 /* Returns the dtype as which elements of one without a type in C can be copied, and how many of these are one; any
    other dtype itself. */
-static opd_scalar_type opdi_nest_unit(opd_scalar_type dtype, int *each) {
+OPDI_INTERNAL opd_scalar_type opdi_nest_unit(opd_scalar_type dtype, int *each) {
     *each = opd_dtype_is_complex(dtype) ? 2 : 1;
     switch ((int)dtype) {
     case OPD_COMPLEX32: case OPD_UINT16: return OPD_INT16;
@@ -327,8 +219,8 @@ static opd_scalar_type opdi_nest_unit(opd_scalar_type dtype, int *each) {
     }
 }
 /* Fills an access with the elements at data, of strides by loop (NULL: all 0); 0, or -1 with an error. */
-static int opdi_access_set(opdi_access *access, const void *data, opd_scalar_type dtype, const int64_t *strides,
-                           int ndim) {
+OPDI_INTERNAL int opdi_access_set(opdi_access *access, const void *data, opd_scalar_type dtype, const int64_t *strides,
+                                  int ndim) {
     opdi_buffer *const buffer = data ? opdi_buffer_at(opdi_recording_now, data)
         : opdi_buffer_new(opdi_recording_now, 0, OPDI_BUFFER_TEMPORARY);       /* of an empty tensor: never read */
     int each;
@@ -352,7 +244,7 @@ static int opdi_access_set(opdi_access *access, const void *data, opd_scalar_typ
 }
 /* Returns the value of an element of a tensor: by loop, how many of its dims' indices are added (`by`: for each dim of
    the tensor the loop that walks it, -1 none). */
-static opdi_xpr *opdi_xpr_load(const opd_tensor *tensor, const int *by) {
+OPDI_INTERNAL opdi_xpr *opdi_xpr_load(const opd_tensor *tensor, const int *by) {
     opdi_xpr *const load = opdi_xpr_new(OPDI_XPR_LOAD, opd_dtype(tensor));
     if (!load || opdi_access_set(&load->access, opd_device_data(tensor, OPD_LAZY), opd_dtype(tensor), NULL, 0)) {
         return NULL;
@@ -362,7 +254,7 @@ static opdi_xpr *opdi_xpr_load(const opd_tensor *tensor, const int *by) {
     }
     return load;
 }
-static int opdi_nest_out(opdi_nest *nest, const opd_tensor *tensor, const int *by) {
+OPDI_INTERNAL int opdi_nest_out(opdi_nest *nest, const opd_tensor *tensor, const int *by) {
     if (!nest || !tensor ||
         opdi_access_set(&nest->out, opd_device_data(tensor, OPD_LAZY), opd_dtype(tensor), NULL, 0)) { return -1; }
     for (int i = 0; i < opd_ndim(tensor); i++) {
@@ -373,7 +265,7 @@ static int opdi_nest_out(opdi_nest *nest, const opd_tensor *tensor, const int *b
 
 //== the device ========================================================================================================
 
-static void *opdi_lazy_alloc(void *user, int index, size_t bytes) {
+OPDI_INTERNAL void *opdi_lazy_alloc(void *user, int index, size_t bytes) {
     (void)user;
     (void)index;
     opdi_recording *const recording = opdi_recording_now;
@@ -381,7 +273,7 @@ static void *opdi_lazy_alloc(void *user, int index, size_t bytes) {
     opdi_buffer *const buffer = opdi_buffer_new(recording, bytes, OPDI_BUFFER_TEMPORARY);
     return buffer ? opdi_buffer_address(buffer) : NULL;
 }
-static void opdi_lazy_free(void *user, int index, void *data, size_t bytes) {
+OPDI_INTERNAL void opdi_lazy_free(void *user, int index, void *data, size_t bytes) {
     (void)user;
     (void)index;
     (void)data;
@@ -405,7 +297,7 @@ static int opdi_lazy_copy_inside(void *to, const void *from, size_t bytes) {
     return opdi_nest_add(nest, load);
 }
 /* Notes a copy.  What comes from the host is a constant, from which each run copies it: there it may be changed. */
-static int opdi_lazy_copy(void *user, void *to, int to_index, const void *from, int from_index, size_t bytes) {
+OPDI_INTERNAL int opdi_lazy_copy(void *user, void *to, int to_index, const void *from, int from_index, size_t bytes) {
     opdi_recording *const recording = opdi_recording_now;
     (void)user;
     if (!recording) { return opd_fail(OPD_ERROR_ARGUMENT, "the lazy device has no memory outside of a compilation"); }
@@ -421,28 +313,21 @@ static int opdi_lazy_copy(void *user, void *to, int to_index, const void *from, 
     buffer->data = data;
     return opdi_lazy_copy_inside(to, opdi_buffer_address(buffer), bytes);
 }
-/* Special functions, of doubles alone: formulas of nests, numbered behind the others, that no device has. */
-#define OPDI_NEST_FORMULAS(X) \
-    X(lgamma, 1, D, OPD_H(lgamma)(x)) X(digamma, 1, D, OPD_H(digamma)(x)) X(erfinv, 1, D, OPD_H(erfinv)(x)) \
-    X(ndtri, 1, D, OPD_H(ndtri)(x)) X(erfcx, 1, D, OPD_H(erfcx)(x)) X(log_ndtr, 1, D, OPD_H(log_ndtr)(x)) \
-    X(entr, 1, D, OPD_H(entr)(x)) X(xlog1py, 2, D, OPD_H(xlog1py)(x, y)) X(i0, 1, D, OPD_H(i0)(x)) \
-    X(i0e, 1, D, OPD_H(i0e)(x)) X(i1, 1, D, OPD_H(i1)(x)) X(i1e, 1, D, OPD_H(i1e)(x))
-enum { OPDI_FORMULAS = OPD_FORMULA_COUNT + 12 };
-static const char *const opdi_formula_names[] = {
+OPDI_INTERNAL const char *const opdi_formula_names[] = {
 #define OPDI_FORMULA_NAME(name, inputs, kind, formula) #name,
     OPD_FORMULAS_ALL(OPDI_FORMULA_NAME) OPD_FORMULAS_FLOAT(OPDI_FORMULA_NAME)
     OPD_FORMULAS_INT_OWN(OPDI_FORMULA_NAME) "copy",
     OPDI_NEST_FORMULAS(OPDI_FORMULA_NAME)
 };
 OPDI_HAS_COUNT(opdi_formula_names, OPDI_FORMULAS);
-static const char *const opdi_formula_kinds[] = {
+OPDI_INTERNAL const char *const opdi_formula_kinds[] = {
 #define OPDI_FORMULA_KIND(name, inputs, kind, formula) #kind,
     OPD_FORMULAS_ALL(OPDI_FORMULA_KIND) OPD_FORMULAS_FLOAT(OPDI_FORMULA_KIND)
     OPD_FORMULAS_INT_OWN(OPDI_FORMULA_KIND) "W",
     OPDI_NEST_FORMULAS(OPDI_FORMULA_KIND)
 };
 /* Notes a formula. */
-static int opdi_lazy_pointwise(void *user, int index, const opd_pointwise *pointwise) {
+OPDI_INTERNAL int opdi_lazy_pointwise(void *user, int index, const opd_pointwise *pointwise) {
     opdi_recording *const recording = opdi_recording_now;
     int64_t sizes[OPD_MAX_DIMS];
     opdi_xpr *in[3] = {NULL, NULL, NULL};

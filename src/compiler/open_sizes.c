@@ -1,3 +1,5 @@
+#include "compiler.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>open_sizes   graphs as C for sizes that are arguments
 //
@@ -15,17 +17,8 @@
 #if defined(OPDI_CORE)
 OPDI_COLD_BEGIN
 
-/* What is to be written: a graph, or a program, with an example of each input. */
-typedef struct opdi_unit_source {
-    const char *what;
-    const opd_graph *graph;
-    const opd_program *program;
-    const opd_value *inputs;
-    int ninputs;
-    const opd_c_options *options;
-} opdi_unit_source;
 /* Records it; 0, or -1 with an error. */
-static int opdi_unit_record(opdi_unit *unit, const opdi_unit_source *source, const opd_value *inputs) {
+OPDI_INTERNAL int opdi_unit_record(opdi_unit *unit, const opdi_unit_source *source, const opd_value *inputs) {
     if (source->graph) {
         opd_tensor **const all = (opd_tensor **)opdi_scope_alloc((size_t)(source->ninputs + 1) * sizeof *all);
         for (int i = 0; i < source->ninputs && all; i++) { all[i] = inputs[i].u.t; }
@@ -38,32 +31,11 @@ static int opdi_unit_record(opdi_unit *unit, const opdi_unit_source *source, con
 #endif
 }
 
-enum { OPDI_OPEN_POINTS = 10 };
-/* Sizes that are open: one, or two. */
-typedef struct opdi_open_at { int64_t sizes[2]; } opdi_open_at;
 /* What an entry of a list is: the same for all sizes; a number; one that is not negative; one that is at least 1; a
    double; one that is a float. */
 typedef enum opdi_open_kind {
     OPDI_OPEN_WORD, OPDI_OPEN_NUMBER, OPDI_OPEN_COUNT, OPDI_OPEN_SOME, OPDI_OPEN_DOUBLE, OPDI_OPEN_FLOAT
 } opdi_open_kind;
-typedef struct opdi_open_entry {
-    int64_t value;
-    const char *what, *why;                       /* the operator; what it means that this entry is another one */
-    const opdi_open_terms *terms;                 /* NULL: it is the same for all sizes */
-    int32_t kind, form;                           /* form: as in an expression */
-} opdi_open_entry;
-typedef struct opdi_open_list { opdi_open_entry *entries; int32_t count, room; } opdi_open_list;
-typedef struct opdi_open {
-    const opdi_unit_source *source;
-    opdi_unit units[2];
-    int n, npoints;                               /* sizes that are open; recordings */
-    bool here, frozen;                            /* as in a unit */
-    opdi_open_at points[OPDI_OPEN_POINTS], least, most;
-    opdi_arena arena;                             /* of the lists */
-    opdi_open_list lists[OPDI_OPEN_POINTS], plain, fused;
-    opdi_decision *decisions[OPDI_OPEN_POINTS];   /* what was decided in each recording */
-    int32_t ndecisions[OPDI_OPEN_POINTS];
-} opdi_open;
 
 //-- numbers -----------------------------------------------------------------------------------------------------------
 
@@ -77,7 +49,7 @@ static bool opdi_open_line(const int64_t x[3], const int64_t y[3], int64_t c[3])
         (second - first) % (x[2] - x[0]) == 0;
 }
 /* Returns a number with some sizes. */
-static int64_t opdi_open_number(const opdi_open_terms *terms, const opdi_open_at *at) {
+OPDI_INTERNAL int64_t opdi_open_number(const opdi_open_terms *terms, const opdi_open_at *at) {
     int64_t sum = 0;
     for (int i = 2; i >= 0; i--) {
         const int64_t *const times = terms->times[i];
@@ -890,7 +862,7 @@ static int opdi_open_form(const opdi_group *group) {
     return 1 | all.tile << 1 | all.direct << 5 | all.left_early << 6 | all.right_early << 7;
 }
 /* Returns how many dims outputs have together. */
-static int opdi_open_dims(const opdi_unit *unit) {
+OPDI_INTERNAL int opdi_open_dims(const opdi_unit *unit) {
     int dims = 0;
     for (int i = 0; i < unit->noutputs; i++) { dims += unit->outputs[i].ndim; }
     return dims;
@@ -1058,7 +1030,7 @@ static int opdi_open_try(opdi_open *open, opdi_string *source, opdi_string *head
     return opdi_open_join(open, &open->fused) || opdi_open_texts(open, source, header) ? -1 : 0;
 }
 /* Finds what is to be written; 0, or -1 with an error. */
-static int opdi_open_find(opdi_open *open, opdi_string *source, opdi_string *header) {
+OPDI_INTERNAL int opdi_open_find(opdi_open *open, opdi_string *source, opdi_string *header) {
     const opd_c_options *const options = open->source->options;
     open->n = options->open_2 ? 2 : 1;
     open->least.sizes[0] = options->least;

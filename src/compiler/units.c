@@ -1,3 +1,5 @@
+#include "compiler.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>compiled     graphs as C: recorded, fused, written
 //
@@ -10,57 +12,10 @@
 #if defined(OPDI_CORE)
 OPDI_COLD_BEGIN
 
-/* A number that depends on sizes: the sum of times[i][k] * first size ^ i * second size ^ k. */
-typedef struct opdi_open_terms { int64_t times[3][3]; } opdi_open_terms;
-/* An input or output of a unit. */
-typedef struct opdi_unit_end {
-    opdi_buffer *buffer;
-    const char *name;                             /* as the user knows it */
-    opd_scalar_type dtype;
-    int ndim;
-    int64_t sizes[OPD_MAX_DIMS], strides[OPD_MAX_DIMS];
-} opdi_unit_end;
-/* A result that is a view of another one, or of an input: as in `from`, and where its first element is, from that
-   one's. */
-typedef struct opdi_unit_view {
-    int32_t of, ndim;
-    int64_t offset, sizes[OPD_MAX_DIMS], strides[OPD_MAX_DIMS];
-} opdi_unit_view;
-/* A tensor that stands in for another one, and its address. */
-typedef struct opdi_unit_lent { const opd_tensor *lazy, *tensor; const void *data; } opdi_unit_lent;
-/* What is compiled. */
-typedef struct opdi_unit {
-    const char *what, *name;                      /* the function that is called; of the C functions */
-    opdi_recording recording;
-    opdi_unit_end *inputs, *outputs;
-    int ninputs, noutputs, ngroups, nodes;
-    opdi_group *groups;
-    int64_t weights, fixed, arena;                /* bytes */
-    bool file;                                    /* the header is a file of its own */
-    bool whole;                                   /* inputs must begin where their memory does */
-    bool asks;                                    /* whether grad mode is on */
-    int nopen;                                    /* sizes that are open, */
-    int64_t least[2], most[2];                    /* and their ranges */
-    bool here, frozen;                            /* for this process: constants are inputs, or frozen a table; */
-    opd_tensor **stand_ins;                       /* of inputs; */
-    opdi_unit_lent *lent;                         /* which have to stay like what they stand for; */
-    const opd_tensor **constants;                 /* those that are inputs, behind the user's; */
-    int32_t *from;                                /* of each result: the output that it is, ~i for input i, or that
-        it is no tensor; */
-    const opdi_buffer **shown;                    /* its memory, */
-    opd_tensor **shown_as;                        /* and itself; */
-    opd_value *numbers;                           /* or what it is in every run, */
-    opdi_unit_view *views;                        /* or of what it is a view */
-    int nconstants, nresults, nlent;
-    opdi_open_terms *shapes;                      /* of outputs, where sizes are open: of each dim two numbers */
-} opdi_unit;
-
-#define OPDI_FROM_NUMBER INT32_MIN
-#define OPDI_FROM_VIEW (INT32_MIN + 1)
 /* The lazy device is there, and its kernels registered, from the first compilation on. */
 static opdi_mutex opdi_lazy_lock = OPDI_MUTEX_INIT;
 static int opdi_lazy_state;                       /* 1: it is; -1: somebody else has the device */
-static int opdi_lazy_open(const char *what) {
+OPDI_INTERNAL int opdi_lazy_open(const char *what) {
     if (sizeof(void *) < 8) {
         return opd_fail(OPD_ERROR_ARGUMENT, "%s: graphs are compiled where addresses have 64 bits", what);
     }
@@ -292,7 +247,7 @@ static int opdi_unit_result(opdi_unit *unit, int at, opd_tensor *tensor, const c
     return opdi_unit_output(unit, tensor, name);
 }
 /* Refuses inputs that begin inside of their memory where a graph asks for elements in front of them.  0, or -1. */
-static int opdi_unit_begins(opdi_unit *unit, const opd_graph *graph, const opd_tensor *input) {
+OPDI_INTERNAL int opdi_unit_begins(opdi_unit *unit, const opd_graph *graph, const opd_tensor *input) {
     const bool inside = input && input->storage && opd_tensor_device(input).type == OPD_CPU &&
         input->data != input->storage->data;
     for (const opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
@@ -329,7 +284,7 @@ static int opdi_unit_asks(opdi_unit *unit, const opdi_gnode *node) {
     return 0;
 }
 /* Makes fewer nests of those that were recorded; folds: constants are computed, too.  0, or -1 with an error. */
-static int opdi_unit_fewer(opdi_unit *unit, bool folds) {
+OPDI_INTERNAL int opdi_unit_fewer(opdi_unit *unit, bool folds) {
     opdi_recording *const recording = &unit->recording;
     if (opdi_fuse_versions(recording)) { return -1; }
     opdi_fuse_dead(recording);
@@ -340,15 +295,15 @@ static int opdi_unit_fewer(opdi_unit *unit, bool folds) {
     return opd_ok() ? 0 : -1;
 }
 /* Makes groups of them, too. */
-static int opdi_unit_groups(opdi_unit *unit) {
+OPDI_INTERNAL int opdi_unit_groups(opdi_unit *unit) {
     if (opdi_unit_fewer(unit, true)) { return -1; }
     if (unit->recording.first && !(unit->groups = opdi_fuse_rows(&unit->recording))) { return -1; }
     for (opdi_group *group = unit->groups; group; group = group->next) { unit->ngroups++; }
     return opd_ok() ? 0 : -1;
 }
-static int opdi_plan_memory(opdi_unit *unit);
+OPDI_INTERNAL int opdi_plan_memory(opdi_unit *unit);
 /* Fuses what was recorded; 0, or -1 with an error. */
-static int opdi_unit_fuse(opdi_unit *unit) { return opdi_unit_groups(unit) || opdi_plan_memory(unit) ? -1 : 0; }
+OPDI_INTERNAL int opdi_unit_fuse(opdi_unit *unit) { return opdi_unit_groups(unit) || opdi_plan_memory(unit) ? -1 : 0; }
 
 /* The values of a graph's constants, while stand-ins are in their places. */
 typedef struct opdi_graph_lent { opdi_gnode *node; opd_value constant; } opdi_graph_lent;
@@ -378,7 +333,7 @@ static int opdi_unit_lend(opdi_unit *unit, const opd_graph *graph, opdi_graph_le
     return count;
 }
 /* Records a graph of tensors; 0, or -1 with an error.  Nobody may run the graph meanwhile. */
-static int opdi_unit_graph(opdi_unit *unit, const opd_graph *graph, opd_tensor *const *inputs, int ninputs) {
+OPDI_INTERNAL int opdi_unit_graph(opdi_unit *unit, const opd_graph *graph, opd_tensor *const *inputs, int ninputs) {
     int constants = 0;
     for (opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
         constants += node->kind == OPDI_G_CONSTANT;
@@ -413,7 +368,7 @@ static int opdi_unit_graph(opdi_unit *unit, const opd_graph *graph, opd_tensor *
 #if !defined(OPD_NO_PROGRAMS)
 /* Records an exported program, whose tensors are constants, or, where it writes into them, its state.  0, or -1 with an
    error. */
-static int opdi_unit_program(opdi_unit *unit, const opd_program *program, const opd_value *inputs) {
+OPDI_INTERNAL int opdi_unit_program(opdi_unit *unit, const opd_program *program, const opd_value *inputs) {
     const opd_graph *const graph = program->graph;
     const int64_t tensors = opd_module_count(program->module);
     opd_tensor **const lazy = (opd_tensor **)opdi_scope_alloc((size_t)(tensors + 1) * sizeof *lazy);
@@ -612,7 +567,7 @@ static int opdi_plan_places(opdi_unit *unit) {
     return 0;
 }
 /* Finds which buffers live in a group's rows, and where the others are; 0, or -1 with an error. */
-static int opdi_plan_memory(opdi_unit *unit) {
+OPDI_INTERNAL int opdi_plan_memory(opdi_unit *unit) {
     opdi_recording *const recording = &unit->recording;
     opdi_group_buffers buffers;
     for (int i = 0; i < recording->nbuffers; i++) {
@@ -865,7 +820,7 @@ static void opdi_cput_functions(opdi_cfile *file, opdi_unit *unit) {
 }
 /* Writes the file of C; header: the name of the file to include, or NULL for the text itself.  0, or -1 with an error.
    */
-static int opdi_unit_text(opdi_unit *unit, opdi_string *source, opdi_string *header) {
+OPDI_INTERNAL int opdi_unit_text(opdi_unit *unit, opdi_string *source, opdi_string *header) {
     opdi_string groups = {NULL, 0, 0, false};
     opdi_cfile file;
     memset(&file, 0, sizeof file);
@@ -920,11 +875,12 @@ static int opdi_unit_file(const opdi_unit *unit, const char *folder, const char 
     return opdi_sink_close(&sink, text ? opdi_sink_put(&sink, text->data, text->length) : opdi_unit_weights(unit,
         &sink));
 }
-static int opdi_unit_files(opdi_unit *unit, const char *folder, const opdi_string *source, const opdi_string *header) {
+OPDI_INTERNAL int opdi_unit_files(opdi_unit *unit, const char *folder, const opdi_string *source,
+                                  const opdi_string *header) {
     return opdi_unit_file(unit, folder, ".weights", NULL) || opdi_unit_file(unit, folder, ".c", source) ||
         opdi_unit_file(unit, folder, ".h", header) ? -1 : 0;
 }
-static int opdi_unit_write(opdi_unit *unit, const char *folder) {
+OPDI_INTERNAL int opdi_unit_write(opdi_unit *unit, const char *folder) {
     opdi_string source = {NULL, 0, 0, false}, header = {NULL, 0, 0, false};
     unit->file = true;
     const int rc = opdi_unit_text(unit, &source, &header) || opdi_unit_files(unit, folder, &source, &header) ? -1 : 0;
@@ -934,7 +890,7 @@ static int opdi_unit_write(opdi_unit *unit, const char *folder) {
 }
 
 /* Frees what a unit has. */
-static void opdi_unit_free(opdi_unit *unit) { opdi_arena_free(&unit->recording.arena); }
+OPDI_INTERNAL void opdi_unit_free(opdi_unit *unit) { opdi_arena_free(&unit->recording.arena); }
 
 OPDI_COLD_END
 #endif

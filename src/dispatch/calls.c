@@ -1,3 +1,5 @@
+#include "dispatch.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>calls        calls, by operator and by base name, and what a kernel sees of one
 //
@@ -26,12 +28,12 @@
 
 #if defined(OPDI_CORE)
 
-static void opdi_ret_block_free(opd_value *value);
-static int opdi_ret_block_own(opdi_thread *thread, opd_value *value);
+OPDI_INTERNAL void opdi_ret_block_free(opd_value *value);
+OPDI_INTERNAL int opdi_ret_block_own(opdi_thread *thread, opd_value *value);
 
 OPDI_COLD_BEGIN
 
-static const char *opdi_value_kind(const opd_value *value) {
+OPDI_INTERNAL const char *opdi_value_kind(const opd_value *value) {
     static const char *const names[] = {"NoneType", "Tensor", "int", "float", "bool", "complex", "str", "Device",
                                         "Object", "List[int]", "List[float]", "List[bool]", "List[Tensor]",
                                         "List", "default", "a cell"};
@@ -39,12 +41,12 @@ static const char *opdi_value_kind(const opd_value *value) {
         : names[value->tag == OPD_TAG_TENSOR && !value->u.t ? OPD_TAG_NONE : value->tag];
 }
 
-static bool opdi_is_number(const opd_value *value) {
+OPDI_INTERNAL bool opdi_is_number(const opd_value *value) {
     return value->tag == OPD_TAG_INT || value->tag == OPD_TAG_FLOAT || value->tag == OPD_TAG_BOOL ||
         (value->tag == OPD_TAG_COMPLEX && value->u.c);
 }
 
-static int opdi_bind_value(const opdi_type *type, const opd_value *value, opd_value *out);
+OPDI_INTERNAL int opdi_bind_value(const opdi_type *type, const opd_value *value, opd_value *out);
 
 /* Converts a list element by element to the element type: 0 done, 1 does not fit, -1 failed.  want: the tag of the list
    to make, which says how its elements are stored. */
@@ -85,7 +87,7 @@ static int opdi_bind_list(const opdi_type *type, const opd_value *value, opd_val
     return 0;
 }
 
-static bool opdi_is_list(const opd_value *value) {
+OPDI_INTERNAL bool opdi_is_list(const opd_value *value) {
     return value->tag == OPD_TAG_INTS || value->tag == OPD_TAG_FLOATS || value->tag == OPD_TAG_BOOLS ||
         value->tag == OPD_TAG_TENSORS || value->tag == OPD_TAG_LIST;
 }
@@ -147,7 +149,7 @@ static bool opdi_class_has_names(const opdi_type *type) {
     return strncmp(type->word, groups, sizeof groups - 1) == 0;
 }
 /* Converts one value to what type wants: 0 done, 1 does not fit, -1 failed. */
-static int opdi_bind_value(const opdi_type *type, const opd_value *value, opd_value *out) {
+OPDI_INTERNAL int opdi_bind_value(const opdi_type *type, const opd_value *value, opd_value *out) {
     const opdi_type *plain = opdi_strip_optional(type);
     *out = *value;
     if (opdi_takes_all(plain)) { return value->tag == OPD_TAG_DEFAULT; }
@@ -218,20 +220,6 @@ OPDI_NOINLINE static int opdi_null_element(const opd_op *op, int i, const opd_va
                     op->schema->args[i].name, opdi_null_why(op->schema->args[i].type));
 }
 
-/* The arguments that a caller gives.  `keywords`: the call may name arguments, and keyword-only ones must be named. */
-typedef struct opdi_given {
-    const opd_value *args;
-    const opd_keyword *kw;
-    int nargs, nkw;
-    bool keywords;
-    bool numbers;                                 /* a number may stand for a tensor */
-} opdi_given;
-
-/* The reasons why arguments cannot be bound. */
-typedef enum opdi_unbound {
-    OPDI_BOUND = 0, OPDI_TOO_MANY, OPDI_BY_POSITION, OPDI_MISSING, OPDI_WRONG_TYPE, OPDI_UNKNOWN_KEYWORD, OPDI_TWICE
-} opdi_unbound;
-
 /* Returns the value given for argument i, which is `a`: by position or, counting *used up, by name; NULL if it
    is left out. */
 static const opd_value *opdi_given_at(const opdi_given *given, const opdi_arg *arg, int i, int *used) {
@@ -247,7 +235,7 @@ static const opd_value *opdi_given_at(const opdi_given *given, const opdi_arg *a
 
 /* Binds the given arguments in the order of the schema: fills in defaults, converts, wraps numbers as tensors.  Returns
    OPDI_BOUND; the reason why it cannot, without an error, and *at is the argument; or -1 with an error. */
-static int opdi_bind(const opd_op *op, const opdi_given *given, opd_value *out, int *at) {
+OPDI_INTERNAL int opdi_bind(const opd_op *op, const opdi_given *given, opd_value *out, int *at) {
     int used = 0;
     *at = 0;
     if ((int64_t)given->nargs + given->nkw > op->nargs) { return OPDI_TOO_MANY; }
@@ -316,9 +304,9 @@ static const char *opdi_value_print(const opd_value *value, char *buf, size_t ca
     return buf;
 }
 
-static opd_overloads *opdi_overloads_of(const char *name, size_t length);
+OPDI_INTERNAL opd_overloads *opdi_overloads_of(const char *name, size_t length);
 /* Adds to the pending error that another overload takes these arguments, if one does; returns -1. */
-static int opdi_fail_overload(const opd_op *op, const opd_value *args, int nargs) {
+OPDI_INTERNAL int opdi_fail_overload(const opd_op *op, const opd_value *args, int nargs) {
     opdi_thread *thread = opdi_self();
     const opd_code code = thread->error;
     char said[sizeof thread->message];
@@ -332,7 +320,7 @@ static int opdi_fail_overload(const opd_op *op, const opd_value *args, int nargs
     return !other || other == op ? -1 : opdi_fail_more("\n%s takes these arguments", other->name);
 }
 /* Fails with the reason `why` that opdi_bind returned for the argument (or keyword) `at`; returns -1. */
-static int opdi_bind_error(const opd_op *op, const opdi_given *given, int why, int at) {
+OPDI_INTERNAL int opdi_bind_error(const opd_op *op, const opdi_given *given, int why, int at) {
     char type[256], value[128], decl[700];
     const opdi_arg *arg = op->nargs ? &op->schema->args[at] : NULL;
     int used = 0;
@@ -377,9 +365,6 @@ static int opdi_bind_error(const opd_op *op, const opdi_given *given, int why, i
 
 OPDI_COLD_END
 
-/* The united keys, backends and flags of the tensor arguments.  `backend`: valid when there is only one. */
-typedef struct opdi_union { uint64_t functionality; uint32_t backends, flags, backend; } opdi_union;
-
 static inline void opdi_unite(opdi_union *sets, const opd_tensor *tensor) {
     sets->functionality |= tensor->functionality;
     sets->backends |= 1u << tensor->backend;
@@ -387,7 +372,7 @@ static inline void opdi_unite(opdi_union *sets, const opd_tensor *tensor) {
     sets->backend |= tensor->backend;
 }
 
-OPDI_NOINLINE static int opdi_unite_lists(opdi_union *sets, const opd_op *op, const opd_value *args) {
+OPDI_NOINLINE OPDI_INTERNAL int opdi_unite_lists(opdi_union *sets, const opd_op *op, const opd_value *args) {
     for (uint64_t mask = op->list_args; mask; mask &= mask - 1) {
         int i = opdi_low_bit(mask);
         const opd_value *value = &args[i];
@@ -399,43 +384,10 @@ OPDI_NOINLINE static int opdi_unite_lists(opdi_union *sets, const opd_op *op, co
     return 0;
 }
 
-/* Unites the tensor arguments and compares the tags of all with the schema's on the way: 0 all as expected, 1 another
-   kind is there (None, or one that binding has to convert), -1 failed. */
-OPDI_FORCE_INLINE static int opdi_unite_direct(opdi_union *sets, const opd_op *op, const opd_value *args) {
-    uint64_t functionality = 0;
-    opdi_traits traits;
-    uint32_t all = 0;
-    unsigned fits = 1;
-    int nargs = op->nargs;
-    for (int i = 0; i < nargs; i++) {
-        const int32_t tag = args[i].tag;
-        fits &= (unsigned)op->accepts[i] >> (tag & 31);
-        if (tag == OPD_TAG_TENSOR) {
-            if (OPDI_UNLIKELY(!args[i].u.t)) {
-                fits = 0;
-                continue;
-            }
-            functionality |= args[i].u.t->functionality;
-            all |= opdi_traits_of(args[i].u.t);
-        }
-    }
-    traits.all = all;
-    sets->functionality = functionality;
-    sets->backends = traits.f.backends;
-    sets->flags = traits.f.flags;
-    sets->backend = traits.f.backend;
-    return !fits;
-}
-/* Unites the arguments as opdi_unite_direct does, lists of tensors included. */
-OPDI_FORCE_INLINE static int opdi_unite_args(opdi_union *sets, const opd_op *op, const opd_value *args) {
-    const int rc = opdi_unite_direct(sets, op, args);
-    return OPDI_UNLIKELY(op->list_args != 0) && opdi_unite_lists(sets, op, args) ? -1 : rc;
-}
-
 OPDI_COLD_BEGIN
 
 /* Unites bound arguments as opdi_unite_args does.  A tensor given where the schema says Any does not take part. */
-OPDI_NOINLINE static int opdi_unite_bound(opdi_union *sets, const opd_op *op, const opd_value *bound) {
+OPDI_NOINLINE OPDI_INTERNAL int opdi_unite_bound(opdi_union *sets, const opd_op *op, const opd_value *bound) {
     opd_value shown[OPD_MAX_ARGS];
     if (!op->any_args) { return opdi_unite_args(sets, op, bound); }
     for (int i = 0; i < op->nargs; i++) {
@@ -445,7 +397,7 @@ OPDI_NOINLINE static int opdi_unite_bound(opdi_union *sets, const opd_op *op, co
 }
 
 /* True if an argument is a view whose base requires grad, which the view's own flags may not say yet. */
-OPDI_NOINLINE static bool opdi_views_require_grad(const opd_op *op, const opd_value *args) {
+OPDI_NOINLINE OPDI_INTERNAL bool opdi_views_require_grad(const opd_op *op, const opd_value *args) {
     for (uint64_t mask = op->tensor_args | op->list_args; mask; mask &= mask - 1) {
         const opd_value *value = &args[opdi_low_bit(mask)];
         int32_t count = value->tag == OPD_TAG_TENSOR ? 1 : value->tag == OPD_TAG_TENSORS ? value->n : 0;
@@ -468,7 +420,7 @@ OPDI_NOINLINE static int opdi_wants_autograd(const opdi_thread *thread, const op
 }
 
 /* Gives back results that a failed kernel had made. */
-static void opdi_rets_drop(opd_call *call) {
+OPDI_INTERNAL void opdi_rets_drop(opd_call *call) {
     for (int i = 0; i < call->op->nrets; i++) {
         if (call->owned >> i & 1) {
             opd_value *value = &call->rets[i];
@@ -482,7 +434,7 @@ static void opdi_rets_drop(opd_call *call) {
 }
 
 /* Drops the results of a kernel that failed, or gave too few, and makes sure that an error is pending; returns -1. */
-OPDI_NOINLINE static int opdi_call_failed(opd_call *call, int rc) {
+OPDI_NOINLINE OPDI_INTERNAL int opdi_call_failed(opd_call *call, int rc) {
     if (opd_ok()) {
         if (rc) {
             (void)opd_fail(OPD_ERROR_KERNEL, "%s: its kernel for %s failed without saying why", call->op->name,
@@ -532,14 +484,14 @@ static void opdi_show_hop(const opd_call *call) {
 
 /* Handles a call whose depth is above the limit or whose frame is not above its caller's: -1 if it is too deep, or what
    it needs has failed; 0 after that was waited for, and the call was shown. */
-OPDI_NOINLINE static int opdi_beyond_limit(const opd_call *call) {
+OPDI_NOINLINE OPDI_INTERNAL int opdi_beyond_limit(const opd_call *call) {
     if (call->depth > OPDI_MAX_DEPTH || opdi_is_left_at(call->th, call)) { return opdi_too_deep(call); }
     if (OPDI_LOAD(&opdi_works_running) != 0 && OPDI_ACQUIRE(&opdi_works_before_call)(call)) { return -1; }
     if (OPDI_LOAD(&opdi_calls_shown)) { opdi_show_hop(call); }
     return 0;
 }
 /* Sends all calls by the rare way, or none of them, as it is now. */
-static void opdi_depth_limit_update(void) {
+OPDI_INTERNAL void opdi_depth_limit_update(void) {
     opdi_lock(&opdi_threads_lock);
     OPDI_STORE(&opdi_depth_limit, OPDI_LOAD(&opdi_calls_shown) || OPDI_LOAD(&opdi_works_running) ? 0 : OPDI_MAX_DEPTH);
     opdi_unlock(&opdi_threads_lock);
@@ -555,87 +507,28 @@ bool opd_dispatch_trace_set(bool on) {
 OPDI_COLD_END
 
 /* Closes the scopes that a kernel opened and left open. */
-OPDI_NOINLINE static void opdi_scopes_forgotten(opdi_thread *thread, int32_t depth, int64_t mark) {
+OPDI_NOINLINE OPDI_INTERNAL void opdi_scopes_forgotten(opdi_thread *thread, int32_t depth, int64_t mark) {
     thread->scope_depth = depth;
     thread->scope_mark = OPDI_MIN(thread->scope_mark, mark);
 }
 
 /* Releases what a kernel left in its scope. */
-OPDI_NOINLINE static void opdi_kernel_unwind(opdi_thread *thread, const opd_call *call) {
+OPDI_NOINLINE OPDI_INTERNAL void opdi_kernel_unwind(opdi_thread *thread, const opd_call *call) {
     thread->ending = opd_op_name(call->op);
     opdi_scope_unwind(thread, call->mark);
     thread->ending = NULL;
 }
-/* Runs a slot's kernel in a scope of its own and restores the thread's state after it; -1 with the results dropped
-   if it failed. */
-OPDI_FORCE_INLINE static int opdi_invoke_here(opdi_thread *thread, opd_call *call, const opdi_slot *slot) {
-    const uint64_t include = thread->state.include, allow = thread->state.allow, modes = opdi_modes_get(&thread->state);
-    const int64_t mark = thread->top;
-    const int32_t scope_depth = thread->scope_depth;
-    opd_call *const outer = thread->current;
-    const uint32_t wanted = call->op->all_rets;
-    call->th = thread;
-    call->user = slot->user;
-    OPDI_IN_ORDER();                              /* else gcc takes the way through vector registers */
-    call->outer = outer;
-    call->filled = 0;
-    call->owned = 0;
-    call->cursor = 0;
-    call->depth = outer ? outer->depth + 1 : 1;
-    call->mark = mark;
-    if (OPDI_UNLIKELY(call->depth > OPDI_LOAD(&opdi_depth_limit) || (uintptr_t)outer - 1 < (uintptr_t)call) &&
-        opdi_beyond_limit(call)) { return -1; }
-    thread->current = call;
-    call->scope_depth = scope_depth;
-    int rc = slot->fn(call);
-    thread->state.include = include;
-    thread->state.allow = allow;
-    opdi_modes_set(&thread->state, modes);
-    thread->current = outer;
-    if (OPDI_UNLIKELY(thread->scope_depth != scope_depth)) { opdi_scopes_forgotten(thread, scope_depth, mark); }
-    if (OPDI_UNLIKELY(thread->top != mark)) { opdi_kernel_unwind(thread, call); }
-    if (OPDI_UNLIKELY((rc | (int)thread->error | (int)(call->filled ^ wanted)) != 0)) {
-        return opdi_call_failed(call, rc);
-    }
-    return 0;
-}
 
-OPDI_NOINLINE static int opdi_invoke(opdi_thread *thread, opd_call *call, const opdi_slot *slot) {
+OPDI_NOINLINE OPDI_INTERNAL int opdi_invoke(opdi_thread *thread, opd_call *call, const opdi_slot *slot) {
     return opdi_invoke_here(thread, call, slot);
 }
 
-/* Returns the slot for the united keys under this thread's state and sets the call's keys, flags and slot.  The usual
-   cases go without bit scans.  grad: 16 when autograd kernels have something to do, else 0. */
-OPDI_FORCE_INLINE static const opdi_slot *opdi_slot_for(const opdi_thread *thread, opd_call *call,
-                                                        const opdi_table *table, const opdi_union *sets,
-                                                        unsigned grad) {
-    const unsigned backend = sets->backends & (sets->backends - 1) ? (unsigned)opdi_top_bit(sets->backends)
-        : sets->backend;
-    const uint64_t functionality = (sets->functionality | thread->state.include) & thread->state.allow &
-        table->masks[grad + backend];
-    const unsigned base = functionality == OPD_BIT_OF(OPD_F_DENSE) ? OPD_KEY_CPU
-        : (unsigned)opdi_key_base[opdi_top_bit(functionality << 1 | 1)];
-    const unsigned slot = base + (base >= OPD_KEY_BACKEND_BASE ? backend : 0);
-    call->flags = sets->flags | OPDI_FLAGS_KNOWN;
-    call->keys.functionality = functionality;
-    call->keys.backends = sets->backends;
-    call->slot = (opd_key)slot;
-    return &table->slots[slot];
-}
 /* Finds the slot of a call with a view or a stored dtype, or while a level of forward mode is open. */
-OPDI_NOINLINE static const opdi_slot *opdi_find_slot_asking(const opdi_thread *thread, opd_call *call,
-                                                            const opdi_table *table, opdi_union sets) {
+OPDI_NOINLINE OPDI_INTERNAL const opdi_slot *opdi_find_slot_asking(const opdi_thread *thread, opd_call *call,
+                                                                   const opdi_table *table, opdi_union sets) {
     const opdi_slot *slot = opdi_slot_for(thread, call, table, &sets,
                                           opdi_wants_autograd(thread, call, sets.flags) ? 16 : 0);
     return sets.flags & OPDI_STORED ? opdi_stored_slot(call, slot) : slot;
-}
-OPDI_FORCE_INLINE static const opdi_slot *opdi_find_slot(const opdi_thread *thread, opd_call *call,
-                                                         const opdi_table *table, const opdi_union *sets) {
-    if (OPDI_UNLIKELY(((int)(sets->flags & (OPDI_IS_VIEW | OPDI_STORED)) | thread->state.forward) != 0)) {
-        return opdi_find_slot_asking(thread, call, table, *sets);
-    }
-    return opdi_slot_for(thread, call, table, sets, (sets->flags & OPDI_REQUIRES_GRAD) && !thread->state.no_grad ? 16
-                         : 0);
 }
 
 /* Gives the results to the caller's scope, where room for them was reserved; -1 if the tensors of a list found none. */
@@ -681,8 +574,8 @@ OPDI_NOINLINE static int opdi_call_reserving(opdi_thread *thread, opd_op *op, co
 
 /* Runs a call with bound arguments.  Wrapped numbers and lists that binding made since `mark` are released when the
    call is over.  watched: the call is an event, whose observers see every argument. */
-static int opdi_call_bound(opdi_thread *thread, opd_op *op, const opdi_table *table, opd_value *rets,
-                           const opd_value *bound, int64_t mark, bool watched) {
+OPDI_INTERNAL int opdi_call_bound(opdi_thread *thread, opd_op *op, const opdi_table *table, opd_value *rets,
+                                  const opd_value *bound, int64_t mark, bool watched) {
     const int64_t top = thread->top;
     opdi_observing observing;
     opdi_union sets;
@@ -720,13 +613,13 @@ OPDI_NOINLINE static int opdi_call_binding(opdi_thread *thread, opd_op *op, cons
 }
 /* Sets the results of a failed call to None; returns -1.  An operator that is NULL or undefined counts as one
    with one result. */
-OPDI_NOINLINE static int opdi_no_rets(const opd_op *op, opd_value *rets) {
+OPDI_NOINLINE OPDI_INTERNAL int opdi_no_rets(const opd_op *op, opd_value *rets) {
     const int count = op && opdi_is_defined(op) ? OPDI_LOAD(&op->nrets) : 1;
     for (int i = 0; rets && i < count; i++) { rets[i] = opd_value_none(); }
     return -1;
 }
 /* Binds arguments by position: 0, or -1 with an error. */
-static int opdi_bind_all(const opd_op *op, const opd_value *args, int nargs, opd_value *bound) {
+OPDI_INTERNAL int opdi_bind_all(const opd_op *op, const opd_value *args, int nargs, opd_value *bound) {
     const opdi_given given = {args, /* kw */ NULL, nargs, /* nkw */ 0, /* keywords, numbers */ false, true};
     int at, rc = opdi_bind(op, &given, bound, &at);
     return rc > 0 ? opdi_bind_error(op, &given, rc, at) : rc;
@@ -740,8 +633,8 @@ OPDI_NOINLINE static int opdi_call_converting(opdi_thread *thread, opd_op *op, c
 
 /* Runs a call in which trailing arguments may be left out (their defaults stand in) and lists may be given, or whose
    table is not made yet.  Ends the call that began at `was`. */
-OPDI_NOINLINE static int opdi_call_with_defaults(opdi_thread *thread, opd_op *op, opd_value *rets,
-                                                 const opd_value *args, int nargs, uint64_t was) {
+OPDI_NOINLINE OPDI_INTERNAL int opdi_call_with_defaults(opdi_thread *thread, opd_op *op, opd_value *rets,
+                                                        const opd_value *args, int nargs, uint64_t was) {
     const opdi_table *table = OPDI_ACQUIRE(&op->table);
     opd_value full[OPD_MAX_ARGS];
     const opd_value *all = args;
@@ -771,7 +664,7 @@ OPDI_NOINLINE static int opdi_call_with_defaults(opdi_thread *thread, opd_op *op
 }
 
 /* True if observers are told of this call on this thread (they may ask for a sample of calls). */
-static bool opdi_is_watched(opdi_thread *thread, const opd_op *op) {
+OPDI_INTERNAL bool opdi_is_watched(opdi_thread *thread, const opd_op *op) {
     if (!OPDI_LOAD(&thread->observed) || !opdi_observe_on(thread) || !op || op->unobserved) { return false; }
     if (OPDI_LOAD(&thread->observed) == OPDI_OBSERVE_SKIP && thread->skip > 0) {
         thread->skip--;
@@ -918,8 +811,8 @@ opd_tensors opd_call_list(opd_op *op, const opd_value *args, int nargs) {
 }
 
 /* Runs a call whose arguments are given by position and by name. */
-static int opdi_call_keywords(opd_op *op, opd_value *rets, const opd_value *args, int nargs, const opd_keyword *kw,
-                              int nkw) {
+OPDI_INTERNAL int opdi_call_keywords(opd_op *op, opd_value *rets, const opd_value *args, int nargs,
+                                     const opd_keyword *kw, int nkw) {
     const opdi_given given = {args, kw, nargs, nkw, /* keywords, numbers */ true, true};
     opd_value unwanted[OPDI_MAX_RETURNS];
     opdi_thread *thread = opdi_self();

@@ -1,3 +1,5 @@
+#include "dispatch.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>definitions  cards and C functions become operators
 //
@@ -241,9 +243,6 @@ static void opdi_node_name(const char *op, char *out, size_t cap) {
     strcpy(out + count, "Backward0");
 }
 
-static int opdi_missing_formula(opd_backward_call *bw);
-static int opdi_warn_formula(opd_backward_call *bw);
-
 /* Fills in what a card takes from its operator: names of nodes, formulas, which arguments are tensors. */
 static void opdi_card_init(opdi_card *card, opd_op *op) {
     card->op = op;
@@ -351,7 +350,7 @@ static opdi_card *opdi_card_new(opd_op *op, const opd_op_desc *desc, opdi_card *
 
 /* Returns a card for an operator that was defined without one, whose nodes only say that a formula is missing; NULL
    with an error.  Such cards are kept, one for each layout of arguments that the operator has had. */
-static opdi_card *opdi_bare_card(opd_op *op) {
+OPDI_INTERNAL opdi_card *opdi_bare_card(opd_op *op) {
     opdi_card *card = (opdi_card *)opdi_alloc(sizeof *card), *known;
     if (!card) { return NULL; }
     memset(card, 0, sizeof *card);
@@ -373,10 +372,6 @@ static opdi_card *opdi_bare_card(opd_op *op) {
     if (known) { opdi_free(card, sizeof *card); }
     return known ? known : card;
 }
-
-static int opdi_derived_kernel(opd_call *call);
-static int opdi_derived_composite(opd_call *call);
-static int opdi_derived_list(opd_call *call);
 
 /* Makes the schema of a derived form from the functional schema schema, with self written (inplace) or an out argument;
    a `name` that is a whole schema is parsed instead.  NULL with an error. */
@@ -451,7 +446,7 @@ static int opdi_derive_check(const opd_schema *schema, const opd_schema *own, co
     return why ? opd_fail(OPD_ERROR_REGISTER, "%.200s cannot be derived: %s", name, why) : 0;
 }
 
-static uint32_t opdi_desc_tags(const opd_op_desc *desc) {
+OPDI_INTERNAL uint32_t opdi_desc_tags(const opd_op_desc *desc) {
     return desc->tags | (desc->vmap == OPD_BATCH_POINTWISE ? (uint32_t)OPD_OPTAG_POINTWISE : 0u);
 }
 /* The tags of a form that is derived from a card.  Those of built-in operators are PyTorch's, where few out= forms have
@@ -582,7 +577,7 @@ OPDI_NOINLINE static opdi_card *opdi_late_formula_card(opdi_late_formula *formul
 }
 /* The autograd kernel of a formula registered by itself: makes the card if the operator is new or changed, then
    records as usual. */
-static int opdi_autograd_registered(opd_call *call) {
+OPDI_INTERNAL int opdi_autograd_registered(opd_call *call) {
     opdi_late_formula *formula = (opdi_late_formula *)call->user;
     opdi_card *card = OPDI_ACQUIRE(&formula->card);
     const opd_op *op = call->op;

@@ -1,3 +1,5 @@
+#include "dispatch.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>dumps        tables and registrations as text, a call explained
 //----------------------------------------------------------------------------------------------------------------------
@@ -8,9 +10,8 @@ OPDI_ONCE_BEGIN
 
 #if defined(OPDI_CORE)
 
-typedef struct opdi_text { char *buf; size_t cap, length; } opdi_text;
-static void opdi_text_add(opdi_text *text, const char *format, ...) OPD_PRINTF_LIKE(2, 3);
-static void opdi_text_add(opdi_text *text, const char *format, ...) {
+OPDI_INTERNAL void opdi_text_add(opdi_text *text, const char *format, ...) OPD_PRINTF_LIKE(2, 3);
+OPDI_INTERNAL void opdi_text_add(opdi_text *text, const char *format, ...) {
     va_list ap;
     if (!text) { return; }                        /* nobody reads it */
     va_start(ap, format);
@@ -19,7 +20,7 @@ static void opdi_text_add(opdi_text *text, const char *format, ...) {
     va_end(ap);
     if (count > 0) { text->length += (size_t)count; }
 }
-static opdi_text opdi_text_of(char *buf, size_t cap) {
+OPDI_INTERNAL opdi_text opdi_text_of(char *buf, size_t cap) {
     opdi_text text;
     text.buf = buf;
     text.cap = buf ? cap : 0;
@@ -30,7 +31,7 @@ static opdi_text opdi_text_of(char *buf, size_t cap) {
 
 /* Writes the operator's own kernels, "CPU [registered at ...], ...", the one of each key that is used, and how many
    fallbacks there are; returns the length.  Under the lock. */
-static size_t opdi_table_text(const opd_op *op, char *buf, size_t cap) {
+OPDI_INTERNAL size_t opdi_table_text(const opd_op *op, char *buf, size_t cap) {
     opdi_text text = opdi_text_of(buf, cap);
     char place[300];
     int folded = 0;

@@ -1,3 +1,5 @@
+#include "dispatch.h"
+
 //== inside a kernel ===================================================================================================
 
 #if defined(OPDI_CORE)
@@ -90,7 +92,7 @@ opd_device opd_arg_device(const opd_call *call, int i, opd_device if_none) {
 OPDI_COLD_BEGIN
 /* Frees the block in which a list, string or complex result travels (its header is in front of what the value points
    to), and drops the tensors in it. */
-static void opdi_ret_block_free(opd_value *value) {
+OPDI_INTERNAL void opdi_ret_block_free(opd_value *value) {
     if (value->tag == OPD_TAG_TENSORS) {
         for (int32_t i = 0; i < value->n; i++) {
             if (value->u.tensors[i]) { opdi_drop(value->u.tensors[i]); }
@@ -102,7 +104,7 @@ static void opdi_ret_block_free(opd_value *value) {
 
 /* Returns the bytes that a copy of what value points to takes, contents of lists included; -1 when tensors are inside,
    or it is nested too deep. */
-static int64_t opdi_value_bytes(const opd_value *value, int depth) {
+OPDI_INTERNAL int64_t opdi_value_bytes(const opd_value *value, int depth) {
     const int64_t count = value->n;
     int64_t sum = count * (int64_t)sizeof(opd_value), one;
     switch (value->tag) {
@@ -123,7 +125,7 @@ static int64_t opdi_value_bytes(const opd_value *value, int depth) {
 }
 
 /* Copies what value points to to `at` and points value there; returns the end of the copy. */
-static char *opdi_value_copy(opd_value *value, char *at) {
+OPDI_INTERNAL char *opdi_value_copy(opd_value *value, char *at) {
     size_t bytes = (size_t)(value->tag == OPD_TAG_LIST ? value->n * (int64_t)sizeof(opd_value) : opdi_value_bytes(value,
         0));
     size_t given = value->tag == OPD_TAG_STR ? strlen(value->u.s) + 1 : value->tag == OPD_TAG_BOOLS ? (size_t)value->n
@@ -140,7 +142,7 @@ static char *opdi_value_copy(opd_value *value, char *at) {
 
 /* Gives the block of a result, and the tensors in it, to the innermost scope.  The caller has reserved room for
    the block alone. */
-static int opdi_ret_block_own(opdi_thread *thread, opd_value *value) {
+OPDI_INTERNAL int opdi_ret_block_own(opdi_thread *thread, opd_value *value) {
     opdi_block *block = (opdi_block *)(uintptr_t)value->u.object - 1;
     if (value->tag == OPD_TAG_TENSORS) {
         if (opdi_scope_reserve(thread, (int64_t)value->n + OPDI_MAX_RETURNS)) {
@@ -165,7 +167,7 @@ static int opdi_next_result(opd_call *call) {
     return call->cursor++;
 }
 
-static int opdi_return_error(const opd_call *call, int i, const char *kind) {
+OPDI_INTERNAL int opdi_return_error(const opd_call *call, int i, const char *kind) {
     char type[256];
     (void)opdi_type_print(call->op->schema->returns[i].type, type, sizeof type);
     return opd_fail(OPD_ERROR_KERNEL, "the kernel returns %s%s as result %d, which the schema says is a %s",
@@ -220,7 +222,7 @@ int opd_return_tensor(opd_call *call, opd_tensor *tensor) {
 }
 
 /* Returns room for `bytes` behind the header of a new block for a result, or NULL. */
-static void *opdi_ret_block(size_t bytes) {
+OPDI_INTERNAL void *opdi_ret_block(size_t bytes) {
     opdi_block *block = (opdi_block *)opdi_alloc(bytes + sizeof *block);
     if (!block) { return NULL; }
     block->bytes = bytes + sizeof *block;
@@ -253,7 +255,7 @@ int opd_return_tensors(opd_call *call, opd_tensor *const *list, int64_t count) {
 }
 
 /* Copies what a value points to into a block and points the value there; -1 with an error. */
-static int opdi_ret_copy(opd_value *value) {
+OPDI_INTERNAL int opdi_ret_copy(opd_value *value) {
     int64_t bytes = opdi_value_bytes(value, 0);
     if (bytes < 0) {
         return opd_fail(OPD_ERROR_KERNEL, "the kernel returns a list of %d elements that cannot be copied (tensors in "

@@ -1,13 +1,9 @@
+#include "dispatch.h"
+
 //== listeners =========================================================================================================
 
 OPDI_COLD_BEGIN
 #if defined(OPDI_CORE)
-
-struct opd_listener {
-    opd_listener_fn defined, undefined;
-    void *user;
-    opd_listener *next;
-};
 
 opd_listener *opd_listener_add(opd_listener_fn defined, opd_listener_fn undefined, void *user) {
     opd_listener *listener, **end = &opdi_registry.listeners;
@@ -95,7 +91,7 @@ static void opdi_kernel_remove(opd_op *op, opdi_kernel *kernel) {
 
 /* Frees the schema of an operator that is not defined any more, if no call can be inside that began at `stamp` or
    before.  The schema stays if the operator has cards: nodes of a tape know these.  Under the lock. */
-static void opdi_schema_let_go(opd_op *op, uint64_t stamp) {
+OPDI_INTERNAL void opdi_schema_let_go(opd_op *op, uint64_t stamp) {
     if (op->definition || op->undefined > stamp || op->cards || op->bare) { return; }
     opd_schema_free(op->schema);
     op->schema = NULL;
@@ -152,15 +148,17 @@ void opd_library_close(opd_library *lib) {
     opdi_free(lib, sizeof *lib);
 }
 
-static const opdi_type *opdi_strip_optional(const opdi_type *type) {
+OPDI_INTERNAL const opdi_type *opdi_strip_optional(const opdi_type *type) {
     return type->kind == OPDI_TYPE_OPTIONAL ? type->elems[0] : type;
 }
 
 /* True for types that take every value, "Any" and type variables.  Tensors given for them take no part in dispatch. */
-static bool opdi_takes_all(const opdi_type *type) { return opdi_type_is_any(type) || type->kind == OPDI_TYPE_VAR; }
+OPDI_INTERNAL bool opdi_takes_all(const opdi_type *type) {
+    return opdi_type_is_any(type) || type->kind == OPDI_TYPE_VAR;
+}
 
 /* Returns the tags of values that bind to a type without conversion, a bit for each. */
-static uint16_t opdi_accepts(const opdi_type *type) {
+OPDI_INTERNAL uint16_t opdi_accepts(const opdi_type *type) {
     const opdi_type *plain = opdi_strip_optional(type);
     const opdi_type *element = plain->kind == OPDI_TYPE_LIST ? plain->elems[0] : NULL;
     unsigned none = type->kind == OPDI_TYPE_OPTIONAL ? 1u << OPD_TAG_NONE : 0,
@@ -240,7 +238,7 @@ static void opdi_op_describe(opd_op *op) {
 
 /* Writes the qualified name to `out`: puts the library's namespace in front, or checks the one that is there.  `what`
    names the kind of text in errors. */
-static int opdi_qualify(const opd_library *lib, const char *name, const char *what, char *out, size_t cap) {
+OPDI_INTERNAL int opdi_qualify(const opd_library *lib, const char *name, const char *what, char *out, size_t cap) {
     const char *colons = strstr(name, "::");
     size_t length = colons ? (size_t)(colons - name) : 0;
     if (!colons && strcmp(lib->ns, "_") == 0) {
@@ -261,7 +259,7 @@ static int opdi_qualify(const opd_library *lib, const char *name, const char *wh
 }
 
 /* Makes a registration, with a kernel behind it unless it is a definition (kind 0); NULL without memory. */
-static opdi_registration *opdi_registration_new(opd_library *lib, int kind, opd_key key, opd_kernel fn) {
+OPDI_INTERNAL opdi_registration *opdi_registration_new(opd_library *lib, int kind, opd_key key, opd_kernel fn) {
     const size_t count = sizeof(opdi_registration) + (kind ? sizeof(opdi_kernel) : 0);
     opdi_registration *registration = (opdi_registration *)opdi_alloc(count);
     if (!registration) { return NULL; }
@@ -278,7 +276,7 @@ static opdi_registration *opdi_registration_new(opd_library *lib, int kind, opd_
     if (fn) { registration->kernel->plugin = opdi_plugin_hold((uintptr_t)fn); }
     return registration;
 }
-static void opdi_registration_add(opd_library *lib, opdi_registration *registration) {
+OPDI_INTERNAL void opdi_registration_add(opd_library *lib, opdi_registration *registration) {
     registration->next = lib->registrations;
     lib->registrations = registration;
 }
@@ -317,7 +315,7 @@ static int opdi_schema_set(opd_op *op, opd_schema *schema, int *patience) {
 }
 
 /* "(Tensor _0, int _1) -> Tensor _0": what a C signature says, in the words of schemas; returns buf. */
-static const char *opdi_inferred_print(const char *signature, char *buf, size_t cap) {
+OPDI_INTERNAL const char *opdi_inferred_print(const char *signature, char *buf, size_t cap) {
     (void)snprintf(buf, cap, "(");
     for (int i = 1; signature[0] && signature[i]; i++) {
         size_t length = strlen(buf);
@@ -417,7 +415,7 @@ static int opdi_definition_again(opd_op *op, opdi_registration *registration, co
 }
 
 /* Defines an operator by a parsed schema, which is taken also on failure.  NULL with an error. */
-static opd_op *opdi_def_schema(opd_library *lib, opd_schema *schema, const opd_def_options *options) {
+OPDI_INTERNAL opd_op *opdi_def_schema(opd_library *lib, opd_schema *schema, const opd_def_options *options) {
     char name[256], local[200];
     opdi_registration *registration = NULL;
     opd_op *op = NULL;
@@ -461,7 +459,7 @@ static opd_op *opdi_def_schema(opd_library *lib, opd_schema *schema, const opd_d
 
 /* True if a library is open; otherwise false with an error. (A closed one whose memory is another library's by now
    cannot be told.) */
-static bool opdi_library_usable(const opd_library *lib, const char *what) {
+OPDI_INTERNAL bool opdi_library_usable(const opd_library *lib, const char *what) {
     const opd_library *library;
     if (!opd_ok()) { return false; }
     opdi_lock(&opdi_registry.lock);
@@ -480,7 +478,7 @@ void opd_library_at(opd_library *lib, const char *file, int line) {
 }
 
 /* Defines an operator by the text of its schema; NULL with an error that names the library block. */
-static opd_op *opdi_def_text(opd_library *lib, const char *text, const opd_def_options *options) {
+OPDI_INTERNAL opd_op *opdi_def_text(opd_library *lib, const char *text, const opd_def_options *options) {
     opd_op *op = NULL;
     if (!text) {
         (void)opd_fail(OPD_ERROR_REGISTER, "opd_def: the schema is NULL");
@@ -524,8 +522,8 @@ static void opdi_warn_override(const opd_op *op, opd_key key, const char *before
 
 /* Adds a kernel to an operator, which may not be defined yet; `signature` is that of its C function, or NULL. 0, or -1
    with an error, and then `user` stays the caller's. */
-static int opdi_impl_typed(opd_library *lib, const char *name, opd_key key, opd_kernel fn, void *user,
-                           void (*destroy)(void *user), const char *signature) {
+OPDI_INTERNAL int opdi_impl_typed(opd_library *lib, const char *name, opd_key key, opd_kernel fn, void *user,
+                                  void (*destroy)(void *user), const char *signature) {
     opdi_registration *registration = opdi_registration_new(lib, 1, key, fn);
     opdi_kernel *kernel = registration ? registration->kernel : NULL, *other = NULL;
     opd_op *op = NULL;
@@ -559,15 +557,15 @@ static int opdi_impl_typed(opd_library *lib, const char *name, opd_key key, opd_
     return -1;
 }
 
-static int opdi_impl_at(opd_library *lib, const char *name, opd_key key, opd_kernel fn, void *user,
-                        void (*destroy)(void *user)) {
+OPDI_INTERNAL int opdi_impl_at(opd_library *lib, const char *name, opd_key key, opd_kernel fn, void *user,
+                               void (*destroy)(void *user)) {
     return opdi_impl_typed(lib, name, key, fn, user, destroy, NULL);
 }
 
 /* Checks name and key of opd_impl, registers built-in operators of that name, and adds the kernel.  Without a key it is
    composite.  0, or -1 with an error. */
-static int opdi_impl_checked(opd_library *lib, const char *name, const char *key_name, opd_kernel fn, void *user,
-                             void (*destroy)(void *user), const char *signature) {
+OPDI_INTERNAL int opdi_impl_checked(opd_library *lib, const char *name, const char *key_name, opd_kernel fn, void *user,
+                                    void (*destroy)(void *user), const char *signature) {
     char qualified[256];
     opd_key key = lib->key;
     if (!name || !fn) { return opd_fail(OPD_ERROR_REGISTER, "opd_impl: the %s is NULL", name ? "kernel" : "name"); }

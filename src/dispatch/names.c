@@ -1,40 +1,6 @@
+#include "dispatch.h"
+
 //== names =============================================================================================================
-
-/* Hash of length bytes, eight at a time: calls by name look up a name each time. */
-static inline uint64_t opdi_hash(const char *text, size_t length) {
-    uint64_t hash = length, word = 0;
-    for (; length >= 8; length -= 8, text += 8) {
-        memcpy(&word, text, 8);
-        hash = (hash ^ word) * 0x9E3779B97F4A7C15u;
-        hash ^= hash >> 32;
-    }
-    for (word = 0; length > 0; length--) { word = word << 8 | (uint8_t)text[length - 1]; }
-    hash = (hash ^ word) * 0x9E3779B97F4A7C15u;
-    return hash ^ hash >> 32;
-}
-
-static inline opdi_name_slot *opdi_names_at(const opdi_names *names, uint64_t i) {
-    return (opdi_name_slot *)(uintptr_t)(names + 1) + (size_t)(i & names->mask);
-}
-
-static inline const char *opdi_name_text(const opdi_op_name *name) { return (const char *)(name + 1); }
-/* Returns the opdi_op_name that stands in front of the text of an operator's name or base name. */
-static inline opdi_op_name *opdi_name_of(const char *text) { return (opdi_op_name *)(uintptr_t)text - 1; }
-
-/* Returns the entry of the length bytes at `name` in table names, or NULL. Safe without the lock, while the thread is
-   inside a call. */
-static inline opdi_op_name *opdi_names_find(const opdi_names *names, const char *name, size_t length) {
-    const uint64_t hash = opdi_hash(name, length);
-    opdi_op_name *found = NULL;
-    if (!names) { return NULL; }
-    for (uint64_t i = hash; (found = OPDI_ACQUIRE(&opdi_names_at(names, i)->name)) != NULL; i++) {
-        if (opdi_names_at(names, i)->hash == hash && found->length == length &&
-            memcmp(opdi_name_text(found), name, length) == 0) {
-            break;
-        }
-    }
-    return found;
-}
 
 /* Looks a name up in the published table, without the lock; returns NULL if it is not known. */
 static inline opdi_op_name *opdi_lookup_name(const char *name, size_t length) {
@@ -44,7 +10,7 @@ static inline opdi_op_name *opdi_lookup_name(const char *name, size_t length) {
     opdi_leave(thread, was);
     return found;
 }
-static inline opd_op *opdi_lookup(const char *name, size_t length) {
+OPDI_INTERNAL opd_op *opdi_lookup(const char *name, size_t length) {
     const opdi_op_name *found = opdi_lookup_name(name, length);
     return found ? OPDI_ACQUIRE(&found->op) : NULL;
 }
@@ -62,7 +28,7 @@ static bool opdi_is_unobserved(const char *base) {
     return i < sizeof names / sizeof *names;
 }
 
-static const int8_t opdi_no_aliases[OPDI_MAX_RETURNS] = {
+OPDI_INTERNAL const int8_t opdi_no_aliases[OPDI_MAX_RETURNS] = {
     -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1};
 
 static size_t opdi_names_bytes(size_t mask) { return sizeof(opdi_names) + (mask + 1) * sizeof(opdi_name_slot); }
@@ -102,7 +68,7 @@ static int opdi_names_reserve(void) {
 }
 
 /* Iterates over all operators, defined or not: begin with *i = 0; returns NULL at the end.  Under the lock. */
-static opd_op *opdi_entries(size_t *place) {
+OPDI_INTERNAL opd_op *opdi_entries(size_t *place) {
     const opdi_names *names = opdi_registry.names;
     opd_op *op = NULL;
     while (names && !op && *place <= names->mask) {
@@ -144,7 +110,7 @@ static opdi_op_name *opdi_name_make(const char *text, size_t length) {
 
 /* Returns the operator named `text`, made if it is new; NULL without memory.  Entries are never freed, so handles stay
    valid.  Under the lock. */
-static opd_op *opdi_entry(const char *text) {
+OPDI_INTERNAL opd_op *opdi_entry(const char *text) {
     const size_t n = strlen(text), length = strcspn(text, ".");
     opdi_op_name *name = opdi_name_make(text, n), *base;
     opd_op *op;
@@ -165,7 +131,7 @@ static opd_op *opdi_entry(const char *text) {
 }
 
 /* Notes that the overloads of op's base name have changed, so that lists of them are made anew.  Under the lock. */
-static void opdi_overloads_changed(const opd_op *op) {
+OPDI_INTERNAL void opdi_overloads_changed(const opd_op *op) {
     int32_t *changes = &opdi_name_of(op->base_name)->changes;
     OPDI_PUBLISH(changes, *changes + 1);
 }
@@ -192,10 +158,10 @@ static void opdi_near_add(opdi_near *best, const char *name, int distance) {
     best->distances[i] = distance;
 }
 
-static const char *opdi_undefined_why(const opd_op *op);
+OPDI_INTERNAL const char *opdi_undefined_why(const opd_op *op);
 /* Fails with "no operator named ...", which names similar operators, or says that nothing is registered in its
    namespace; returns -1. */
-static int opdi_not_found(const char *name) {
+OPDI_INTERNAL int opdi_not_found(const char *name) {
     const size_t length = strlen(name);
     const uint32_t letters = opdi_letters(name);
     const bool bare = !strchr(name, ':');         /* without its namespace */
@@ -245,10 +211,8 @@ static int opdi_not_found(const char *name) {
 
 OPDI_COLD_END
 
-static inline bool opdi_is_defined(const opd_op *op) { return OPDI_ACQUIRE(&op->definition) != NULL; }
-
 /* Returns the operator of a name if it has a definition or kernels, else NULL. */
-static inline opd_op *opdi_lookup_used(const char *name, size_t length) {
+OPDI_INTERNAL opd_op *opdi_lookup_used(const char *name, size_t length) {
     opd_op *op = opdi_lookup(name, length);
     return op && (opdi_is_defined(op) || OPDI_ACQUIRE(&op->kernels)) ? op : NULL;
 }
@@ -338,7 +302,7 @@ opd_op *opd_op_builtin(opd_op_id id) {
 
 /* Returns 1 if an argument of type type may be passed as the C type that letter letter of a signature stands for, else
    0. */
-static int opdi_signature_type(const opdi_type *type, char letter) {
+OPDI_INTERNAL int opdi_signature_type(const opdi_type *type, char letter) {
     const opdi_type *inner = type->kind == OPDI_TYPE_OPTIONAL ? type->elems[0] : type;
     const opdi_type *elem = inner->kind == OPDI_TYPE_LIST ? inner->elems[0] : NULL;
     switch (letter) {
@@ -358,7 +322,7 @@ static int opdi_signature_type(const opdi_type *type, char letter) {
 }
 
 /* Returns the schema's word for the C type that letter letter of a signature stands for. */
-static const char *opdi_signature_word(char letter) {
+OPDI_INTERNAL const char *opdi_signature_word(char letter) {
     static const char words[] = "TTensor\0iint\0dfloat\0bbool\0sstr\0DDevice\0GGenerator?\0Iint[]\0Ffloat[]\0"
         "LTensor[]\0VScalar\0";
     const char *at = words;

@@ -1,3 +1,5 @@
+#include "dispatch.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>observers    who is told of calls: registration, sampling, callbacks
 //
@@ -8,32 +10,8 @@
 
 #if defined(OPDI_CORE)
 
-struct opdi_observer {
-    opd_observer desc;
-    int64_t handle;
-    int32_t refs;                                 /* being registered; lists it is in; events in progress */
-    bool enabled, local;
-    opd_plugin *plugin;                           /* that its callbacks stand in, or NULL */
-    struct opdi_observer *next;
-};
-
-/* th->observed, when not 0 */
-enum { OPDI_OBSERVE_LOOK = 1, OPDI_OBSERVE_SKIP = 2 };     /* SKIP: not before th->skip calls */
-
-/* An event in progress. */
-typedef struct opdi_observing {
-    opd_event event;
-    int count;
-    struct { opdi_observer *observer; void *context; } with[OPDI_MAX_OBSERVERS];
-} opdi_observing;
-struct opd_span { opdi_observing observing; opdi_thread *th; };
-
 static struct { opdi_observer *first; int64_t handles; } opdi_observers;      /* under opdi_threads_lock */
 
-/* True when events of this thread are to be looked at. */
-static inline bool opdi_observe_on(const opdi_thread *thread) {
-    return OPDI_LOAD(&thread->observed) != 0 && !thread->innermost.observe_off && !thread->observing;
-}
 #endif
 
 OPDI_COLD_BEGIN
@@ -92,12 +70,12 @@ static int32_t opdi_observer_spread(opdi_thread *self, opdi_observer *observer, 
 }
 
 /* Gives a thread that begins the observers of all threads.  Then: takes from one that ends these and its own. */
-static void opdi_observers_enter(opdi_thread *thread) {
+OPDI_INTERNAL void opdi_observers_enter(opdi_thread *thread) {
     for (opdi_observer *observer = opdi_observers.first; observer; observer = observer->next) {
         if (observer->enabled) { opdi_observer_put(thread, observer); }
     }
 }
-static void opdi_observers_leave(opdi_thread *thread) {
+OPDI_INTERNAL void opdi_observers_leave(opdi_thread *thread) {
     opdi_observer *observer;
     opdi_lock(&opdi_threads_lock);
     opdi_lock(&thread->observe_lock);
@@ -181,7 +159,7 @@ bool opd_observer_remove(int64_t handle) {
 }
 
 /* Removes the observers of all threads that a plug-in left behind when it is unloaded. */
-static void opdi_observers_unload(const opd_plugin *plugin) {
+OPDI_INTERNAL void opdi_observers_unload(const opd_plugin *plugin) {
     const opdi_observer *observer;
     int64_t handle;
     do {
@@ -278,8 +256,8 @@ static void opdi_observe_tell(opdi_thread *thread, opdi_observing *observing, in
 
 /* Begins an event: chooses its observers and tells them.  The caller has set what is not given here: args,
    nargs, op, forward_thread. */
-static void opdi_observe_begin(opdi_thread *thread, opdi_observing *observing, int kind, const char *name,
-                               int64_t sequence) {
+OPDI_INTERNAL void opdi_observe_begin(opdi_thread *thread, opdi_observing *observing, int kind, const char *name,
+                                      int64_t sequence) {
     observing->event.kind = kind;
     observing->event.name = name;
     observing->event.sequence = sequence;
@@ -295,7 +273,7 @@ static void opdi_observe_begin(opdi_thread *thread, opdi_observing *observing, i
 
 /* Ends an event: tells the observers that were told of its begin, and lets go of them.  A pending error is put aside
    for the callbacks. */
-static void opdi_observe_end(opdi_thread *thread, opdi_observing *observing, const opd_value *rets, int nrets) {
+OPDI_INTERNAL void opdi_observe_end(opdi_thread *thread, opdi_observing *observing, const opd_value *rets, int nrets) {
     const opd_code error = thread->error;
     char message[sizeof thread->message];
     message[0] = 0;

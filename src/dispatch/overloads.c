@@ -1,3 +1,5 @@
+#include "dispatch.h"
+
 //== calls by base name ================================================================================================
 //
 //  The overloads of a name are listed once, and again when operators of that name have been defined or undone since.
@@ -5,18 +7,6 @@
 
 #if defined(OPDI_CORE)
 OPDI_COLD_BEGIN
-
-typedef struct opdi_overload_list {
-    opdi_gone gone;                               /* once it is out of use */
-    int64_t count;                                /* operators, behind the struct */
-} opdi_overload_list;
-
-struct opd_overloads {
-    opdi_overload_list *list;                     /* NULL: not made yet */
-    opdi_op_name *name;
-    int32_t changes;                              /* name->changes that `list` knows */
-    bool wrap;                                    /* numbers stand for tensors from the first: add, mul, ... */
-};
 
 static opd_op **opdi_overload_at(const opdi_overload_list *list, int64_t i) {
     return (opd_op **)(uintptr_t)(list + 1) + i;
@@ -113,7 +103,7 @@ static const opdi_overload_list *opdi_overloads_list(opd_overloads *set) {
 }
 
 /* Returns the set of overloads of a base name that some operator has, made if it is new; otherwise NULL. */
-static opd_overloads *opdi_overloads_of(const char *name, size_t length) {
+OPDI_INTERNAL opd_overloads *opdi_overloads_of(const char *name, size_t length) {
     opdi_op_name *base = opdi_names_find(OPDI_ACQUIRE(&opdi_registry.names), name, length);
     opd_overloads *set = base ? OPDI_ACQUIRE(&base->overloads) : NULL;
     if (set) { return set; }
@@ -137,7 +127,7 @@ static opd_overloads *opdi_overloads_of(const char *name, size_t length) {
 
 /* Returns the overloads of a base name of which one is defined; NULL without an error where there are none, as who
    only tries a name wants it; NULL with an error without memory. */
-static opd_overloads *opdi_overloads_quiet(const char *name) {
+OPDI_INTERNAL opd_overloads *opdi_overloads_quiet(const char *name) {
     opdi_thread *thread = opdi_self();
     const uint64_t was = opdi_enter(thread);
     opd_overloads *set = NULL;
@@ -249,38 +239,6 @@ int opd_call_keywords(opd_op *op, opd_value *rets, const opd_value *args, int na
 }
 
 OPDI_COLD_END
-
-/* Runs the kernel that a table has for these keys with the arguments of `call`; its results are those of `call`. */
-static inline int opdi_redispatch_in(const opdi_table *table, opd_call *call, opd_keyset keys) {
-    opdi_thread *thread = call->th;
-    opd_call other;
-    if (OPDI_UNLIKELY(thread->error != OPD_OK)) { return -1; }
-    if (OPDI_UNLIKELY(!table) && !(table = opdi_table_make(call->op))) { return -1; }
-    if (OPDI_UNLIKELY(call->filled != 0)) {
-        return opd_fail(OPD_ERROR_KERNEL, "opd_redispatch after a result was given");
-    }
-    other.op = call->op;
-    other.args = call->args;
-    OPDI_IN_ORDER();                              /* one wide load would have to wait for the two stores before it */
-    other.rets = call->rets;
-    other.targets = NULL;
-    unsigned backend = (unsigned)opdi_top_bit((keys.backends & OPDI_BACKEND_MASK) | 1);
-    other.keys.functionality = keys.functionality & table->masks[16 + backend];
-    other.keys.backends = keys.backends & OPDI_BACKEND_MASK;
-    unsigned base = (unsigned)opdi_key_base[opdi_top_bit(other.keys.functionality << 1 | 1)];
-    base += base >= OPD_KEY_BACKEND_BASE ? backend : 0;
-    other.slot = (opd_key)base;
-    other.flags = call->flags & OPDI_STORED;
-    int rc = OPDI_UNLIKELY(other.flags != 0)
-        ? opdi_invoke(thread, &other, opdi_stored_slot(&other, &table->slots[base]))
-        : opdi_invoke_here(thread, &other, &table->slots[base]);
-    call->filled = other.filled;
-    OPDI_IN_ORDER();
-    call->owned = other.owned;
-    OPDI_IN_ORDER();
-    call->cursor = other.cursor;
-    return rc;
-}
 
 int opd_redispatch(opd_call *call, opd_keyset keys) {
     return opdi_redispatch_in(OPDI_ACQUIRE(&call->op->table), call, keys);

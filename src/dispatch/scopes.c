@@ -1,3 +1,5 @@
+#include "dispatch.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>scopes       who owns what: references to tensors, tensors that are gone, scopes
 //
@@ -8,48 +10,20 @@
 
 //== references ========================================================================================================
 
-/* Parts of a tensor that few tensors have. */
-typedef struct opdi_meta {
-    opd_tensor *grad;            /* accumulated gradient of a leaf */
-    struct opdi_task *task;      /* the backward that is at work on this leaf */
-    int64_t *dims;               /* sizes and strides after a resize, dims_count of them */
-    int64_t dims_count;
-    opdi_storage *home;          /* the storage in whose block the tensor is, after a resize gave it another one */
-    opd_tensor *inner;           /* what it stands for: see opd_tensor_wrap_key */
-    uint64_t family;             /* forward mode: tensors with one storage and family have one tangent; 0: most */
-    struct opdi_extra *extra;    /* a leaf's hooks */
-    struct opdi_box *retained;   /* where the gradient of a result goes: see opd_tensor_retain_grad */
-} opdi_meta;
-
 OPDI_SHARED opd_tensor *opdi_own(opd_tensor *tensor);
 OPDI_SHARED void *opdi_scope_alloc(size_t size);
 #if defined(OPDI_CORE)
 
 /* Returns the tensor that tensor is a view of, or NULL. A view of integers or bools, which autograd never looks at,
    knows its base and nothing else. */
-static opd_tensor *opdi_view_base(const opd_tensor *tensor) {
+OPDI_INTERNAL opd_tensor *opdi_view_base(const opd_tensor *tensor) {
     const bool whole = !tensor->storage || tensor->storage->block == (const void *)tensor ||
         (tensor->meta && tensor->meta->home);
     return whole ? NULL : opdi_view_record_of(tensor)->base;
 }
-static void opdi_extra_free(struct opdi_extra *extra);
-static void opdi_box_leave(struct opdi_box *box);
 
-static void opdi_node_release(opd_node *node);
-static void opdi_duals_drop(opdi_storage *storage);
-static void opdi_own_retain(opd_tensor *tensor);
-static bool opdi_own_drop(opd_tensor *tensor);
-static void opdi_device_free(opdi_storage *storage);
-OPDI_NOINLINE static void opdi_fake_born(opdi_storage *storage);
-
-/* The most bytes of data that lie in a tensor's block.  More have a block of their own, so that blocks with a tensor's
-   header are small: see opdi_free_late. */
-#define OPDI_TOGETHER 256
-static inline bool opdi_is_apart(const opdi_storage *storage) {
-    return storage->bytes > OPDI_TOGETHER && storage->data && !storage->device && storage->block_bytes >= 0;
-}
 /* Gives storage storage, whose bytes are known, a block of data of its own; on meta none.  0, or -1 without memory. */
-OPDI_NOINLINE static int opdi_data_apart(opdi_storage *storage, int backend) {
+OPDI_NOINLINE OPDI_INTERNAL int opdi_data_apart(opdi_storage *storage, int backend) {
     storage->data = NULL;
     if (backend == OPD_META) {
         opdi_fake_born(storage);
@@ -58,12 +32,12 @@ OPDI_NOINLINE static int opdi_data_apart(opdi_storage *storage, int backend) {
     storage->data = opdi_data_alloc(storage->bytes);
     return storage->data ? 0 : -1;
 }
-static void opdi_apart_free(opdi_storage *storage) {
+OPDI_INTERNAL void opdi_apart_free(opdi_storage *storage) {
     if (opdi_is_apart(storage)) { opdi_data_free(storage->data, storage->bytes); }
 }
 
 /* Drops a reference to a storage; with the last one its data and the block that it lies in go. */
-static void opdi_storage_drop(opdi_storage *storage) {
+OPDI_INTERNAL void opdi_storage_drop(opdi_storage *storage) {
     if (OPDI_ACQUIRE(&storage->refs) != 1 && opdi_ref_down(&storage->refs) != 0) { return; }
     if (OPDI_UNLIKELY(OPDI_ACQUIRE(&storage->duals) != NULL)) { opdi_duals_drop(storage); }
     if (storage->block_bytes < 0) {
@@ -94,14 +68,13 @@ static const opd_tensor opdi_dead_tensor = {
     /* grad_fn, meta, output_nr */ NULL, NULL, 0,
     /* flags, backend, backend_bit */ OPDI_TRACED, OPD_CPU, 1
 };
-static inline bool opdi_is_dead(const opd_tensor *tensor) { return tensor->functionality >= OPD_BIT_OF(OPDI_DEAD_KEY); }
-#define OPDI_DEAD_TEXT "is gone: %s (opd_keep, opd_assign and opd_scope_return hold a tensor for longer)"
 static const char opdi_released[] = "";           /* th->ending while the last opd_release runs */
 /* The addresses where unmapped plug-ins were, whose texts are not there any more.  Under the registry's lock. */
-static uintptr_t opdi_unmapped_begin = UINTPTR_MAX, opdi_unmapped_end;
+OPDI_INTERNAL uintptr_t opdi_unmapped_begin = UINTPTR_MAX;
+OPDI_INTERNAL uintptr_t opdi_unmapped_end;
 /* Writes why tensor is gone, by what opdi_thread.ending was then: the place of a scope, an operator whose kernel has
    returned, or nothing that is known.  Returns the text. */
-static const char *opdi_dead_why(const opd_tensor *tensor, char *buf, size_t cap) {
+OPDI_INTERNAL const char *opdi_dead_why(const opd_tensor *tensor, char *buf, size_t cap) {
     const uintptr_t at = (uintptr_t)tensor->data;
     if (tensor->data == opdi_released) { return "it was released by the last who had kept it"; }
     if (!at || (at >= OPDI_LOAD(&opdi_unmapped_begin) && at < OPDI_LOAD(&opdi_unmapped_end))) {
@@ -111,27 +84,24 @@ static const char *opdi_dead_why(const opd_tensor *tensor, char *buf, size_t cap
                    : "the scope that begins at %s has ended", tensor->data);
     return buf;
 }
-OPDI_NOINLINE static int opdi_dead_error(const opd_tensor *tensor, const char *who) {
+OPDI_NOINLINE OPDI_INTERNAL int opdi_dead_error(const opd_tensor *tensor, const char *who) {
     char why[512];
     return opd_fail(OPD_ERROR_ARGUMENT, "%s: the tensor " OPDI_DEAD_TEXT, who, opdi_dead_why(tensor, why, sizeof why));
 }
 
 /* Returns true, for a tensor that is NULL or gone; the second is an error. */
-OPDI_NOINLINE static bool opdi_is_nothing(const opd_tensor *tensor, const char *who) {
+OPDI_NOINLINE OPDI_INTERNAL bool opdi_is_nothing(const opd_tensor *tensor, const char *who) {
     if (tensor) { (void)opdi_dead_error(tensor, who); }
     return true;
 }
-static inline bool opdi_is_none(const opd_tensor *tensor, const char *who) {
-    return OPDI_UNLIKELY(!tensor || opdi_is_dead(tensor)) && opdi_is_nothing(tensor, who);
-}
 /* Returns -1 with an error if a tensor of a list is gone, else 0. */
-static int opdi_any_dead(opd_tensor *const *list, int64_t count, const char *who) {
+OPDI_INTERNAL int opdi_any_dead(opd_tensor *const *list, int64_t count, const char *who) {
     for (int64_t i = 0; list && i < count; i++) {
         if (list[i] && opdi_is_dead(list[i])) { return opdi_dead_error(list[i], who); }
     }
     return 0;
 }
-static int opdi_any_dead_value(const opd_value *value, int count, const char *who) {
+OPDI_INTERNAL int opdi_any_dead_value(const opd_value *value, int count, const char *who) {
     int rc = 0;
     for (int i = 0; value && i < count && rc == 0; i++) {
         if (value[i].tag == OPD_TAG_TENSOR) { rc = opdi_any_dead(&value[i].u.t, 1, who); }
@@ -144,7 +114,7 @@ static inline bool opdi_drop_last(opd_tensor *tensor);
 static void opdi_let_go(opd_tensor *tensor);
 /* Frees a tensor whose last reference is gone, and then its gradient and base if these were its alone.  Its block may
    live on, as the storage of views. */
-OPDI_NOINLINE static void opdi_tensor_free(opd_tensor *tensor) {
+OPDI_NOINLINE OPDI_INTERNAL void opdi_tensor_free(opd_tensor *tensor) {
     opdi_storage *storage;
     opd_tensor *grad = NULL, *base = NULL, *dead = NULL;
 again:                                            /* gradients of gradients: a loop, as the chain may be long */
@@ -185,23 +155,6 @@ again:                                            /* gradients of gradients: a l
     }
 }
 
-static inline void opdi_retain(opd_tensor *tensor) {
-    if (OPDI_UNLIKELY(OPDI_LOAD(&tensor->own) & OPDI_SAVED_BY_OWN)) {
-        opdi_own_retain(tensor);
-        return;
-    }
-    opdi_ref_up(&tensor->refs);
-}
-
-/* Drops a reference; true if it was the last. */
-static inline bool opdi_drop_last(opd_tensor *tensor) {
-    if (OPDI_UNLIKELY(OPDI_LOAD(&tensor->own) & OPDI_SAVED_BY_OWN)) { return opdi_own_drop(tensor); }
-    return OPDI_ACQUIRE(&tensor->refs) == 1 || opdi_ref_down(&tensor->refs) == 0;
-}
-static inline void opdi_drop(opd_tensor *tensor) {
-    if (opdi_drop_last(tensor)) { opdi_tensor_free(tensor); }
-}
-
 opd_tensor *opd_keep(opd_tensor *tensor) {
     if (tensor && OPDI_UNLIKELY(opdi_is_dead(tensor))) {
         (void)opdi_dead_error(tensor, "opd_keep");
@@ -221,7 +174,7 @@ void opd_release(opd_tensor *tensor) {
     if (tensor && opdi_drop_last(tensor)) { opdi_release_last(tensor); }
 }
 /* Sets the count tensors that a function failed to make to NULL; returns -1. */
-static int opdi_no_tensors(opd_tensor **list, int count) {
+OPDI_INTERNAL int opdi_no_tensors(opd_tensor **list, int count) {
     for (int i = 0; list && i < count; i++) { list[i] = NULL; }
     return -1;
 }
@@ -241,18 +194,11 @@ opd_tensor *opd_assign(opd_tensor **handle, opd_tensor *tensor) {
 //  The thread's stack of handles holds one reference each.  A handle is a tensor, or with bit 0 set a block of memory
 //  (list results, strings); bit 1 marks one that opd_scope_return handed to the enclosing scope.
 
-#define OPDI_HANDLE_BLOCK ((uintptr_t)1)
 #define OPDI_HANDLE_UP ((uintptr_t)2)
-typedef struct opdi_block { size_t bytes; double align; } opdi_block;      /* in front of the block's contents */
-#define OPDI_BLOCK_LAYER ((size_t)1 << (8 * sizeof(size_t) - 1))     /* in bytes: it holds a layer of transforms */
-#define OPDI_BLOCK_ENDS ((size_t)1 << (8 * sizeof(size_t) - 2))      /* in bytes: it begins with an opdi_ending */
-typedef struct opdi_ending { void (*end)(void *what); void *what; } opdi_ending;
-#define OPDI_MAX_LAYERS 64
-static void opdi_layer_gone(void *layer);
 
 /* Makes room for count more handles, with the raw allocator: the stack is the thread's, not the caller's.  0, or -1
    with an error. */
-OPDI_NOINLINE static int opdi_scope_grow(opdi_thread *thread, int64_t count) {
+OPDI_NOINLINE OPDI_INTERNAL int opdi_scope_grow(opdi_thread *thread, int64_t count) {
     int64_t cap = thread->cap ? thread->cap * 2 : 256;
     uintptr_t *at;
     while (cap < thread->top + count) { cap *= 2; }
@@ -268,26 +214,15 @@ OPDI_NOINLINE static int opdi_scope_grow(opdi_thread *thread, int64_t count) {
     thread->cap = cap;
     return 0;
 }
-static inline int opdi_scope_reserve(opdi_thread *thread, int64_t count) {
-    return OPDI_LIKELY(thread->top + count <= thread->cap) ? 0 : opdi_scope_grow(thread, count);
-}
 
-#define OPDI_ROOT_WARNING 1048576                 /* handles, a power of two; looked at where it divides their number */
 OPDI_COLD_BEGIN
-OPDI_NOINLINE static void opdi_root_warn(opdi_thread *thread, const opd_op *op) {
+OPDI_NOINLINE OPDI_INTERNAL void opdi_root_warn(opdi_thread *thread, const opd_op *op) {
     if (thread->warned_root || thread->scope_depth > 0) { return; }
     thread->warned_root = 1;
     opd_warn("%lld tensors wait in the root scope, the last one from %s: is an OPD_SCOPE missing in a loop?",
              (long long)thread->top, op ? opd_op_name(op) : "no operator");
 }
 OPDI_COLD_END
-
-/* Pushes a handle for which opdi_scope_reserve made room: a result of op, or of none. */
-static inline void opdi_push_of(opdi_thread *thread, opd_tensor *tensor, const opd_op *op) {
-    thread->handles[thread->top++] = (uintptr_t)tensor;
-    if (OPDI_UNLIKELY((thread->top & (OPDI_ROOT_WARNING - 1)) == 0)) { opdi_root_warn(thread, op); }
-}
-static inline void opdi_push(opdi_thread *thread, opd_tensor *tensor) { opdi_push_of(thread, tensor, NULL); }
 
 /* Gives a reference to tensor to the innermost scope and returns tensor; NULL with an error, and the reference dropped,
    when memory is out. */
@@ -314,7 +249,7 @@ OPDI_SHARED void *opdi_scope_alloc(size_t size) {
 }
 OPDI_COLD_BEGIN
 /* Returns room for count tensors in the innermost scope, all NULL; NULL with an error. */
-static opd_tensor **opdi_scope_tensors(int count) {
+OPDI_INTERNAL opd_tensor **opdi_scope_tensors(int count) {
     opd_tensor **list = (opd_tensor **)opdi_scope_alloc(((size_t)count + 1) * sizeof *list);
     if (list) { memset(list, 0, ((size_t)count + 1) * sizeof *list); }
     return list;
@@ -341,7 +276,7 @@ static void opdi_handle_release(uintptr_t h) {
 }
 
 /* Takes the handles [from, to) out of the scope stack and releases them: what binding made for a call that is over. */
-static void opdi_scope_remove(opdi_thread *thread, int64_t from, int64_t to) {
+OPDI_INTERNAL void opdi_scope_remove(opdi_thread *thread, int64_t from, int64_t to) {
     uintptr_t gone[8];
     while (to > from) {
         int64_t count = OPDI_MIN(to - from, 8);
@@ -355,7 +290,7 @@ static void opdi_scope_remove(opdi_thread *thread, int64_t from, int64_t to) {
 }
 
 /* Releases the handles above mark, but those marked "up", which move down to it. */
-static void opdi_scope_unwind(opdi_thread *thread, int64_t mark) {
+OPDI_INTERNAL void opdi_scope_unwind(opdi_thread *thread, int64_t mark) {
     int64_t keep = mark;
     for (int64_t i = mark; i < thread->top; i++) {
         uintptr_t h = thread->handles[i];

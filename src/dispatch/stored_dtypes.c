@@ -1,3 +1,5 @@
+#include "dispatch.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>stored       dtypes that few operators compute with: which take them, and how
 //
@@ -10,11 +12,6 @@
 OPDI_COLD_BEGIN
 #if defined(OPDI_CORE)
 
-/* How a built-in operator takes tensors of these dtypes: not at all; as they are; as integers of their size; through
-   int64, float32 or complex64, and the first result back; the same, with the results as they are; integers through
-   float32; the same, but only beside a number with a fraction; uint64 through int64 numbers that are in its order. */
-enum { OPDI_STORED_NOT, OPDI_STORED_PLAIN, OPDI_STORED_MOVED, OPDI_STORED_WIDE, OPDI_STORED_COUNTED,
-       OPDI_STORED_FLOAT, OPDI_STORED_PROMOTED, OPDI_STORED_ORDERED };
 /* Sets of these dtypes. */
 enum { OPDI_OF_NARROW = 1, OPDI_OF_UINT64 = 2, OPDI_OF_FLOAT8 = 4, OPDI_OF_E8M0 = 8, OPDI_OF_COMPLEX32 = 16,
        OPDI_OF_UNSIGNED = 3, OPDI_OF_EIGHT = 12, OPDI_OF_ANY = 31 };
@@ -56,12 +53,12 @@ static const opdi_stored_row opdi_stored_rows[] = {
      "tan tanh xlogy "}
 };
 
-static unsigned opdi_stored_set(int dtype) {
+OPDI_INTERNAL unsigned opdi_stored_set(int dtype) {
     return dtype == OPD_UINT64 ? OPDI_OF_UINT64 : opdi_is_bare_unsigned(dtype) ? OPDI_OF_NARROW
         : dtype == OPD_FLOAT8_E8M0FNU ? OPDI_OF_E8M0 : opdi_is_float8(dtype) ? OPDI_OF_FLOAT8 : OPDI_OF_COMPLEX32;
 }
 /* True if an operator returns views: it says of a result that it looks at an argument, and writes nothing. */
-static bool opdi_returns_views(const opd_op *op) {
+OPDI_INTERNAL bool opdi_returns_views(const opd_op *op) {
     for (int i = 0; i < op->nrets; i++) {
         const opdi_type *type = opdi_strip_optional(op->schema->returns[i].type);
         const opdi_alias *alias = type->alias || type->kind != OPDI_TYPE_LIST ? type->alias : type->elems[0]->alias;
@@ -70,7 +67,7 @@ static bool opdi_returns_views(const opd_op *op) {
     return op->nrets > 0 && !op->written_args;
 }
 /* True if a name stands in a list, between spaces. */
-static bool opdi_among(const char *name, const char *names) {
+OPDI_INTERNAL bool opdi_among(const char *name, const char *names) {
     const size_t length = strlen(name);
     for (const char *at = strstr(names, name); at; at = strstr(at + 1, name)) {
         if (at[-1] == ' ' && at[length] == ' ') { return true; }
@@ -78,7 +75,7 @@ static bool opdi_among(const char *name, const char *names) {
     return false;
 }
 /* Says how a built-in operator takes the dtypes of a set. */
-static int opdi_stored_how(const opd_op *op, unsigned dtypes) {
+OPDI_INTERNAL int opdi_stored_how(const opd_op *op, unsigned dtypes) {
     if (opdi_returns_views(op)) { return OPDI_STORED_PLAIN; }
     for (size_t i = 0; i < sizeof opdi_stored_rows / sizeof *opdi_stored_rows; i++) {
         const opdi_stored_row *row = &opdi_stored_rows[i];
@@ -88,11 +85,10 @@ static int opdi_stored_how(const opd_op *op, unsigned dtypes) {
     return OPDI_STORED_NOT;
 }
 /* Fails as PyTorch's kernels do that know no such dtype. */
-static int opdi_stored_refuse(const opd_op *op, const char *device, int dtype) {
+OPDI_INTERNAL int opdi_stored_refuse(const opd_op *op, const char *device, int dtype) {
     return opd_fail(OPD_ERROR_DTYPE, "\"%s_%s\" not implemented for '%s'", op->schema->name, device,
                     opd_dtype_cname((opd_scalar_type)dtype));
 }
-static int opdi_stored_kernel(opd_call *call);
 /* True for a built-in operator with a kernel of its own: no composite, no form derived from another. */
 static bool opdi_has_own_kernel(const opd_op *op) {
     const opdi_registration *definition = op->definition;

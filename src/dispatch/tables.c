@@ -1,18 +1,15 @@
+#include "dispatch.h"
+
 //== computed tables ===================================================================================================
 
 OPDI_COLD_BEGIN
 #if defined(OPDI_CORE)
 
-/* The rule by which the kernel of a slot was chosen, with the words of PyTorch's dumps. */
-typedef enum opdi_chosen {
-    OPDI_CHOSEN_KERNEL, OPDI_CHOSEN_DEFAULT, OPDI_CHOSEN_NESTED, OPDI_CHOSEN_AMBIGUOUS, OPDI_CHOSEN_MATH,
-    OPDI_CHOSEN_AUTOGRAD, OPDI_CHOSEN_BATCHED, OPDI_CHOSEN_FALLBACK, OPDI_CHOSEN_MISSING
-} opdi_chosen;
-static const char *const opdi_chosen_names[] = {"kernel", "default backend kernel", "nested kernel",
+OPDI_INTERNAL const char *const opdi_chosen_names[] = {"kernel", "default backend kernel", "nested kernel",
     "ambiguous autogradother", "math kernel", "autograd kernel", "batched kernel", "backend fallback", "missing"};
 
 /* Returns the newest kernel registered at exactly this key, or NULL. */
-static opdi_kernel *opdi_direct(const opd_op *op, opd_key key) {
+OPDI_INTERNAL opdi_kernel *opdi_direct(const opd_op *op, opd_key key) {
     opdi_kernel *kernel = op->kernels;
     while (kernel && kernel->key != key) { kernel = kernel->next; }
     return kernel;
@@ -29,42 +26,16 @@ static bool opdi_has_backend_kernel(const opd_op *op, opd_key key) {
     return false;
 }
 
-#define OPDI_AUTOCAST_SLOT OPD_KEY_PER_BACKEND(6, 0)
 static bool opdi_is_autocast_slot(int slot) {
     return slot >= OPDI_AUTOCAST_SLOT && slot < OPDI_AUTOCAST_SLOT + OPD_BACKEND_COUNT;
 }
 #endif
 
-/* Tags of built-in cards that are not seen outside: a pointwise card with a formula; numbers as its second operand are
-   wrapped; its out= form has the tag CORE, or DYNAMIC_OUTPUT_SHAPE, too; its formula is that of complex numbers.
-   What an out= form writes must have the result's dtype, as in PyTorch: but for pointwise operators, unless OUT_EXACT
-   is said, and others that say OUT_CASTS, where that dtype need only be one that the result can be cast to.  OUT_PART:
-   what is written may not share part of an argument's memory (all of it, element for element, is fine; pointwise
-   kernels see to that by themselves); OUT_SELF: not of the first argument's, if that is of its sizes; OUT_APART: may
-   share nothing with any argument. */
-#define OPDI_OPTAG_FORMULA (1u << 23)
-#define OPDI_OPTAG_NUMBERS (1u << 22)
-#define OPDI_OPTAG_OUT_CORE (1u << 21)
-#define OPDI_OPTAG_OUT_DYNAMIC (1u << 20)
-#define OPDI_OPTAG_CONJUGATES (1u << 19)
-#define OPDI_OPTAG_OUT_EXACT (1u << 18)
-#define OPDI_OPTAG_OUT_CASTS (1u << 16)
-#define OPDI_OPTAG_OUT_PART (1u << 15)
-#define OPDI_OPTAG_OUT_SELF (1u << 14)
-#define OPDI_OPTAG_OUT_APART (OPDI_OPTAG_OUT_PART | OPDI_OPTAG_OUT_SELF)
-#define OPDI_OPTAG_SENDS (1u << 17)               /* does more than make its results: graphs keep it */
-
 OPDI_SHARED int opdi_hidden_fallback(opd_call *call);
 OPDI_SHARED const opdi_slot *opdi_stored_slot(const opd_call *call, const opdi_slot *slot);
-OPDI_SHARED opd_scalar_type opdi_result_type_of(opd_tensor *const *ts, int count);
-OPDI_SHARED void opdi_store_one(opd_scalar_type from, const void *number, opd_scalar_type dtype, void *element);
 OPDI_SHARED int opdi_stored_dtype_check(const opd_call *call, opd_scalar_type dtype);
 OPDI_SHARED void opdi_library_undo(opd_library *lib, const opdi_registration *keep);
 #if defined(OPDI_CORE)
-#define OPDI_OPTAG_PRIVATE (OPDI_OPTAG_FORMULA | OPDI_OPTAG_NUMBERS | OPDI_OPTAG_OUT_CORE | OPDI_OPTAG_OUT_DYNAMIC | \
-                            OPDI_OPTAG_CONJUGATES | OPDI_OPTAG_OUT_EXACT | OPDI_OPTAG_SENDS | OPDI_OPTAG_OUT_CASTS | \
-                            OPDI_OPTAG_OUT_APART)
-static bool opdi_backend_pointwise(int backend);
 /* True if op is a built-in pointwise operator and `key` that of a device that runs formulas: its Meta kernel then
    serves as its kernel there. */
 static bool opdi_runs_formula(const opd_op *op, opd_key key) {
@@ -75,7 +46,7 @@ static bool opdi_runs_formula(const opd_op *op, opd_key key) {
 
 /* Returns the kernel of one slot, or NULL, and by which rule it was chosen.  The order of precedence is
    that of OperatorEntry::computeDispatchTableEntryWithDebug. */
-static opdi_kernel *opdi_compute_slot(const opd_op *op, opd_key key, opdi_chosen *how) {
+OPDI_INTERNAL opdi_kernel *opdi_compute_slot(const opd_op *op, opd_key key, opdi_chosen *how) {
     opdi_kernel *kernel;
     bool undefined = key == OPD_KEY_UNDEFINED;
     *how = OPDI_CHOSEN_KERNEL;
@@ -117,7 +88,7 @@ static opdi_kernel *opdi_compute_slot(const opd_op *op, opd_key key, opdi_chosen
     return NULL;
 }
 
-static size_t opdi_table_text(const opd_op *op, char *buf, size_t cap);
+OPDI_INTERNAL size_t opdi_table_text(const opd_op *op, char *buf, size_t cap);
 
 OPDI_NOINLINE static int opdi_ambiguous_kernel(opd_call *call) {
     return opd_fail(OPD_ERROR_NO_KERNEL, "'%s' has kernels registered to both CompositeImplicitAutograd and a backend "
@@ -126,7 +97,7 @@ OPDI_NOINLINE static int opdi_ambiguous_kernel(opd_call *call) {
                     "composite one a CompositeExplicitAutograd kernel.", call->op->name);
 }
 
-static uint32_t opdi_on_the_cpu;                  /* opd_cpu_fallback_set: a bit for each backend */
+OPDI_INTERNAL uint32_t opdi_on_the_cpu;                  /* opd_cpu_fallback_set: a bit for each backend */
 /* True if the program asked that operators without a kernel for this device run on the CPU. */
 static bool opdi_cpu_stands_in(uint32_t slot) {
     return slot > OPD_KEY_CPU && slot < OPD_KEY_CPU + OPD_META &&
@@ -134,7 +105,7 @@ static bool opdi_cpu_stands_in(uint32_t slot) {
 }
 /* The kernel of slots for which nothing is registered: falls back to the CPU where that was asked for, otherwise fails
    with an error that lists the kernels that exist. */
-OPDI_NOINLINE static int opdi_missing_kernel(opd_call *call) {
+OPDI_NOINLINE OPDI_INTERNAL int opdi_missing_kernel(opd_call *call) {
     char have[1200];
     if (opdi_cpu_stands_in((uint32_t)call->slot)) { return opd_cpu_fallback(call); }
     if (call->slot == OPD_KEY_META && call->op->nrets == 0 && call->op->written_args) { return 0; }    /* no shapes */
@@ -188,7 +159,6 @@ static bool opdi_slot_skips(const opdi_slot *slot) {
         slot->fn == opdi_autograd_registered;
 }
 
-static int opdi_dead_argument(opd_call *call);
 /* Clears a slot's functionality in the 16 masks of a table that begin at `first` (0: nothing requires grad,
    16: something does). */
 static void opdi_mask_out(opdi_table *table, int slot, int first) {
@@ -200,13 +170,8 @@ static void opdi_mask_out(opdi_table *table, int slot, int first) {
     for (int bit_at = 0; bit_at < 16; bit_at++) { table->masks[first + bit_at] &= ~OPD_BIT_OF(slot); }
 }
 
-static int opdi_by_device_kernel(opd_call *call);
-static int opdi_device_arg(const opd_op *op, const opd_value *args);
-static int opdi_by_device(const opd_op *op, const opdi_table *table, const opd_value *args);
-static void opdi_guard_slot(const opd_op *op, opdi_table *table, int slot, opdi_chosen how);
-
 /* Computes an operator's table: a kernel for each slot, and which functionalities a call skips.  Under the lock. */
-static void opdi_fill_table(const opd_op *op, opdi_table *table) {
+OPDI_INTERNAL void opdi_fill_table(const opd_op *op, opdi_table *table) {
     bool casts = false;
     memset(table, 0, sizeof *table);
     memset(table->masks, -1, sizeof table->masks);
@@ -239,16 +204,16 @@ static void opdi_fill_table(const opd_op *op, opdi_table *table) {
 }
 
 /* Why an operator that somebody has a handle of is not defined. */
-static const char *opdi_undefined_why(const opd_op *op) {
+OPDI_INTERNAL const char *opdi_undefined_why(const opd_op *op) {
     return OPDI_LOAD(&op->unloaded) ? "its plug-in was unloaded (opd_library_unload)"
         : "its library was closed (opd_library_close)";
 }
-static int opdi_undefined_error(const opd_op *op) {
+OPDI_INTERNAL int opdi_undefined_error(const opd_op *op) {
     return opd_fail(OPD_ERROR_NOT_FOUND, "the operator %s is not defined any more: %s", op->name,
                     opdi_undefined_why(op));
 }
 /* Returns the table of an operator, which is computed at its first call; NULL with an error if it is not defined. */
-OPDI_NOINLINE static const opdi_table *opdi_table_make(opd_op *op) {
+OPDI_NOINLINE OPDI_INTERNAL const opdi_table *opdi_table_make(opd_op *op) {
     opdi_table *table = NULL;
     opdi_lock(&opdi_registry.lock);
     bool defined = op->definition != NULL;
@@ -265,13 +230,13 @@ OPDI_NOINLINE static const opdi_table *opdi_table_make(opd_op *op) {
 }
 
 /* Takes the table of an operator out of use after a registration; the next call computes a new one.  Under the lock. */
-static void opdi_table_retire(opd_op *op) {
+OPDI_INTERNAL void opdi_table_retire(opd_op *op) {
     opdi_table *old = op->table;
     if (!old) { return; }
     OPDI_PUBLISH(&op->table, (opdi_table *)NULL);
     opdi_gone_add(&old->gone, opdi_table_give_back);
 }
-static void opdi_tables_retire_all(void) {
+OPDI_INTERNAL void opdi_tables_retire_all(void) {
     size_t i = 0;
     opd_op *op;
     while ((op = opdi_entries(&i)) != NULL) { opdi_table_retire(op); }
@@ -280,7 +245,7 @@ static void opdi_tables_retire_all(void) {
 //== libraries =========================================================================================================
 
 /* Adds to the pending error in which library block it occurred; always returns -1. */
-static int opdi_library_error(const opd_library *lib) {
+OPDI_INTERNAL int opdi_library_error(const opd_library *lib) {
     return opdi_fail_more(" (Error occurred while processing %s block at %s:%d)", opdi_kind_names[lib->kind], lib->file,
                           lib->line);
 }
@@ -345,7 +310,7 @@ opd_library *opd_library_open(opd_library_kind kind, const char *ns, const char 
 }
 
 /* Writes "registered at FILE:LINE", or the text of the place; returns buf. */
-static const char *opdi_place_text(opdi_origin place, char *buf, size_t cap) {
+OPDI_INTERNAL const char *opdi_place_text(opdi_origin place, char *buf, size_t cap) {
     if (place.line) { (void)snprintf(buf, cap, "registered at %s:%d", place.file, (int)place.line); }
     else { (void)snprintf(buf, cap, "%s", place.file); }
     return buf;

@@ -1,3 +1,5 @@
+#include "files.h"
+
 #if !defined(OPD_NO_EXCHANGE)
 //----------------------------------------------------------------------------------------------------------------------
 //  >>exchange     DLPack, .npy, and how files are read and written
@@ -14,9 +16,7 @@
 
 #if defined(OPDI_CORE)
 
-/* The tables of CRC-32, which takes eight bytes at a time. */
-typedef struct opdi_crc { uint32_t rows[8][256]; } opdi_crc;
-static void opdi_crc_init(opdi_crc *crc) {
+OPDI_INTERNAL void opdi_crc_init(opdi_crc *crc) {
     for (uint32_t i = 0; i < 256; i++) {
         uint32_t x = i;
         for (uint32_t k = 0; k < 8; k++) { x = x >> 1 ^ (x & 1 ? 0xedb88320u : 0); }
@@ -28,12 +28,12 @@ static void opdi_crc_init(opdi_crc *crc) {
         }
     }
 }
-static uint32_t opdi_le32(const unsigned char *at) {
+OPDI_INTERNAL uint32_t opdi_le32(const unsigned char *at) {
     return (uint32_t)at[0] | (uint32_t)at[1] << 8 | (uint32_t)at[2] << 16 | (uint32_t)at[3] << 24;
 }
-static uint32_t opdi_le16(const unsigned char *at) { return (uint32_t)at[0] | (uint32_t)at[1] << 8; }
-static uint64_t opdi_le64(const unsigned char *at) { return opdi_le32(at) | (uint64_t)opdi_le32(at + 4) << 32; }
-static uint32_t opdi_crc_add(const opdi_crc *table, uint32_t crc, const void *data, size_t size) {
+OPDI_INTERNAL uint32_t opdi_le16(const unsigned char *at) { return (uint32_t)at[0] | (uint32_t)at[1] << 8; }
+OPDI_INTERNAL uint64_t opdi_le64(const unsigned char *at) { return opdi_le32(at) | (uint64_t)opdi_le32(at + 4) << 32; }
+OPDI_INTERNAL uint32_t opdi_crc_add(const opdi_crc *table, uint32_t crc, const void *data, size_t size) {
     const unsigned char *at = (const unsigned char *)data;
     crc = ~crc;
     for (; size >= 8; size -= 8, at += 8) {
@@ -45,19 +45,6 @@ static uint32_t opdi_crc_add(const opdi_crc *table, uint32_t crc, const void *da
     for (; size; size--, at++) { crc = crc >> 8 ^ table->rows[0][(crc ^ *at) & 255]; }
     return ~crc;
 }
-
-/* A prefix code.  quick: by the next 9 bits, symbol * 16 + length of its code; 0 if the code is longer or
-   there is none. */
-typedef struct opdi_prefix { uint16_t quick[512], count[16], symbols[288]; } opdi_prefix;
-typedef struct opdi_inflate {
-    const unsigned char *at_in, *end;
-    uint64_t hold;               /* `bits` bits that were taken from at_in, the next one lowest */
-    int bits;
-    unsigned char *out;
-    size_t at, length;           /* written, of how many */
-    const char *wrong;
-    opdi_prefix literals, distances;
-} opdi_inflate;
 
 /* Makes a prefix code from the lengths of the codes.  Returns how much of the code is left over, negative if there
    are too many. */
@@ -232,8 +219,8 @@ bad:
 }
 
 /* Unpacks length bytes into `out`, which must be filled exactly; returns NULL, or what is wrong. */
-static const char *opdi_inflate_all(opdi_inflate *state, const unsigned char *data, size_t length, unsigned char *out,
-                                    size_t out_n) {
+OPDI_INTERNAL const char *opdi_inflate_all(opdi_inflate *state, const unsigned char *data, size_t length,
+                                           unsigned char *out, size_t out_n) {
     bool last = false;
     state->at_in = data;
     state->end = data + length;
@@ -261,14 +248,14 @@ static const char *opdi_inflate_all(opdi_inflate *state, const unsigned char *da
     return state->wrong;
 }
 
-static bool opdi_big_endian(void) {
+OPDI_INTERNAL bool opdi_big_endian(void) {
     const uint16_t one = 1;
     unsigned char first;
     memcpy(&first, &one, 1);
     return first == 0;
 }
 /* Reverses the bytes of each element of `size` bytes, in length bytes. */
-static void opdi_swap(char *at, size_t length, size_t size) {
+OPDI_INTERNAL void opdi_swap(char *at, size_t length, size_t size) {
     for (; length; length -= size, at += size) {
         for (size_t i = 0; i < size / 2; i++) {
             const char byte = at[i];
@@ -278,7 +265,7 @@ static void opdi_swap(char *at, size_t length, size_t size) {
     }
 }
 /* Returns how many of size bytes come before the first that is neither 0 nor 1. */
-static size_t opdi_bools(const void *data, size_t size) {
+OPDI_INTERNAL size_t opdi_bools(const void *data, size_t size) {
     const unsigned char *at = (const unsigned char *)data;
     size_t i = 0;
     for (; size - i >= 64; i += 64) {

@@ -1,3 +1,5 @@
+#include "files.h"
+
 //== checkpoints: what torch.save writes ===============================================================================
 //
 // A zip file with a pickle, data.pkl, of nested dicts, lists and tuples, and the bytes of each storage beside it.  What
@@ -7,22 +9,7 @@
 OPDI_COLD_BEGIN
 #if defined(OPDI_CORE)
 
-typedef struct opdi_checkpoint_walk {
-    opd_tensor_file *file;
-    const opdi_source *pickled;  /* the bytes of data.pkl */
-    opdi_pickle pickle;
-    opdi_string path, names;     /* names: the file's text when the walk is done */
-    const char *root, *folder;   /* "archive/" and "data/", what names of storages in a zip begin with; else empty */
-    size_t root_bytes;
-    uint64_t steps, lazy;        /* lazy: what names of runs would take */
-    uint64_t searched;           /* nodes that were looked through for tensors */
-    opdi_string barren;          /* char[nodes]: 1 where a search has been and found none; empty: no search yet */
-    int64_t found;               /* how many have a name by now */
-    int depth;
-} opdi_checkpoint_walk;
-#define OPDI_CHECKPOINT_DEPTH 100
 #define OPDI_FOREIGN (-3)        /* of a class that has no meaning here; of values its data is the class's name */
-#define OPDI_FOREIGN_TENSORS (-4)    /* with tensors in it */
 
 static opdi_named *opdi_member_of(const opd_tensor_file *file, int64_t i) {
     return (opdi_named *)(void *)file->members.data + i;
@@ -72,7 +59,7 @@ static int opdi_checkpoint_part(opdi_checkpoint_walk *walk, int64_t member, int 
     return 0;
 }
 /* Sets named to the tensor of a node, or to all of a storage, checked against the storage; 0, or -1 with an error. */
-static int opdi_checkpoint_tensor(opdi_checkpoint_walk *walk, uint32_t node, opdi_named *named) {
+OPDI_INTERNAL int opdi_checkpoint_tensor(opdi_checkpoint_walk *walk, uint32_t node, opdi_named *named) {
     const opdi_pickle *pickle = &walk->pickle;
     const bool whole = opdi_pickle_is(pickle, node, OPDI_PICKLE_STORAGE);
     const uint32_t storage = whole ? node : opdi_pickle_get(pickle, node, 0);
@@ -468,7 +455,7 @@ static int opdi_checkpoint_below(opdi_checkpoint_walk *walk, uint32_t node, int 
 
 /* Makes the bytes of a member a tensor of uint8: over the file's memory where elements are aligned there and nothing is
    packed or turned round, else a copy.  A reference, or NULL with an error. */
-static opd_tensor *opdi_checkpoint_storage(const opd_tensor_file *file, const opdi_named *member) {
+OPDI_INTERNAL opd_tensor *opdi_checkpoint_storage(const opd_tensor_file *file, const opdi_named *member) {
     const bool swap = file->swap && member->row > 1;
     opdi_source source = file->source;
     unsigned char *own = NULL;
@@ -502,7 +489,7 @@ static const opd_tensor *opdi_checkpoint_bytes(const opd_tensor_file *file, int6
     return tensor;
 }
 /* Returns where the name of element k of a run begins among the others, each `bytes` longer than its number. */
-static size_t opdi_run_place(size_t k, size_t bytes) {
+OPDI_INTERNAL size_t opdi_run_place(size_t k, size_t bytes) {
     size_t place = k * bytes, from = 0;
     for (size_t power = 10, digits = 1; from < k; power *= 10, digits++) {
         const size_t to = OPDI_MIN(k, power);
@@ -560,7 +547,7 @@ static int opdi_checkpoint_finish(opdi_checkpoint_walk *walk, uint32_t tree) {
     return rc;
 }
 /* Reads the entry ROOTbyteorder, where there is one; 0, or -1 with an error. */
-static int opdi_checkpoint_order(opd_tensor_file *file, const char *root, size_t root_bytes) {
+OPDI_INTERNAL int opdi_checkpoint_order(opd_tensor_file *file, const char *root, size_t root_bytes) {
     opdi_string name = {NULL, 0, 0, false};
     opdi_source source;
     unsigned char *own;
@@ -578,7 +565,7 @@ static int opdi_checkpoint_order(opd_tensor_file *file, const char *root, size_t
     return rc;
 }
 /* Reads the pickle that entry i of a zip file is, and what it says of the others; 0, or -1 with an error. */
-static int opdi_checkpoint_parse(opd_tensor_file *file, int64_t i) {
+OPDI_INTERNAL int opdi_checkpoint_parse(opd_tensor_file *file, int64_t i) {
     const opdi_named *const named = opdi_named_of(file, i);
     opdi_checkpoint_walk walk;
     opdi_source source = file->source;
@@ -606,7 +593,7 @@ static int opdi_checkpoint_parse(opd_tensor_file *file, int64_t i) {
 }
 /* Returns the bytes of the number that begins what torch.save wrote before 1.6: pickles one after another, the bytes of
    storages behind them; 0: it is none.  From protocol 4 on the number is in a frame. */
-static size_t opdi_legacy_magic(const opdi_source *source) {
+OPDI_INTERNAL size_t opdi_legacy_magic(const opdi_source *source) {
     static const char magic[] = "\x8a\n\x6c\xfc\x9c\x46\xf9\x20\x6a\xa8\x50\x19.";
     const size_t bytes = sizeof magic - 1, frame = source->length > 2 && source->data[2] == 0x95 ? 9 : 0;
     return source->length > 2 + frame + bytes && source->data[0] == 0x80 &&
@@ -669,7 +656,7 @@ static int opdi_legacy_storage(opdi_checkpoint_walk *walk, const opdi_string *ke
     return walk->file->text.failed || opdi_named_add(walk->file, &named) ? -1 : 0;
 }
 /* Reads such a file; 0, or -1 with an error. */
-static int opdi_legacy_parse(opd_tensor_file *file) {
+OPDI_INTERNAL int opdi_legacy_parse(opd_tensor_file *file) {
     opdi_checkpoint_walk walk;
     opdi_string keys = {NULL, 0, 0, false};
     opdi_pickle other;
@@ -707,7 +694,7 @@ static int opdi_legacy_parse(opd_tensor_file *file) {
     return opdi_checkpoint_finish(&walk, tree);
 }
 /* Returns the entry of a zip file that is a checkpoint's pickle, ROOT/data.pkl; -1: there is none. */
-static int64_t opdi_checkpoint_find(const opd_tensor_file *file) {
+OPDI_INTERNAL int64_t opdi_checkpoint_find(const opd_tensor_file *file) {
     for (int64_t i = 0; i < file->count; i++) {
         const char *slash = strchr(opdi_named_name(file, i), '/');
         if (slash && strcmp(slash, "/data.pkl") == 0) { return i; }
@@ -715,7 +702,7 @@ static int64_t opdi_checkpoint_find(const opd_tensor_file *file) {
     return -1;
 }
 /* Says why an entry cannot be read; returns -1. */
-static int opdi_checkpoint_strange(const opd_tensor_file *file, const opdi_named *named) {
+OPDI_INTERNAL int opdi_checkpoint_strange(const opd_tensor_file *file, const opdi_named *named) {
     const int why = named->strange;
     opdi_source its = file->source;
     const opdi_source *const source = &its;
@@ -743,7 +730,7 @@ static opd_tensor *opdi_checkpoint_view(opd_tensor *tensor, const char *name) {
 }
 /* Returns a tensor of a checkpoint, over the storage that others may look at too; NULL with an error.  Element k of a
    run is none. */
-static opd_tensor *opdi_checkpoint_read(const opd_tensor_file *file, const opdi_named *named, int64_t k) {
+OPDI_INTERNAL opd_tensor *opdi_checkpoint_read(const opd_tensor_file *file, const opdi_named *named, int64_t k) {
     const int64_t *dims = named->ndim ? (const int64_t *)(void *)file->dims.data + named->dims : NULL;
     const opd_scalar_type dtype = (opd_scalar_type)named->row;
     opdi_source source = file->source;

@@ -1,3 +1,5 @@
+#include "files.h"
+
 #if !defined(OPD_NO_EXCHANGE)
 OPDI_COLD_BEGIN
 
@@ -91,7 +93,7 @@ static void opdi_dl_release_unversioned(struct DLManagedTensor *self) {
 }
 
 /* Finds the memory of tensor's first element, in *data; 0, or -1 with an error if tensor has none of its own. */
-static int opdi_memory_of(const opd_tensor *tensor, const char *who, void **data) {
+OPDI_INTERNAL int opdi_memory_of(const opd_tensor *tensor, const char *who, void **data) {
     if (opdi_null_tensor(tensor, who)) { return -1; }
     *data = opdi_on_device(tensor) && !(tensor->flags & OPDI_BATCHED) ? opd_device_data(tensor,
         (opd_backend)tensor->backend) : opd_data(tensor);

@@ -1,3 +1,5 @@
+#include "files.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>json         texts in JSON, read in one pass and walked without a tree
 //
@@ -12,7 +14,7 @@ OPDI_COLD_BEGIN
 #if defined(OPDI_CORE)
 
 /* Returns the bytes of the UTF-8 character at at; 0 if it is none. */
-static size_t opdi_utf8(const unsigned char *at, size_t length) {
+OPDI_INTERNAL size_t opdi_utf8(const unsigned char *at, size_t length) {
     const size_t len = *at < 0x80 ? 1 : *at >= 0xc2 && *at < 0xe0 ? 2 : (*at & 0xf0) == 0xe0 ? 3 : *at >= 0xf0 &&
         *at < 0xf5 ? 4 : 0;
     if (len > length) { return 0; }
@@ -34,7 +36,7 @@ static int opdi_json_hex(opdi_look *look) {
     return value;
 }
 /* Reads what follows a backslash, as UTF-8 in out; returns how many bytes, 0 with an error. */
-static size_t opdi_json_escape(opdi_look *look, char *out) {
+OPDI_INTERNAL size_t opdi_json_escape(opdi_look *look, char *out) {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
     const size_t begin = look->at - 1;
     const int ch = look->at < look->end ? look->source->data[look->at++] : 0;
@@ -75,7 +77,7 @@ static size_t opdi_json_escape(opdi_look *look, char *out) {
     return value < 0x10000 ? 3 : 4;
 }
 /* Reads what follows a member of a list or object: 1 if another member follows, 0 at the end, -1 with an error. */
-static int opdi_json_more(opdi_look *look, char end) {
+OPDI_INTERNAL int opdi_json_more(opdi_look *look, char end) {
     if (opdi_look_has(look, ',')) { return 1; }
     if (opdi_look_has(look, end)) { return 0; }
     return opdi_look_wrong(look, end == '}' ? "',' or '}'" : "',' or ']'");
@@ -83,17 +85,10 @@ static int opdi_json_more(opdi_look *look, char end) {
 
 //== one pass ==========================================================================================================
 
-#define OPDI_JSON_DEPTH 500
 #define OPDI_JSON_LAST 0x80000000u                /* in `next`: the last one of its list or object */
 #define OPDI_JSON_MEMBER 0x40000000u              /* in `next`: of an object; its key is the entry before */
 #define OPDI_JSON_NEXT 0x3fffffffu
-typedef struct opdi_json_entry { uint32_t at, next; } opdi_json_entry;
-struct opd_json {
-    opdi_string text;                             /* as it came, but for strings: decoded, the rest of them zeros */
-    opdi_string entries;                          /* opdi_json_entry[] */
-    int64_t count;
-};
-static opdi_json_entry *opdi_json_entry_at(const opd_json *json, int64_t value) {
+OPDI_INTERNAL opdi_json_entry *opdi_json_entry_at(const opd_json *json, int64_t value) {
     return (opdi_json_entry *)(void *)json->entries.data + value;
 }
 /* Adds a value or key that begins at `at`; returns its number, -1 without memory. */
@@ -157,7 +152,7 @@ static size_t opdi_json_digits(opdi_look *look) {
     return look->at - begin;
 }
 /* Checks a number: -12.5e+3; 0, or -1 with an error. */
-static int opdi_json_number(opdi_look *look) {
+OPDI_INTERNAL int opdi_json_number(opdi_look *look) {
     const unsigned char *const data = look->source->data;
     const size_t begin = look->at;
     look->at += data[look->at] == '-';
@@ -242,7 +237,7 @@ static void opdi_json_count_place(const unsigned char *data, size_t at, int64_t 
     }
 }
 /* Reads the text that source is; NULL with an error that says line and column. */
-static opd_json *opdi_json_read(const opdi_source *source) {
+OPDI_INTERNAL opd_json *opdi_json_read(const opdi_source *source) {
     opdi_look look;
     look.source = source;
     look.at = 0;

@@ -1,3 +1,5 @@
+#include "files.h"
+
 //== .npy ==============================================================================================================
 
 #if !defined(OPD_NO_EXCHANGE)
@@ -5,8 +7,9 @@ OPDI_COLD_BEGIN
 #if defined(OPDI_CORE)
 
 /* NumPy's kind and bytes for each dtype, by opdi_dtype_at; "" if it has none. */
-static const char opdi_npy_kinds[OPDI_DTYPES][4] = {"u1", "i1", "i2", "i4", "i8", "f2", "f4", "f8", "", "c8", "c16",
-                                                    "b1", "", "", "", "", "", "", "", "", "u2", "u4", "u8", ""};
+OPDI_INTERNAL const char opdi_npy_kinds[OPDI_DTYPES][4] = {
+    "u1", "i1", "i2", "i4", "i8", "f2", "f4", "f8", "", "c8", "c16", "b1", "", "", "", "", "", "", "", "", "u2", "u4",
+    "u8", ""};
 typedef struct opdi_npy {
     opd_scalar_type dtype;
     bool swap, fortran;
@@ -144,7 +147,7 @@ static int opdi_npy_header(const opdi_source *source, opdi_npy *npy) {
     return 0;
 }
 /* Returns the array of a .npy file as a tensor of its own; a reference, or NULL with an error. */
-static opd_tensor *opdi_npy_read(const opdi_source *source) {
+OPDI_INTERNAL opd_tensor *opdi_npy_read(const opdi_source *source) {
     int64_t strides[OPD_MAX_DIMS], step = 1;
     opdi_npy npy;
     memset(&npy, 0, sizeof npy);

@@ -1,3 +1,5 @@
+#include "files.h"
+
 //== open files ========================================================================================================
 
 #if !defined(OPD_NO_EXCHANGE)
@@ -40,7 +42,7 @@ static bool opdi_is_npy(const opdi_source *source) {
     return source->length >= 6 && memcmp(source->data, "\x93NUMPY", 6) == 0;
 }
 /* Opens a file of tensors in `bytes`, which it takes over (NULL: reading failed); NULL with an error. */
-static opd_tensor_file *opdi_tensor_file(opdi_bulk *bytes, const opdi_source *source) {
+OPDI_INTERNAL opd_tensor_file *opdi_tensor_file(opdi_bulk *bytes, const opdi_source *source) {
     opd_tensor_file *file = opdi_tensor_file_new(bytes, source);
     int rc;
     if (!file) { return NULL; }
@@ -337,7 +339,7 @@ bool opd_tensor_file_requires_grad(const opd_tensor_file *file, int64_t i) {
     return file && file->checkpoint && i >= 0 && i < file->count && opdi_entry_of(file, i, &k)->grad;
 }
 /* Returns whether an entry is no tensor, nor one that cannot be read. */
-static bool opdi_tensor_file_is_data(const opd_tensor_file *file, int64_t i) {
+OPDI_INTERNAL bool opdi_tensor_file_is_data(const opd_tensor_file *file, int64_t i) {
     int64_t k;
     if (!file->checkpoint) { return false; }
     const opdi_named *const named = opdi_entry_of(file, i, &k);

@@ -1,3 +1,5 @@
+#include "files.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>pickles      pickles read as data: what torch.save writes
 //
@@ -12,68 +14,7 @@ OPDI_COLD_BEGIN
 
 #if defined(OPDI_CORE)
 
-/* What a node of the tree is. */
-enum {
-    OPDI_PICKLE_NONE, OPDI_PICKLE_BOOL, OPDI_PICKLE_INT, OPDI_PICKLE_FLOAT, OPDI_PICKLE_TEXT,
-    OPDI_PICKLE_LIST, OPDI_PICKLE_TUPLE, OPDI_PICKLE_DICT,     /* of items; a dict's are a key and a value by turns */
-    OPDI_PICKLE_GLOBAL,          /* value: an index of opdi_pickle_globals */
-    OPDI_PICKLE_STORAGE,         /* items: class, key, elements */
-    OPDI_PICKLE_TENSOR,          /* items: storage, offset, sizes, strides, class or dtype; text: OPDI_TENSOR_* */
-    OPDI_PICKLE_DEVICE,          /* items: type and perhaps index */
-    OPDI_PICKLE_COMPLEX,         /* items: two floats */
-    OPDI_PICKLE_CALLED,          /* a range or slice; items: what it was called with; text: an index of globals */
-    OPDI_PICKLE_NUMPY,           /* a dtype of NumPy, "f8"; text and value as of a text; last: 1: big-endian */
-    OPDI_PICKLE_CLASS,           /* of a script: items: its module and name */
-    OPDI_PICKLE_OBJECT,          /* of a class of a script: items: its module and name, and perhaps its state */
-    OPDI_PICKLE_FOREIGN,         /* of a class or function that has no meaning here, or (text 0) that itself; items: its
-                                    module and name, and all that it is made of */
-    OPDI_PICKLE_STRANGE          /* what is data, but cannot be read here; value: whose result it is, as of a GLOBAL, or
-                                    OPDI_BIG_INT.  Of bytes text and last: where their UTF-8 is, and how long */
-};
-#define OPDI_BIG_INT (-2)        /* an integer of more than 64 bits */
-enum { OPDI_TENSOR_GRAD = 1, OPDI_TENSOR_CONJ = 2, OPDI_TENSOR_NEG = 4 };   /* requires grad; conjugated, negated */
-typedef struct opdi_pickle_node {
-    int kind;
-    uint32_t first, last;        /* items: indices of opdi_pickle.items, 0: none */
-    uint32_t text;               /* where a text is in the data; of a tensor what it is besides */
-    int64_t value;               /* of a bool or int; of a float its bits; of a text its bytes; of what has items their
-                                    number */
-} opdi_pickle_node;
-typedef struct opdi_pickle_item { uint32_t node, next; } opdi_pickle_item;
-/* The machine.  A node is an index of nodes, an item one of items; neither uses 0. */
-typedef struct opdi_pickle {
-    const opdi_source *source;
-    size_t at;
-    uint64_t work;               /* what was copied and looked through again */
-    opdi_string nodes, items;    /* opdi_pickle_node[], opdi_pickle_item[] */
-    opdi_string stack, marks;    /* uint32_t[]: nodes; heights of the stack */
-    opdi_string memo;            /* uint32_t[]: nodes by number, 0: none */
-    bool script;                 /* of torch.jit.save: classes of scripts are there */
-} opdi_pickle;
-
-/* What a pickle may name, and what calling it gives. */
-enum {
-    OPDI_GLOBAL_DICT,            /* a dict, from nothing, pairs or a dict */
-    OPDI_GLOBAL_LIST,            /* the list or tuple that it is called with; sets and sizes too */
-    OPDI_GLOBAL_TENSOR,          /* _rebuild_tensor_v2(storage, offset, sizes, strides, requires_grad, hooks, meta) */
-    OPDI_GLOBAL_TENSOR_OF,       /* _rebuild_tensor_v3(..., hooks, dtype, meta) */
-    OPDI_GLOBAL_PARAMETER,       /* _rebuild_parameter(tensor, requires_grad, hooks): its tensor */
-    OPDI_GLOBAL_TYPED,           /* _rebuild_from_type_v2(function, type, arguments, state): what the function gives */
-    OPDI_GLOBAL_FIRST,           /* its first argument, such as a layout's name, or without one no bytes */
-    OPDI_GLOBAL_DEVICE, OPDI_GLOBAL_COMPLEX,
-    OPDI_GLOBAL_BYTES,           /* encode(text, 'latin1'): the text, where it has only ASCII */
-    OPDI_GLOBAL_CALLED,          /* a range or slice */
-    OPDI_GLOBAL_NUMPY,           /* numpy.dtype(name, ...), which its state follows */
-    OPDI_GLOBAL_SCALAR,          /* scalar(dtype, bytes): a number of NumPy */
-    OPDI_GLOBAL_QUANTIZED,       /* _rebuild_qtensor(storage, offset, sizes, strides, how, ...): read in scripts only */
-    OPDI_GLOBAL_STRANGE,         /* what is not read here */
-    OPDI_GLOBAL_WORD             /* is not called: a dtype, or a storage's class */
-};
-enum { OPDI_PICKLE_GLOBALS = 122 };
-/* dtype: of the elements of a storage's class, or of a dtype; bytes: of an element. */
-static const struct opdi_pickle_known {
-    const char *module, *name; int call; opd_scalar_type dtype; int bytes;
-} opdi_pickle_globals[] = {
+OPDI_INTERNAL const opdi_pickle_known opdi_pickle_globals[] = {
     {"", "", OPDI_GLOBAL_WORD, OPD_DTYPE_NONE, 0},   /* none: a row that says why an entry cannot be read is not 0 */
     {"collections", "OrderedDict", OPDI_GLOBAL_DICT, OPD_DTYPE_NONE, 0},
     {"collections", "Counter", OPDI_GLOBAL_DICT, OPD_DTYPE_NONE, 0},
@@ -193,24 +134,24 @@ static const struct opdi_pickle_known {
     {"torch", "per_channel_affine_float_qparams", OPDI_GLOBAL_WORD, OPD_DTYPE_NONE, 0}};
 OPDI_HAS_COUNT(opdi_pickle_globals, OPDI_PICKLE_GLOBALS);
 
-static opdi_pickle_node *opdi_pickle_at(const opdi_pickle *pickle, uint32_t node) {
+OPDI_INTERNAL opdi_pickle_node *opdi_pickle_at(const opdi_pickle *pickle, uint32_t node) {
     return (opdi_pickle_node *)(void *)pickle->nodes.data + node;
 }
-static opdi_pickle_item *opdi_pickle_item_at(const opdi_pickle *pickle, uint32_t item) {
+OPDI_INTERNAL opdi_pickle_item *opdi_pickle_item_at(const opdi_pickle *pickle, uint32_t item) {
     return (opdi_pickle_item *)(void *)pickle->items.data + item;
 }
 /* Returns the i-th item of a node, or 0. */
-static uint32_t opdi_pickle_get(const opdi_pickle *pickle, uint32_t node, int64_t i) {
+OPDI_INTERNAL uint32_t opdi_pickle_get(const opdi_pickle *pickle, uint32_t node, int64_t i) {
     uint32_t item = opdi_pickle_at(pickle, node)->first;
     for (; item && i > 0; i--) { item = opdi_pickle_item_at(pickle, item)->next; }
     return item ? opdi_pickle_item_at(pickle, item)->node : 0;
 }
-static double opdi_pickle_float_of(const opdi_pickle_node *node) {
+OPDI_INTERNAL double opdi_pickle_float_of(const opdi_pickle_node *node) {
     double number;
     memcpy(&number, &node->value, sizeof number);
     return number;
 }
-static bool opdi_pickle_is(const opdi_pickle *pickle, uint32_t node, int kind) {
+OPDI_INTERNAL bool opdi_pickle_is(const opdi_pickle *pickle, uint32_t node, int kind) {
     return node && opdi_pickle_at(pickle, node)->kind == kind;
 }
 /* Puts a node on the stack; 0, or -1 without memory. */
@@ -369,7 +310,7 @@ static int opdi_pickle_append(opdi_pickle *pickle, int kind, int count) {
 }
 /* Counts what an opcode does beyond its own bytes, since few bytes may name again and again what has many; 0, or -1
    with an error where that is too much for so short a pickle. */
-static int opdi_pickle_work(opdi_pickle *pickle, uint64_t amount) {
+OPDI_INTERNAL int opdi_pickle_work(opdi_pickle *pickle, uint64_t amount) {
     pickle->work += amount;
     return pickle->work <= 1000000 + 64 * (uint64_t)pickle->at ? 0
         : opdi_bad(pickle->source, pickle->at, "so much from a pickle of %llu bytes", (unsigned long long)pickle->at);
@@ -858,7 +799,7 @@ static int opdi_pickle_step(opdi_pickle *pickle) {
     default: return opdi_bad(pickle->source, begin, "an opcode \\x%02x that torch.save does not write", *code);
     }
 }
-static void opdi_pickle_free(opdi_pickle *pickle) {
+OPDI_INTERNAL void opdi_pickle_free(opdi_pickle *pickle) {
     opdi_string_free(&pickle->nodes);
     opdi_string_free(&pickle->items);
     opdi_string_free(&pickle->stack);
@@ -867,7 +808,7 @@ static void opdi_pickle_free(opdi_pickle *pickle) {
 }
 /* Reads one pickle from source on, at *at, which is set behind it.  Returns the node that it is, in a tree that
    opdi_pickle_free gives back whatever happens; 0 with an error. */
-static uint32_t opdi_pickle_read_as(opdi_pickle *pickle, const opdi_source *source, size_t *at, bool script) {
+OPDI_INTERNAL uint32_t opdi_pickle_read_as(opdi_pickle *pickle, const opdi_source *source, size_t *at, bool script) {
     static const opdi_pickle_node nothing = {0, 0, 0, 0, 0};
     int rc = 0;
     memset(pickle, 0, sizeof *pickle);
@@ -881,7 +822,7 @@ static uint32_t opdi_pickle_read_as(opdi_pickle *pickle, const opdi_source *sour
     *at = pickle->at;
     return rc == 1 && opd_ok() ? opdi_pickle_pop(pickle) : 0;
 }
-static uint32_t opdi_pickle_read(opdi_pickle *pickle, const opdi_source *source, size_t *at) {
+OPDI_INTERNAL uint32_t opdi_pickle_read(opdi_pickle *pickle, const opdi_source *source, size_t *at) {
     return opdi_pickle_read_as(pickle, source, at, false);
 }
 #endif

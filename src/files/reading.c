@@ -1,23 +1,11 @@
+#include "files.h"
+
 //== reading ===========================================================================================================
 
 #if !defined(OPD_NO_EXCHANGE)
 OPDI_COLD_BEGIN
 #if defined(OPDI_CORE)
 
-/* Memory that an open file and its tensors hold together. */
-typedef struct opdi_bulk {
-    int32_t refs;
-    bool mapped;
-    unsigned char *data;
-    size_t length, block;        /* block: bytes of ours to free; 0: none */
-    void (*deleter)(void *data, void *user);
-    void *user;
-    opd_plugin *plugin;          /* where deleter is; pinned */
-} opdi_bulk;
-/* What is read, and for errors by which function, from what file and entry. */
-typedef struct opdi_source { const char *who, *path, *entry; const unsigned char *data; size_t length; } opdi_source;
-
-#define OPDI_NOWHERE SIZE_MAX
 /* Fails because of what is read or written, at byte `at`.  Text of a file is shown without its control characters. */
 static int opdi_bad_file(const opdi_source *source, opd_code code, size_t at, const char *text) {
     char place[32] = "", all[1600];
@@ -28,7 +16,7 @@ static int opdi_bad_file(const opdi_source *source, opd_code code, size_t at, co
     for (char *here = all; *here; here++) { if ((unsigned char)*here < 32 || *here == 127) { *here = '?'; } }
     return opd_fail(code, "%s", all);
 }
-OPD_PRINTF_LIKE(3, 4) static int opdi_bad(const opdi_source *source, size_t at, const char *format, ...) {
+OPD_PRINTF_LIKE(3, 4) OPDI_INTERNAL int opdi_bad(const opdi_source *source, size_t at, const char *format, ...) {
     char text[512];
     va_list ap;
     va_start(ap, format);
@@ -37,21 +25,21 @@ OPD_PRINTF_LIKE(3, 4) static int opdi_bad(const opdi_source *source, size_t at, 
     return opdi_bad_file(source, OPD_ERROR_FILE, at, text);
 }
 /* Fails with what the system says in errno. */
-static int opdi_bad_errno(const opdi_source *source, size_t at, const char *what) {
+OPDI_INTERNAL int opdi_bad_errno(const opdi_source *source, size_t at, const char *what) {
     const opd_code code = opdi_errno_code(OPD_ERROR_FILE);
     char text[512];
     (void)snprintf(text, sizeof text, "%s: %s", what, strerror(errno));
     return opdi_bad_file(source, code, at, text);
 }
 
-static opdi_bulk *opdi_bulk_new(void) {
+OPDI_INTERNAL opdi_bulk *opdi_bulk_new(void) {
     opdi_bulk *bulk = (opdi_bulk *)opdi_alloc(sizeof *bulk);
     if (!bulk) { return NULL; }
     memset(bulk, 0, sizeof *bulk);
     bulk->refs = 1;
     return bulk;
 }
-static void opdi_bulk_drop(opdi_bulk *bulk) {
+OPDI_INTERNAL void opdi_bulk_drop(opdi_bulk *bulk) {
     opd_plugin *plugin = bulk->plugin;
     if (opdi_ref_down(&bulk->refs) != 0) { return; }
 #if defined(OPDI_MAPS)
@@ -62,14 +50,14 @@ static void opdi_bulk_drop(opdi_bulk *bulk) {
     opdi_free(bulk, sizeof *bulk);
     if (plugin) { opdi_plugin_let_go(plugin); }
 }
-static void opdi_bulk_let_go(void *data, void *user) {
+OPDI_INTERNAL void opdi_bulk_let_go(void *data, void *user) {
     (void)data;
     opdi_bulk_drop((opdi_bulk *)user);
 }
 
 /* True if the path leads to something else than a file, such as a pipe or device, which is read and written
    as it is. */
-static bool opdi_is_special(const char *path) {
+OPDI_INTERNAL bool opdi_is_special(const char *path) {
 #if defined(OPDI_MAPS)
     struct stat st;
     return stat(path, &st) == 0 && !S_ISREG(st.st_mode);
@@ -104,11 +92,8 @@ static bool opdi_bulk_map(opdi_bulk *bulk, const char *path) {
 #endif
     return bulk->mapped;
 }
-/* Tells how many bytes a file has that begins like source, or more than source->length: then it is asked again when
-   those have been read.  No more than that: what is there is enough to judge the file, or there is an error. */
-typedef uint64_t (*opdi_told_fn)(const opdi_source *source);
 
-static int opdi_bulk_room(opdi_bulk *bulk, uint64_t count) {
+OPDI_INTERNAL int opdi_bulk_room(opdi_bulk *bulk, uint64_t count) {
     unsigned char *data = count <= SIZE_MAX / 2 ? (unsigned char *)opdi_alloc((size_t)count) : NULL;
     if (!data) { return opd_ok() ? opd_fail(OPD_ERROR_MEMORY, "out of memory") : -1; }
     if (bulk->length) { memcpy(data, bulk->data, bulk->length); }
@@ -132,7 +117,7 @@ static int opdi_bulk_read(opdi_bulk *bulk, opdi_source *source, FILE *file, opdi
     return ferror(file) || !opd_ok() ? -1 : 0;
 }
 /* Opens a whole file; NULL with an error.  source is set for errors, and to the bytes that there are. */
-static opdi_bulk *opdi_bulk_open(opdi_source *source, const char *who, const char *path, opdi_told_fn told) {
+OPDI_INTERNAL opdi_bulk *opdi_bulk_open(opdi_source *source, const char *who, const char *path, opdi_told_fn told) {
     memset(source, 0, sizeof *source);
     source->who = who;
     source->path = path;
@@ -159,10 +144,8 @@ static opdi_bulk *opdi_bulk_open(opdi_source *source, const char *who, const cha
     return bulk;
 }
 
-/* A place in a text, with its end. */
-typedef struct opdi_look { const opdi_source *source; size_t at, end; } opdi_look;
 /* Returns the next character that is no blank, which stays; -1 at the end. */
-static int opdi_look_peek(opdi_look *look) {
+OPDI_INTERNAL int opdi_look_peek(opdi_look *look) {
     while (look->at < look->end) {
         const int ch = look->source->data[look->at];
         if (ch != ' ' && ch != '\n' && ch != '\t' && ch != '\r') { return ch; }
@@ -170,31 +153,31 @@ static int opdi_look_peek(opdi_look *look) {
     }
     return -1;
 }
-static int opdi_look_wrong(opdi_look *look, const char *expected) {
+OPDI_INTERNAL int opdi_look_wrong(opdi_look *look, const char *expected) {
     const int ch = opdi_look_peek(look);
     if (ch < 0) { return opdi_bad(look->source, look->at, "expected %s, the header ends here", expected); }
     return opdi_bad(look->source, look->at, ch > 32 && ch < 127 ? "expected %s, not '%c'" : "expected %s, not \\x%02x",
                     expected, ch);
 }
-static int opdi_look_take(opdi_look *look, char ch) {
+OPDI_INTERNAL int opdi_look_take(opdi_look *look, char ch) {
     const char expected[] = {'\'', ch, '\'', 0};
     if (opdi_look_peek(look) != ch) { return opdi_look_wrong(look, expected); }
     look->at++;
     return 0;
 }
-static bool opdi_look_has(opdi_look *look, char ch) {
+OPDI_INTERNAL bool opdi_look_has(opdi_look *look, char ch) {
     if (opdi_look_peek(look) != ch) { return false; }
     look->at++;
     return true;
 }
-static bool opdi_look_word(opdi_look *look, const char *word) {
+OPDI_INTERNAL bool opdi_look_word(opdi_look *look, const char *word) {
     const size_t length = strlen(word);
     (void)opdi_look_peek(look);
     if (look->end - look->at < length || memcmp(look->source->data + look->at, word, length) != 0) { return false; }
     look->at += length;
     return true;
 }
-static int opdi_look_count(opdi_look *look, int64_t *values) {
+OPDI_INTERNAL int opdi_look_count(opdi_look *look, int64_t *values) {
     const int first = opdi_look_peek(look);
     const size_t begin = look->at;
     if (first < '0' || first > '9') { return opdi_look_wrong(look, "a number"); }
@@ -207,7 +190,8 @@ static int opdi_look_count(opdi_look *look, int64_t *values) {
     return first == '0' && look->at > begin + 1 ? opdi_bad(look->source, begin, "a number that begins with 0") : 0;
 }
 /* Returns the bytes of a tensor of these sizes; -1 with an error if they are more than memory can be. */
-static int64_t opdi_sizes_bytes(const opdi_source *source, size_t at, const int64_t *sizes, int ndim, int64_t bits) {
+OPDI_INTERNAL int64_t opdi_sizes_bytes(const opdi_source *source, size_t at, const int64_t *sizes, int ndim,
+                                       int64_t bits) {
     const int64_t limit = INT64_C(1) << 62;
     int64_t count = bits;
     bool zero = false;
@@ -222,8 +206,8 @@ static int64_t opdi_sizes_bytes(const opdi_source *source, size_t at, const int6
     if (!zero && count % 8) { return opdi_bad(source, at, "the sizes do not make whole bytes"); }
     return zero ? 0 : count / 8;
 }
-static int opdi_bools_check(const opdi_source *source, size_t at, opd_scalar_type dtype, const void *data,
-                            size_t size) {
+OPDI_INTERNAL int opdi_bools_check(const opdi_source *source, size_t at, opd_scalar_type dtype, const void *data,
+                                   size_t size) {
     const size_t right = dtype == OPD_BOOL ? opdi_bools(data, size) : size;
     return right == size ? 0 : opdi_bad(source, at + right, "a bool that is %d", ((const unsigned char *)data)[right]);
 }

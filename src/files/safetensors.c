@@ -1,3 +1,5 @@
+#include "files.h"
+
 //== safetensors: the header ===========================================================================================
 
 #if !defined(OPD_NO_EXCHANGE)
@@ -167,14 +169,13 @@ static int opdi_st_tensor(opd_tensor_file *file, opdi_look *look, opdi_named *na
     return 0;
 }
 /* Makes room for all names and texts, which are less than what they are read from, so that they never move; 0 or -1. */
-static int opdi_text_reserve(opd_tensor_file *file, size_t count) {
+OPDI_INTERNAL int opdi_text_reserve(opd_tensor_file *file, size_t count) {
     file->text.data = (char *)opdi_alloc(count + 2);
     file->text.cap = file->text.data ? count + 2 : 0;
     return file->text.data ? 0 : -1;
 }
-#define OPDI_ST_HEADER 100000000 /* the most that the format allows */
 /* Reads and checks the header of a safetensors file; 0, or -1 with an error. */
-static int opdi_st_parse(opd_tensor_file *file) {
+OPDI_INTERNAL int opdi_st_parse(opd_tensor_file *file) {
     opdi_look look;
     if (file->source.length < 9) {
         return opdi_bad(&file->source, 0, "%llu bytes are too few for a file of tensors",
@@ -219,13 +220,13 @@ static int opdi_st_parse(opd_tensor_file *file) {
 }
 
 /* True for a zip file.  A header of safetensors that is so long that it begins with PK has a '{' behind its length. */
-static bool opdi_is_zip(const opdi_source *source) {
+OPDI_INTERNAL bool opdi_is_zip(const opdi_source *source) {
     return source->length >= 8 && source->data[0] == 'P' && source->data[1] == 'K' &&
         (source->data[2] == 5 || opdi_le64(source->data) > OPDI_ST_HEADER ||
          (source->length > 8 && source->data[8] != '{'));
 }
 /* Returns where the last of "data_offsets":[begin,end] ends, by a quick look that opdi_st_parse checks later. */
-static uint64_t opdi_st_told(const opdi_source *source) {
+OPDI_INTERNAL uint64_t opdi_st_told(const opdi_source *source) {
     static const char key[] = "\"data_offsets\"";
     const uint64_t head = source->length < 9 ? 1 : opdi_le64(source->data);
     opdi_look look;

@@ -1,3 +1,5 @@
+#include "files.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>saving       files of several tensors written; graphs saved and loaded
 //
@@ -74,7 +76,7 @@ static opdi_output *opdi_outputs(const opdi_source *source, const char *const *n
 }
 
 /* Adds text as a JSON string. */
-static void opdi_json_put(opdi_string *string, const char *text) {
+OPDI_INTERNAL void opdi_json_put(opdi_string *string, const char *text) {
     static const char from[] = "\"\\\b\f\n\r\t", to[] = "\"\\bfnrt";
     opdi_string_add(string, "\"");
     for (; *text; text++) {
@@ -161,8 +163,8 @@ int opd_safetensors_save(const char *path, const char *const *names, opd_tensors
     return rc;
 }
 
-static uint64_t opdi_zip64_from = 0xffffffffu;    /* sizes and places that need fields of 64 bits */
-static unsigned char *opdi_le_put(unsigned char *at, uint64_t value, int bytes) {
+OPDI_INTERNAL uint64_t opdi_zip64_from = 0xffffffffu;    /* sizes and places that need fields of 64 bits */
+OPDI_INTERNAL unsigned char *opdi_le_put(unsigned char *at, uint64_t value, int bytes) {
     for (; bytes; bytes--, value >>= 8) { *at++ = (unsigned char)(value & 255); }
     return at;
 }
@@ -200,7 +202,7 @@ static int opdi_zip_put(opdi_sink *sink, const opdi_output *output, bool central
     if (late) { extra = opdi_le_put(extra, output->begin, 8); }
     return opdi_sink_put(sink, head, (size_t)(extra - head));
 }
-static int opdi_zip_end(opdi_sink *sink, uint64_t begin, uint64_t count) {
+OPDI_INTERNAL int opdi_zip_end(opdi_sink *sink, uint64_t begin, uint64_t count) {
     const uint64_t at = sink->at, size = at - begin;
     const bool big = count >= 0xffff || size >= opdi_zip64_from || begin >= opdi_zip64_from;
     unsigned char head[128], *here = head;

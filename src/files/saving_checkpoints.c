@@ -1,3 +1,5 @@
+#include "files.h"
+
 //== writing zip files =================================================================================================
 //
 //  As PyTorch does: stored, checksums behind the data, so that it is read once, and its begin at a multiple of 64.
@@ -6,13 +8,7 @@
 OPDI_COLD_BEGIN
 #if defined(OPDI_CORE)
 
-typedef struct opdi_zip_writer {
-    opdi_sink *sink;
-    opdi_crc table;
-    opdi_string directory;
-    uint64_t count, begin, data; /* entries; where the last one begins, and its bytes */
-} opdi_zip_writer;
-static void opdi_zip_writer_init(opdi_zip_writer *zip, opdi_sink *sink) {
+OPDI_INTERNAL void opdi_zip_writer_init(opdi_zip_writer *zip, opdi_sink *sink) {
     memset(zip, 0, sizeof *zip);
     zip->sink = sink;
     opdi_crc_init(&zip->table);
@@ -27,7 +23,7 @@ static unsigned char *opdi_zip_head(unsigned char *at, bool big, uint32_t crc, u
     return opdi_le_put(at, name, 2);
 }
 /* Begins an entry, whose bytes then go into the sink; 0, or -1 with an error. */
-static int opdi_zip_begin(opdi_zip_writer *zip, const char *name, uint64_t bytes) {
+OPDI_INTERNAL int opdi_zip_begin(opdi_zip_writer *zip, const char *name, uint64_t bytes) {
     const bool big = bytes >= opdi_zip64_from;
     const size_t length = strlen(name), room = big ? 20 : 0;
     unsigned char head[160], *at = opdi_le_put(head, 0x04034b50u, 4);
@@ -48,7 +44,7 @@ static int opdi_zip_begin(opdi_zip_writer *zip, const char *name, uint64_t bytes
     return 0;
 }
 /* Ends the entry, and notes it for the directory; 0, or -1 with an error. */
-static int opdi_zip_end_entry(opdi_zip_writer *zip, const char *name, uint64_t bytes) {
+OPDI_INTERNAL int opdi_zip_end_entry(opdi_zip_writer *zip, const char *name, uint64_t bytes) {
     const bool big = bytes >= opdi_zip64_from, late = zip->begin >= opdi_zip64_from;
     const size_t length = strlen(name), room = big || late ? 4 + 16 * (size_t)big + 8 * (size_t)late : 0;
     unsigned char head[128], *at = opdi_le_put(opdi_le_put(head, 0x08074b50u, 4), zip->sink->crc, 4);
@@ -72,12 +68,12 @@ static int opdi_zip_end_entry(opdi_zip_writer *zip, const char *name, uint64_t b
     return zip->directory.failed ? -1 : 0;
 }
 /* Writes an entry of these bytes; 0, or -1 with an error. */
-static int opdi_zip_add(opdi_zip_writer *zip, const char *name, const void *data, size_t bytes) {
+OPDI_INTERNAL int opdi_zip_add(opdi_zip_writer *zip, const char *name, const void *data, size_t bytes) {
     return opdi_zip_begin(zip, name, bytes) || opdi_sink_put(zip->sink, data, bytes) ||
         opdi_zip_end_entry(zip, name, bytes) ? -1 : 0;
 }
 /* Writes the directory, if rc says that all went well, and lets go of what the writer has; rc, or -1 with an error. */
-static int opdi_zip_close(opdi_zip_writer *zip, int rc) {
+OPDI_INTERNAL int opdi_zip_close(opdi_zip_writer *zip, int rc) {
     const uint64_t begin = zip->sink->at;
     zip->sink->table = NULL;
     if (rc == 0) {
@@ -104,14 +100,6 @@ typedef struct opdi_branch {
     int64_t first, last, next;   /* what is below it, and beside it; 0: none */
     int64_t count;
 } opdi_branch;
-typedef struct opdi_checkpoint_writer {
-    opdi_source source;
-    const opd_value *values;
-    opdi_string branches;        /* opdi_branch[]; the first is the root */
-    opdi_string pickle;
-    opdi_found storages;         /* opdi_storage * */
-    opdi_string dtypes;          /* int[]: dtype of each storage, negative: of several */
-} opdi_checkpoint_writer;
 
 static opdi_branch *opdi_branch_at(const opdi_checkpoint_writer *writer, int64_t i) {
     return (opdi_branch *)(void *)writer->branches.data + i;
@@ -207,11 +195,11 @@ static int opdi_branch_path(opdi_checkpoint_writer *writer, const char *path, in
     return 0;
 }
 
-static void opdi_pickle_put(opdi_checkpoint_writer *writer, int code) {
+OPDI_INTERNAL void opdi_pickle_put(opdi_checkpoint_writer *writer, int code) {
     const char byte = (char)code;
     opdi_string_add_n(&writer->pickle, &byte, 1);
 }
-static void opdi_pickle_put_le(opdi_checkpoint_writer *writer, int code, uint64_t value, int bytes) {
+OPDI_INTERNAL void opdi_pickle_put_le(opdi_checkpoint_writer *writer, int code, uint64_t value, int bytes) {
     unsigned char text[8];
     (void)opdi_le_put(text, value, bytes);
     opdi_pickle_put(writer, code);
@@ -227,13 +215,13 @@ static void opdi_pickle_put_int(opdi_checkpoint_writer *writer, int64_t value) {
         opdi_pickle_put_le(writer, 8, (uint64_t)value, 8);
     }
 }
-static void opdi_pickle_put_float(opdi_checkpoint_writer *writer, double value) {
+OPDI_INTERNAL void opdi_pickle_put_float(opdi_checkpoint_writer *writer, double value) {
     uint64_t bits;
     memcpy(&bits, &value, sizeof bits);
     opdi_pickle_put(writer, 'G');
     for (int i = 56; i >= 0; i -= 8) { opdi_pickle_put(writer, (int)(bits >> i & 255)); }
 }
-static int opdi_pickle_put_text(opdi_checkpoint_writer *writer, const char *text, size_t length) {
+OPDI_INTERNAL int opdi_pickle_put_text(opdi_checkpoint_writer *writer, const char *text, size_t length) {
     size_t count = 1;
     for (size_t at = 0; at < length; at += count) {
         if ((count = opdi_utf8((const unsigned char *)text + at, length - at)) == 0) {
@@ -266,7 +254,7 @@ static void opdi_pickle_put_ints(opdi_checkpoint_writer *writer, const int64_t *
     opdi_pickle_put(writer, 't');
 }
 /* Puts a call of _rebuild_tensor_v2, or, where a storage has tensors of several dtypes, of _v3. */
-static int opdi_pickle_put_tensor(opdi_checkpoint_writer *writer, const opd_tensor *tensor) {
+OPDI_INTERNAL int opdi_pickle_put_tensor(opdi_checkpoint_writer *writer, const opd_tensor *tensor) {
     const opd_scalar_type dtype = (opd_scalar_type)tensor->dtype;
     const opdi_storage *storage = opdi_storage_root(tensor);
     const int64_t element = (int64_t)opd_dtype_size(dtype);
@@ -292,7 +280,7 @@ static int opdi_pickle_put_tensor(opdi_checkpoint_writer *writer, const opd_tens
     opdi_string_add(&writer->pickle, "tR");
     return writer->pickle.failed ? -1 : 0;
 }
-static int opdi_pickle_put_value(opdi_checkpoint_writer *writer, const opd_value *value) {
+OPDI_INTERNAL int opdi_pickle_put_value(opdi_checkpoint_writer *writer, const opd_value *value) {
     switch ((opd_tag)value->tag) {
     case OPD_TAG_NONE: opdi_pickle_put(writer, 'N'); return 0;
     case OPD_TAG_BOOL: opdi_pickle_put(writer, value->u.i ? 0x88 : 0x89); return 0;
@@ -357,7 +345,7 @@ static int opdi_branch_check(opdi_checkpoint_writer *writer, int64_t at) {
 }
 
 /* Checks a tensor, and numbers its storage; 0, or -1 with an error. */
-static int opdi_checkpoint_number(opdi_checkpoint_writer *writer, const opd_tensor *tensor) {
+OPDI_INTERNAL int opdi_checkpoint_number(opdi_checkpoint_writer *writer, const opd_tensor *tensor) {
     void *data;
     if (opdi_memory_of(tensor, writer->source.who, &data)) { return -1; }
     const int dtype = opdi_is_stored_dtype(tensor->dtype) ? -1 : tensor->dtype;    /* those have no class of storages */
@@ -374,7 +362,7 @@ static int opdi_checkpoint_number(opdi_checkpoint_writer *writer, const opd_tens
 }
 /* Writes the entry of a storage of a dtype, or (below 0) of several: whole elements, as the pickle says.  0, or -1 on
    error. */
-static int opdi_checkpoint_put(opdi_zip_writer *zip, opdi_storage *storage, int64_t number, int dtype) {
+OPDI_INTERNAL int opdi_checkpoint_put(opdi_zip_writer *zip, opdi_storage *storage, int64_t number, int dtype) {
     const int64_t element = dtype < 0 ? 1 : (int64_t)opd_dtype_size((opd_scalar_type)dtype), stride = 1;
     const int64_t bytes = storage->bytes - storage->bytes % element;
     const int place = storage->device ? storage->device | (storage->index + 1) * 256 : OPD_CPU;

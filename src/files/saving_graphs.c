@@ -1,3 +1,5 @@
+#include "files.h"
+
 #if !defined(OPD_NO_EXCHANGE)
 OPDI_COLD_BEGIN
 #if defined(OPDI_CORE)

@@ -1,3 +1,5 @@
+#include "files.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>files        files of several tensors read: safetensors, .npz, what torch.save writes
 //
@@ -13,9 +15,7 @@ OPDI_COLD_BEGIN
 
 #if defined(OPDI_CORE)
 
-enum { OPDI_ST_DTYPES = 22 };
-/* The dtypes of safetensors, in the order in which it sorts tensors; we do not have all of them. */
-static const struct opdi_st_row { const char *name; int bits; opd_scalar_type dtype; } opdi_st_dtypes[] = {
+OPDI_INTERNAL const opdi_st_row opdi_st_dtypes[] = {
     {"BOOL", 8, OPD_BOOL}, {"F4", 4, OPD_DTYPE_NONE}, {"F6_E2M3", 6, OPD_DTYPE_NONE}, {"F6_E3M2", 6, OPD_DTYPE_NONE},
     {"U8", 8, OPD_UINT8}, {"I8", 8, OPD_INT8}, {"F8_E5M2", 8, OPD_FLOAT8_E5M2}, {"F8_E4M3", 8, OPD_FLOAT8_E4M3FN},
     {"F8_E8M0", 8, OPD_FLOAT8_E8M0FNU}, {"F8_E4M3FNUZ", 8, OPD_FLOAT8_E4M3FNUZ},
@@ -24,55 +24,19 @@ static const struct opdi_st_row { const char *name; int bits; opd_scalar_type dt
     {"C64", 64, OPD_COMPLEX64}, {"F64", 64, OPD_FLOAT64}, {"I64", 64, OPD_INT64}, {"U64", 64, OPD_UINT64}};
 OPDI_HAS_COUNT(opdi_st_dtypes, OPDI_ST_DTYPES);
 
-typedef struct opdi_named {
-    size_t name;                 /* in the file's text */
-    size_t where;                /* what is said of it, for errors */
-    size_t begin, data, end;     /* of its part of the file; data: what comes after a header of its own.  Checkpoint:
-                                    its index; of a value where it is in values; of a run how many, else 0 */
-    int row, ndim;               /* row: of opdi_st_dtypes; checkpoint: dtype, of a storage bytes of its numbers */
-    size_t dims;                 /* where in the file's dims its sizes are */
-    uint64_t full;               /* zip: bytes when unpacked, checksum, how it is packed, flags */
-    uint32_t crc;
-    uint16_t method, flags;
-    int64_t member;              /* checkpoint: of which storage a tensor is part, -1: a value, or a run: a long list
-                                    of numbers, as one entry, whose name is what theirs begin with; dims: its number */
-    int strange;                 /* checkpoint: why it cannot be read, a row of opdi_pickle_globals or below 0; */
-    bool grad;                   /* 0: it can.  Whether a tensor requires grad */
-    unsigned char lazy;          /* OPDI_TENSOR_CONJ, OPDI_TENSOR_NEG: of a view that is conjugated, negated */
-} opdi_named;
-typedef struct opdi_sorted { const char *name; size_t begin, end; int64_t place; } opdi_sorted;
-/* The names in a run, one after another: made when one is first asked for. */
-typedef struct opdi_named_run { char *names; size_t bytes; } opdi_named_run;
-struct opd_tensor_file {
-    opdi_bulk *bytes;
-    opdi_source source;
-    bool zip, checkpoint, swap;  /* swap: numbers are the other way round than here */
-    int64_t count, nmeta;        /* count: of what has a name; entries are fewer where there are runs */
-    size_t path_bytes;
-    opdi_string text;            /* names, keys and values, each with its zero */
-    opdi_string entries, dims;   /* opdi_named[n]; int64_t */
-    opdi_string meta;            /* size_t[nmeta][2]: a key and a value in the text */
-    opdi_sorted *sorted;         /* n, by name */
-    opdi_string values;          /* checkpoint: opd_value[], what is no tensor; text: where it is in the file's text */
-    opdi_named_run *runs;
-    int64_t nruns;
-    opdi_string members;         /* checkpoint: opdi_named[], the entries of the zip, or storages */
-    opd_tensor **storages;       /* checkpoint: the bytes of each member that is one, references; NULL: it is none */
-    int64_t nstorages;
-};
-static opdi_named *opdi_named_of(const opd_tensor_file *file, int64_t i) {
+OPDI_INTERNAL opdi_named *opdi_named_of(const opd_tensor_file *file, int64_t i) {
     return (opdi_named *)(void *)file->entries.data + i;
 }
-static const char *opdi_named_name(const opd_tensor_file *file, int64_t i) {
+OPDI_INTERNAL const char *opdi_named_name(const opd_tensor_file *file, int64_t i) {
     return file->text.data + opdi_named_of(file, i)->name;
 }
-static int opdi_named_add(opd_tensor_file *file, const opdi_named *named) {
+OPDI_INTERNAL int opdi_named_add(opd_tensor_file *file, const opdi_named *named) {
     opdi_string_add_n(&file->entries, (const char *)(const void *)named, sizeof *named);
     file->count++;
     return file->entries.failed ? -1 : 0;
 }
 
-static int64_t opdi_tensor_file_find(const opd_tensor_file *file, const char *name, size_t length) {
+OPDI_INTERNAL int64_t opdi_tensor_file_find(const opd_tensor_file *file, const char *name, size_t length) {
     int64_t low = 0, high = file->count;
     while (low < high) {
         const int64_t middle = low + (high - low) / 2;
@@ -94,7 +58,7 @@ static int opdi_by_name(const void *first, const void *second) {
     return order ? order : sorted->place < other->place ? -1 : sorted->place > other->place;
 }
 /* Sorts by name; returns the second of two that have the same name, or NULL. */
-static const opdi_sorted *opdi_same_names(opdi_sorted *sorted, int64_t count) {
+OPDI_INTERNAL const opdi_sorted *opdi_same_names(opdi_sorted *sorted, int64_t count) {
     if (count) { qsort(sorted, (size_t)count, sizeof *sorted, opdi_by_name); }
     for (int64_t i = 1; i < count; i++) {
         if (strcmp(sorted[i - 1].name, sorted[i].name) == 0) { return &sorted[i]; }
@@ -102,7 +66,7 @@ static const opdi_sorted *opdi_same_names(opdi_sorted *sorted, int64_t count) {
     return NULL;
 }
 /* Checks that names differ and parts do not overlap; dense: that they fill [begin, end).  0, or -1 with an error. */
-static int opdi_named_check(opd_tensor_file *file, size_t begin, size_t end, bool dense) {
+OPDI_INTERNAL int opdi_named_check(opd_tensor_file *file, size_t begin, size_t end, bool dense) {
     const opdi_sorted *same;
     opdi_sorted *sorted;
     if (file->count == 0) { sorted = NULL; }

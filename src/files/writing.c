@@ -1,20 +1,10 @@
+#include "files.h"
+
 //== writing ===========================================================================================================
 
 #if !defined(OPD_NO_EXCHANGE)
 OPDI_COLD_BEGIN
 #if defined(OPDI_CORE)
-
-/* The place where written bytes go: a file beside the one that they are for, a checksum, or both. */
-typedef struct opdi_sink {
-    opdi_source source;
-    FILE *file;
-    char *to, *tmp;              /* what tmp will be called; NULL: it is the file itself */
-    size_t bytes;                /* of both, in one block */
-    uint64_t at;
-    const opdi_crc *table;
-    uint32_t crc;
-    bool swap;                   /* elements the other way round than here */
-} opdi_sink;
 
 /* Gives a new file the mode of the one that it will replace, so that nobody can read it who could not before. */
 static void opdi_same_mode(const char *tmp, const char *path) {
@@ -42,7 +32,7 @@ static int opdi_sink_names(opdi_sink *sink, const char *path) {
     return sink->to ? 0 : -1;
 }
 /* Opens a new file beside the one at path, or something special itself; 0, or -1 with an error. */
-static int opdi_sink_open(opdi_sink *sink, const char *who, const char *path) {
+OPDI_INTERNAL int opdi_sink_open(opdi_sink *sink, const char *who, const char *path) {
     memset(sink, 0, sizeof *sink);
     sink->source.who = who;
     sink->source.path = path;
@@ -63,7 +53,7 @@ static int opdi_sink_open(opdi_sink *sink, const char *who, const char *path) {
     if (sink->to) { opdi_free(sink->to, sink->bytes); }
     return -1;
 }
-static int opdi_sink_put(opdi_sink *sink, const void *data, size_t size) {
+OPDI_INTERNAL int opdi_sink_put(opdi_sink *sink, const void *data, size_t size) {
     if (sink->table) { sink->crc = opdi_crc_add(sink->table, sink->crc, data, size); }
     if (sink->file && fwrite(data, 1, size, sink->file) != size) {
         return opdi_bad_errno(&sink->source, (size_t)sink->at, "cannot be written");
@@ -88,7 +78,7 @@ static int opdi_sink_rename(const opdi_sink *sink) {
     return rename(sink->tmp, sink->to);
 }
 /* Closes the file and, if rc says that all went well, gives it its name; otherwise removes it.  Returns 0 or -1. */
-static int opdi_sink_close(opdi_sink *sink, int rc) {
+OPDI_INTERNAL int opdi_sink_close(opdi_sink *sink, int rc) {
     if (sink->to && rc == 0 && opdi_sink_sync(sink)) {
         rc = opdi_bad_errno(&sink->source, OPDI_NOWHERE, "cannot be written");
     }
@@ -101,7 +91,7 @@ static int opdi_sink_close(opdi_sink *sink, int rc) {
     return rc;
 }
 /* Writes the elements of a host's tensor, in order; 0, or -1 with an error. */
-static int opdi_sink_tensor(opdi_sink *sink, const opd_tensor *tensor) {
+OPDI_INTERNAL int opdi_sink_tensor(opdi_sink *sink, const opd_tensor *tensor) {
     const size_t element = opd_dtype_size((opd_scalar_type)tensor->dtype);
     int64_t at[OPD_MAX_DIMS], left = tensor->numel;
     const char *here = tensor->data;
@@ -131,7 +121,7 @@ static int opdi_sink_tensor(opdi_sink *sink, const opd_tensor *tensor) {
     return 0;
 }
 /* Returns tensor, or a copy of it, where the host can read it; a reference, or NULL with an error. */
-static opd_tensor *opdi_host_of(opd_tensor *tensor, const char *who) {
+OPDI_INTERNAL opd_tensor *opdi_host_of(opd_tensor *tensor, const char *who) {
     void *data;
     opd_tensor *host = NULL;
     if (tensor && !opdi_is_dead(tensor) && opdi_wait_for(tensor)) { return NULL; }
@@ -174,7 +164,7 @@ static size_t opdi_npy_build(const opdi_source *source, const opd_tensor *tensor
     buf[9] = (char)((length - 10) >> 8);
     return length;
 }
-static int opdi_npy_write(opdi_sink *sink, const opd_tensor *tensor) {
+OPDI_INTERNAL int opdi_npy_write(opdi_sink *sink, const opd_tensor *tensor) {
     char header[OPDI_NPY_HEADER];
     const size_t count = opdi_npy_build(&sink->source, tensor, header);
     return count && opdi_sink_put(sink, header, count) == 0 ? opdi_sink_tensor(sink, tensor) : -1;

@@ -1,3 +1,5 @@
+#include "files.h"
+
 //== zip: the central directory ========================================================================================
 
 #if !defined(OPD_NO_EXCHANGE)
@@ -129,7 +131,7 @@ static int opdi_zip_directory(const opdi_source *source, size_t *begin, size_t *
     *end = (size_t)at;
     return 0;
 }
-static int opdi_zip_parse(opd_tensor_file *file) {
+OPDI_INTERNAL int opdi_zip_parse(opd_tensor_file *file) {
     size_t at, begin, end;
     uint64_t count;
     file->zip = true;
@@ -142,7 +144,7 @@ static int opdi_zip_parse(opd_tensor_file *file) {
 }
 
 /* Checks what is said of how an entry is packed; 0, or -1 with an error. */
-static int opdi_zip_check(const opdi_source *source, const opdi_named *named) {
+OPDI_INTERNAL int opdi_zip_check(const opdi_source *source, const opdi_named *named) {
     const size_t packed = named->end - named->data;
     if (named->flags & 1) { return opdi_bad(source, named->begin, "it is encrypted"); }
     if (named->method != 0 && named->method != 8) {
@@ -159,8 +161,8 @@ static int opdi_zip_check(const opdi_source *source, const opdi_named *named) {
 /* Finds the bytes of an entry: source is set to them; *own is memory for those that were packed, or NULL.  check: 2
    that the sum is right, 1 that it is or is 0, as PyTorch writes it where it is told to write none.  0, or -1 with an
    error. */
-static int opdi_zip_bytes(const opd_tensor_file *file, const opdi_named *named, int check, opdi_source *source,
-                          unsigned char **own) {
+OPDI_INTERNAL int opdi_zip_bytes(const opd_tensor_file *file, const opdi_named *named, int check, opdi_source *source,
+                                 unsigned char **own) {
     const size_t packed = named->end - named->data;
     opdi_crc crc;
     *source = file->source;
@@ -189,7 +191,7 @@ static int opdi_zip_bytes(const opd_tensor_file *file, const opdi_named *named, 
     return -1;
 }
 /* Returns the array of an entry, which is unpacked first if it is packed; a reference, or NULL with an error. */
-static opd_tensor *opdi_zip_read(const opd_tensor_file *file, const opdi_named *named) {
+OPDI_INTERNAL opd_tensor *opdi_zip_read(const opd_tensor_file *file, const opdi_named *named) {
     opdi_source source;
     unsigned char *own;
     if (opdi_zip_bytes(file, named, 2, &source, &own)) { return NULL; }

@@ -1,3 +1,5 @@
+#include "graphs.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>blocks       building graphs with blocks: types of values, overloads chosen as TorchScript does
 //
@@ -15,22 +17,22 @@ OPDI_COLD_BEGIN
 //== types of values ===================================================================================================
 
 /* Returns the space of the graph's types, made by the first who asks; NULL without memory. */
-static opdi_gspace *opdi_graph_space(opd_graph *graph) {
+OPDI_INTERNAL opdi_gspace *opdi_graph_space(opd_graph *graph) {
     if (!graph->space) { graph->space = opdi_gspace_new(); }
     return graph->space;
 }
 /* Makes the graph, which has no types yet, use types of that space. */
-OPD_UNUSED static void opdi_graph_share(opd_graph *graph, opdi_gspace *space) {
+OPD_UNUSED OPDI_INTERNAL void opdi_graph_share(opd_graph *graph, opdi_gspace *space) {
     opdi_gspace_drop(graph->space);
     graph->space = opdi_gspace_keep(space);
 }
 /* Gives a value a type, and the tag that goes with it. */
-static void opdi_gvalue_typed(opdi_gvalue *value, const opdi_gtype *type) {
+OPDI_INTERNAL void opdi_gvalue_typed(opdi_gvalue *value, const opdi_gtype *type) {
     value->type = type;
     value->tag = opdi_gtype_tag(type);
 }
 /* Returns the type of a value, also where only its tag is known; NULL without memory. */
-static const opdi_gtype *opdi_gvalue_gtype(opd_graph *graph, const opdi_gvalue *value) {
+OPDI_INTERNAL const opdi_gtype *opdi_gvalue_gtype(opd_graph *graph, const opdi_gvalue *value) {
     static const int8_t kinds[] = {OPDI_GT_NONE, OPDI_GT_TENSOR, OPDI_GT_INT, OPDI_GT_FLOAT, OPDI_GT_BOOL,
                                    OPDI_GT_COMPLEX, OPDI_GT_STR, OPDI_GT_DEVICE, OPDI_GT_ANY};
     const opdi_gtype *element = opdi_gtype_simple(OPDI_GT_NUMBER);
@@ -61,39 +63,6 @@ static const opdi_gtype *opdi_gvalue_gtype(opd_graph *graph, const opdi_gvalue *
 //== overloads =========================================================================================================
 //
 //  As tryMatchSchema and matchSchemas in PyTorch's frontend: first without conversions, then with them.
-
-/* Arguments of a call: by position, then by name. */
-typedef struct opdi_gargs {
-    opdi_gvalue *const *in;
-    int32_t count;
-    opdi_gvalue *const *named;
-    const char *const *names;
-    int32_t nnamed;
-    opdi_gvalue **empty;                          /* empty lists that are of no type yet */
-    int32_t nempty;
-} opdi_gargs;
-/* How a value becomes an argument. */
-typedef enum opdi_ghow {
-    OPDI_HOW_SAME, OPDI_HOW_DEFAULT, OPDI_HOW_REPEAT, OPDI_HOW_LIST, OPDI_HOW_UNTUPLE, OPDI_HOW_EMPTY,
-    OPDI_HOW_FLOAT_IMPLICIT,
-    OPDI_HOW_COMPLEX_IMPLICIT, OPDI_HOW_INT_IMPLICIT, OPDI_HOW_SCALAR_IMPLICIT, OPDI_HOW_FLOAT, OPDI_HOW_COMPLEX,
-    OPDI_HOW_INT, OPDI_HOW_DEVICE
-} opdi_ghow;
-#define OPDI_MAX_GVARS 8
-typedef struct opdi_gmatching {
-    opd_graph *graph;
-    const opd_schema *schema;
-    const char *who;                              /* the operator, for errors */
-    const opdi_gargs *given;
-    opdi_text *why;
-    bool convert, flat;                           /* flat: keyword-only ones by position, too */
-    int32_t nvars;
-    const char *vars[OPDI_MAX_GVARS];
-    const opdi_gtype *bound[OPDI_MAX_GVARS];
-    opdi_gvalue *values[OPD_MAX_ARGS];            /* for each argument of the schema; a list: the first of them */
-    int8_t how[OPD_MAX_ARGS];
-    int32_t spread;                               /* a list of the positional arguments from there on */
-} opdi_gmatching;
 
 /* Binds type variables of a schema's type to what they stand for in actual; false if that cannot be. */
 static bool opdi_gmatch_bind(opdi_gmatching *match, const opdi_type *formal, const opdi_gtype *actual) {
@@ -189,7 +158,7 @@ static bool opdi_gargs_untyped(const opdi_gargs *given, const opdi_gvalue *value
     return false;
 }
 /* True if a value may be an argument; *how says by what. */
-static bool opdi_gmatch_arg(opdi_gmatching *match, const opdi_arg *arg, const opdi_gvalue *value, int8_t *how) {
+OPDI_INTERNAL bool opdi_gmatch_arg(opdi_gmatching *match, const opdi_arg *arg, const opdi_gvalue *value, int8_t *how) {
     const opdi_type *const plain = opdi_strip_optional(arg->type);
     const opdi_gtype *actual = opdi_gvalue_gtype(match->graph, value);
     *how = OPDI_HOW_SAME;
@@ -239,7 +208,7 @@ static bool opdi_gmatch_spread(opdi_gmatching *match, int i, int32_t at) {
     return true;
 }
 /* True if the schema takes the given arguments; why not goes to match->why, if that is not NULL. */
-static bool opdi_gmatch_schema(opdi_gmatching *match) {
+OPDI_INTERNAL bool opdi_gmatch_schema(opdi_gmatching *match) {
     const opd_schema *const schema = match->schema;
     const opdi_gargs *const given = match->given;
     int32_t used = 0, named = 0;
@@ -309,8 +278,8 @@ static opdi_gnode *opdi_emit_node(opd_graph *graph, opdi_gkind kind, opdi_gvalue
     return node;
 }
 /* Adds a call of a builtin that is there under this very schema or name; NULL with an error. */
-static opdi_gnode *opdi_emit_builtin(opd_graph *graph, const char *schema, opdi_gvalue *const *in, int32_t nin,
-                                     const opdi_gtype *const *types, int32_t nout, const char *place) {
+OPDI_INTERNAL opdi_gnode *opdi_emit_builtin(opd_graph *graph, const char *schema, opdi_gvalue *const *in, int32_t nin,
+                                            const opdi_gtype *const *types, int32_t nout, const char *place) {
     const opdi_builtin *builtin = opdi_builtin_named(schema);
     if (!builtin) {
         (void)opd_fail(OPD_ERROR_NOT_FOUND, "there is no function %s", schema);
@@ -320,11 +289,11 @@ static opdi_gnode *opdi_emit_builtin(opd_graph *graph, const char *schema, opdi_
     if (node) { node->builtin = builtin; }
     return node;
 }
-static opdi_gnode *opdi_emit_call(opd_graph *graph, const char *name, const opdi_gargs *args, const char *place);
+OPDI_INTERNAL opdi_gnode *opdi_emit_call(opd_graph *graph, const char *name, const opdi_gargs *args, const char *place);
 static opdi_gvalue *opdi_emit_one(opdi_gnode *node) { return node ? node->out[0] : NULL; }
 
 /* Adds an input of that type behind the others; name: one that no other value has, or NULL for a number. */
-OPD_UNUSED static opdi_gvalue *opdi_emit_input(opd_graph *graph, const char *name, const opdi_gtype *type) {
+OPD_UNUSED OPDI_INTERNAL opdi_gvalue *opdi_emit_input(opd_graph *graph, const char *name, const opdi_gtype *type) {
     opdi_gvalue *value = NULL;
     if (opdi_graph_room(graph, graph->ninputs + 1) || !(value = opdi_gvalue_new(graph, NULL, OPD_TAG_TENSOR))) {
         return NULL;
@@ -337,24 +306,24 @@ OPD_UNUSED static opdi_gvalue *opdi_emit_input(opd_graph *graph, const char *nam
     return (value->name = opdi_arena_copy(&graph->arena, name, strlen(name))) ? value : NULL;
 }
 /* Adds a constant of that type: a number, text, device, None, tensor, or a cell, which is held. */
-OPD_UNUSED static opdi_gvalue *opdi_emit_constant(opd_graph *graph, opd_value value, const opdi_gtype *type,
-                                                  const char *place) {
+OPD_UNUSED OPDI_INTERNAL opdi_gvalue *opdi_emit_constant(opd_graph *graph, opd_value value, const opdi_gtype *type,
+                                                         const char *place) {
     opdi_gvalue *constant = opdi_graph_constant(graph, &value);
     if (!constant || opdi_gnode_locate(graph, constant->node, place)) { return NULL; }
     if (value.tag != OPD_TAG_TENSOR && type) { opdi_gvalue_typed(constant, type); }
     return constant;
 }
 /* Adds a list of values of that type of element. */
-static opdi_gvalue *opdi_emit_list(opd_graph *graph, const opdi_gtype *element, opdi_gvalue *const *in, int32_t count,
-                                   const char *place) {
+OPDI_INTERNAL opdi_gvalue *opdi_emit_list(opd_graph *graph, const opdi_gtype *element, opdi_gvalue *const *in,
+                                          int32_t count, const char *place) {
     const opdi_gtype *const type = opdi_graph_space(graph) ? opdi_gtype_list(graph->space, element) : NULL;
     opdi_gnode *node = type ? opdi_emit_node(graph, OPDI_G_LIST, in, count, &type, 1, place) : NULL;
     if (node) { node->word = element->kind == OPDI_GT_OPTIONAL ? "Tensor?" : "Tensor"; }
     return opdi_emit_one(node);
 }
 /* Adds a tuple; klass: of a named one, or NULL. */
-OPD_UNUSED static opdi_gvalue *opdi_emit_tuple(opd_graph *graph, const opdi_gclass *klass, opdi_gvalue *const *in,
-                                               int32_t count, const char *place) {
+OPD_UNUSED OPDI_INTERNAL opdi_gvalue *opdi_emit_tuple(opd_graph *graph, const opdi_gclass *klass,
+                                                      opdi_gvalue *const *in, int32_t count, const char *place) {
     const opdi_gtype *parts[64], *type = klass ? klass->type : NULL;
     if (!opdi_graph_space(graph)) { return NULL; }
     if (count > 64) {
@@ -368,14 +337,15 @@ OPD_UNUSED static opdi_gvalue *opdi_emit_tuple(opd_graph *graph, const opdi_gcla
     return type ? opdi_emit_one(opdi_emit_node(graph, OPDI_G_TUPLE, in, count, &type, 1, place)) : NULL;
 }
 /* Adds a dict of count pairs: key, value, key, value. */
-OPD_UNUSED static opdi_gvalue *opdi_emit_dict(opd_graph *graph, const opdi_gtype *key, const opdi_gtype *value,
-                                              opdi_gvalue *const *pairs, int32_t count, const char *place) {
+OPD_UNUSED OPDI_INTERNAL opdi_gvalue *opdi_emit_dict(opd_graph *graph, const opdi_gtype *key, const opdi_gtype *value,
+                                                     opdi_gvalue *const *pairs, int32_t count, const char *place) {
     const opdi_gtype *type = opdi_graph_space(graph) ? opdi_gtype_dict(graph->space, key, value) : NULL;
     if (!type) { return NULL; }
     return opdi_emit_one(opdi_emit_builtin(graph, "prim::DictConstruct", pairs, 2 * count, &type, 1, place));
 }
 /* Adds prim::TupleUnpack or prim::ListUnpack (count: how many, of a list); the results are the node's. */
-OPD_UNUSED static opdi_gnode *opdi_emit_unpack(opd_graph *graph, opdi_gvalue *from, int32_t count, const char *place) {
+OPD_UNUSED OPDI_INTERNAL opdi_gnode *opdi_emit_unpack(opd_graph *graph, opdi_gvalue *from, int32_t count,
+                                                      const char *place) {
     const opdi_gtype *type = opdi_gvalue_gtype(graph, from), *parts[64];
     if (!type) { return NULL; }
     if (type->kind == OPDI_GT_TUPLE) {
@@ -389,8 +359,8 @@ OPD_UNUSED static opdi_gnode *opdi_emit_unpack(opd_graph *graph, opdi_gvalue *fr
     return opdi_emit_node(graph, OPDI_G_UNPACK, &from, 1, parts, count, place);
 }
 /* Adds an access to an attribute: GetAttr gives it, SetAttr (value not NULL) sets it, and returns object. */
-OPD_UNUSED static opdi_gvalue *opdi_emit_attribute(opd_graph *graph, opdi_gvalue *object, const char *name,
-                                                   opdi_gvalue *value, const char *place) {
+OPD_UNUSED OPDI_INTERNAL opdi_gvalue *opdi_emit_attribute(opd_graph *graph, opdi_gvalue *object, const char *name,
+                                                          opdi_gvalue *value, const char *place) {
     const opdi_gtype *type = opdi_gvalue_gtype(graph, object);
     const opdi_gclass *klass = type && type->kind == OPDI_GT_CLASS ? type->klass : NULL;
     const int32_t slot = klass ? opdi_gclass_slot(klass, name) : -1;
@@ -408,12 +378,13 @@ OPD_UNUSED static opdi_gvalue *opdi_emit_attribute(opd_graph *graph, opdi_gvalue
     node->constant = opd_value_int(slot);
     return value ? object : node->out[0];
 }
-OPD_UNUSED static opdi_gvalue *opdi_emit_create(opd_graph *graph, const opdi_gclass *klass, const char *place) {
+OPD_UNUSED OPDI_INTERNAL opdi_gvalue *opdi_emit_create(opd_graph *graph, const opdi_gclass *klass, const char *place) {
     return opdi_emit_one(opdi_emit_builtin(graph, "prim::CreateObject", NULL, 0, &klass->type, 1, place));
 }
 /* Adds a call of a function that is not known: running it is an error. */
-OPD_UNUSED static opdi_gnode *opdi_emit_unknown(opd_graph *graph, const char *name, opdi_gvalue *const *in, int32_t nin,
-                                     const opdi_gtype *const *types, int32_t nout, const char *place) {
+OPD_UNUSED OPDI_INTERNAL opdi_gnode *opdi_emit_unknown(opd_graph *graph, const char *name, opdi_gvalue *const *in,
+                                                       int32_t nin, const opdi_gtype *const *types, int32_t nout,
+                                                       const char *place) {
     opdi_builtin *unknown = (opdi_builtin *)opdi_graph_alloc(graph, sizeof *unknown);
     opdi_gnode *node = unknown ? opdi_emit_node(graph, OPDI_G_BUILTIN, in, nin, types, nout, place) : NULL;
     if (!node || !(unknown->schema = opdi_arena_copy(&graph->arena, name, strlen(name)))) { return NULL; }
@@ -423,10 +394,8 @@ OPD_UNUSED static opdi_gnode *opdi_emit_unknown(opd_graph *graph, const char *na
     return node;
 }
 
-/* Where nodes are inserted. */
-typedef struct opdi_gplace { opdi_gblock *into; opdi_gnode *at; } opdi_gplace;
 /* Inserts from now on at the end of a block; returns where it was before, for opdi_gblock_leave. */
-OPD_UNUSED static opdi_gplace opdi_gblock_enter(opd_graph *graph, opdi_gblock *block) {
+OPD_UNUSED OPDI_INTERNAL opdi_gplace opdi_gblock_enter(opd_graph *graph, opdi_gblock *block) {
     opdi_gplace was;
     was.into = graph->into;
     was.at = graph->at;
@@ -435,8 +404,8 @@ OPD_UNUSED static opdi_gplace opdi_gblock_enter(opd_graph *graph, opdi_gblock *b
     return was;
 }
 /* Ends a block with its outputs, and goes back; 0, or -1 without memory. */
-OPD_UNUSED static int opdi_gblock_leave(opd_graph *graph, opdi_gblock *block, opdi_gplace was,
-                                        opdi_gvalue *const *outputs, int32_t count) {
+OPD_UNUSED OPDI_INTERNAL int opdi_gblock_leave(opd_graph *graph, opdi_gblock *block, opdi_gplace was,
+                                               opdi_gvalue *const *outputs, int32_t count) {
     graph->into = was.into;
     graph->at = was.at;
     block->outputs = (opdi_gvalue **)opdi_graph_alloc(graph, (size_t)count * sizeof *outputs);
@@ -446,7 +415,7 @@ OPD_UNUSED static int opdi_gblock_leave(opd_graph *graph, opdi_gblock *block, op
     opdi_graph_changed(graph);
     return 0;
 }
-static int opdi_gnode_blocks(opd_graph *graph, opdi_gnode *node, int32_t count) {
+OPDI_INTERNAL int opdi_gnode_blocks(opd_graph *graph, opdi_gnode *node, int32_t count) {
     if (!(node->blocks = (opdi_gblock *)opdi_graph_alloc(graph, (size_t)count * sizeof *node->blocks))) { return -1; }
     node->nblocks = count;
     for (int32_t i = 0; i < count; i++) { node->blocks[i].owner = node; }
@@ -465,14 +434,14 @@ static opdi_gvalue *opdi_gblock_input(opd_graph *graph, opdi_gblock *block, cons
     return value;
 }
 /* Adds prim::If with two empty blocks, blocks[0] for true.  Fill them (opdi_gblock_enter, opdi_gblock_leave). */
-OPD_UNUSED static opdi_gnode *opdi_emit_if(opd_graph *graph, opdi_gvalue *condition, const char *place) {
+OPD_UNUSED OPDI_INTERNAL opdi_gnode *opdi_emit_if(opd_graph *graph, opdi_gvalue *condition, const char *place) {
     opdi_gnode *node = opdi_emit_node(graph, OPDI_G_IF, &condition, 1, NULL, 0, place);
     return node && opdi_gnode_blocks(graph, node, 2) == 0 ? node : NULL;
 }
 /* Adds prim::Loop of at most `most` rounds, while its condition holds, with count carried values; its block has the
    inputs (round, carried...) and is to be left with the outputs (condition, carried...). */
-OPD_UNUSED static opdi_gnode *opdi_emit_loop(opd_graph *graph, opdi_gvalue *most, opdi_gvalue *condition,
-                                  opdi_gvalue *const *carried, int32_t count, const char *place) {
+OPD_UNUSED OPDI_INTERNAL opdi_gnode *opdi_emit_loop(opd_graph *graph, opdi_gvalue *most, opdi_gvalue *condition,
+                                                    opdi_gvalue *const *carried, int32_t count, const char *place) {
     opdi_gnode *node = opdi_emit_node(graph, OPDI_G_LOOP, NULL, 0, NULL, 0, place);
     if (!node || !opdi_graph_space(graph) || opdi_gnode_blocks(graph, node, 1) ||
         !(node->in = (opdi_gvalue **)opdi_graph_alloc(graph, ((size_t)count + 2) * sizeof *node->in))) { return NULL; }
@@ -488,7 +457,8 @@ OPD_UNUSED static opdi_gnode *opdi_emit_loop(opd_graph *graph, opdi_gvalue *most
     return node;
 }
 /* Sets what the graph returns: values of any type.  single: one value, as functions of scripts have. */
-OPD_UNUSED static int opdi_emit_outputs(opd_graph *graph, opdi_gvalue *const *values, int32_t count, bool single) {
+OPD_UNUSED OPDI_INTERNAL int opdi_emit_outputs(opd_graph *graph, opdi_gvalue *const *values, int32_t count,
+                                               bool single) {
     opdi_gvalue **outputs = (opdi_gvalue **)opdi_graph_alloc(graph, (size_t)count * sizeof *outputs);
     if (!outputs) { return -1; }
     if (count) { memcpy(outputs, values, (size_t)count * sizeof *outputs); }
@@ -626,7 +596,8 @@ static opdi_gnode *opdi_emit_overload(opdi_gmatching *match, const char *name, c
 /* Adds a call of an operator or builtin ("aten::add", or with its overload "aten::add.int"), by the overload that
    PyTorch chooses, with conversions and defaults as nodes of their own.  NULL with an error; the results are the
    node's `out`. */
-static opdi_gnode *opdi_emit_call(opd_graph *graph, const char *name, const opdi_gargs *args, const char *place) {
+OPDI_INTERNAL opdi_gnode *opdi_emit_call(opd_graph *graph, const char *name, const opdi_gargs *args,
+                                         const char *place) {
     char text[1000];
     opdi_text why = opdi_text_of(text, sizeof text);
     opdi_gmatching match;
@@ -739,7 +710,7 @@ static int opdi_steps_round(opd_graph *graph, opdi_gnode *node) {
     return 0;
 }
 /* Rounds what plain operators make of quantized tensors in a graph that has such; 0, or -1 with an error. */
-OPD_UNUSED static int opdi_steps_in_graph(opd_graph *graph) {
+OPD_UNUSED OPDI_INTERNAL int opdi_steps_in_graph(opd_graph *graph) {
     opdi_gblock *const into = graph->into;
     opdi_gnode *const at = graph->at;
     bool quantized = false;
@@ -758,7 +729,7 @@ OPD_UNUSED static int opdi_steps_in_graph(opd_graph *graph) {
 
 //== runs ==============================================================================================================
 
-static int opdi_value_fit(opd_value *value, const opdi_gtype *type, int depth);
+OPDI_INTERNAL int opdi_value_fit(opd_value *value, const opdi_gtype *type, int depth);
 /* Makes a list, tuple or dict of that type of the elements of a cell or plain list; 0, or -1 with an error. */
 static int opdi_value_remake(opd_value *value, const opdi_gtype *type, int depth) {
     const opd_value from = opdi_value_plain(value);
@@ -805,7 +776,7 @@ static int opdi_value_remake(opd_value *value, const opdi_gtype *type, int depth
 }
 /* Makes a held value one of that type, as PyTorch takes arguments: ints for floats, lists of what fits.  0, 1 if it
    does not fit, or -1 with an error. */
-static int opdi_value_fit(opd_value *value, const opdi_gtype *type, int depth) {
+OPDI_INTERNAL int opdi_value_fit(opd_value *value, const opdi_gtype *type, int depth) {
     const opdi_gtype *const plain = opdi_gtype_strip(type);
     const opdi_cell *const cell = opdi_cell_of(value);
     const bool unnamed = plain->kind == OPDI_GT_TUPLE && plain->klass && cell && cell->kind == OPD_CELL_TUPLE &&
@@ -872,8 +843,8 @@ static void opdi_graph_restore(const opdi_thread *thread, opd_dispatch_state sta
 }
 /* Runs a graph of any types: converts inputs as PyTorch does; fills outputs (at most cap), which belong to the
    innermost scope, and returns how many there are, or -1 with an error. */
-static int opdi_graph_run_values(const opd_graph *graph, const opd_value *inputs, int ninputs, opd_value *outputs,
-                                 int cap) {
+OPDI_INTERNAL int opdi_graph_run_values(const opd_graph *graph, const opd_value *inputs, int ninputs,
+                                        opd_value *outputs, int cap) {
     opdi_thread *thread = opdi_self();
     if (!opd_ok()) { return -1; }
     if (!graph || ninputs != graph->ninputs || (ninputs && !inputs) || (cap && !outputs)) {

@@ -1,3 +1,5 @@
+#include "graphs.h"
+
 //== dicts =============================================================================================================
 
 #if !defined(OPD_NO_GRAPHS)
@@ -5,13 +7,12 @@ OPDI_ONCE_BEGIN
 #if defined(OPDI_CORE)
 OPDI_COLD_BEGIN
 
-enum { OPDI_DICT_KEYS = 1, OPDI_DICT_VALUES, OPDI_DICT_ITEMS };
 /* Returns the tag of a list of what a builtin's result type says: its node's. */
 static int32_t opdi_call_tag(const opdi_bcall *call) {
     const opdi_gtype *const type = call->node && call->nrets ? call->node->out[0]->type : NULL;
     return type && type->kind == OPDI_GT_LIST ? call->node->out[0]->tag : OPD_TAG_LIST;
 }
-static int opdi_fn_entries(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_entries(opdi_bcall *call) {
     const opdi_cell *const dict = opdi_call_cell(call, 0, OPD_CELL_DICT);
     opdi_cell *list = dict ? opdi_cell_new(OPD_CELL_LIST, opdi_call_tag(call), 0) : NULL;
     int rc = list ? opdi_cell_reserve(list, dict->count) : -1;
@@ -31,21 +32,21 @@ static int opdi_fn_entries(opdi_bcall *call) {
     if (rc && list) { opdi_cell_drop(list); }
     return rc ? -1 : opdi_give_cell(call, list);
 }
-static int opdi_fn_get(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_get(opdi_bcall *call) {
     const opdi_cell *const dict = opdi_call_cell(call, 0, OPD_CELL_DICT);
     const int64_t at = dict ? opdi_dict_find(dict, &call->args[1]) : -1;
     if (!dict) { return -1; }
     return opdi_give_held(call, at >= 0 ? dict->u.values[2 * at + 1] : call->nargs > 2 ? call->args[2]
                           : opd_value_none());
 }
-static int opdi_fn_setdefault(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_setdefault(opdi_bcall *call) {
     opdi_cell *const dict = opdi_call_cell(call, 0, OPD_CELL_DICT);
     if (!dict || (opdi_dict_find(dict, &call->args[1]) < 0 && opdi_dict_set(dict, call->args[1], call->args[2]))) {
         return -1;
     }
     return opdi_give_held(call, dict->u.values[2 * opdi_dict_find(dict, &call->args[1]) + 1]);
 }
-static int opdi_fn_dict_pop(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_dict_pop(opdi_bcall *call) {
     opdi_cell *const dict = opdi_call_cell(call, 0, OPD_CELL_DICT);
     const int64_t at = dict ? opdi_dict_find(dict, &call->args[1]) : -1;
     if (!dict) { return -1; }
@@ -56,7 +57,7 @@ static int opdi_fn_dict_pop(opdi_bcall *call) {
     opdi_dict_remove(dict, at);
     return 0;
 }
-static int opdi_fn_popitem(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_popitem(opdi_bcall *call) {
     opdi_cell *const dict = opdi_call_cell(call, 0, OPD_CELL_DICT);
     if (!dict) { return -1; }
     if (dict->count == 0) { return opd_fail(OPD_ERROR_INDEX, "popitem(): dictionary is empty"); }
@@ -64,7 +65,7 @@ static int opdi_fn_popitem(opdi_bcall *call) {
     if (pair) { opdi_dict_remove(dict, 0); }
     return opdi_give_cell(call, pair);
 }
-static int opdi_fn_update(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_update(opdi_bcall *call) {
     opdi_cell *const dict = opdi_call_cell(call, 0, OPD_CELL_DICT);
     const opdi_cell *const more = dict ? opdi_call_cell(call, 1, OPD_CELL_DICT) : NULL;
     for (int64_t i = 0; more && i < more->count; i++) {
@@ -73,7 +74,7 @@ static int opdi_fn_update(opdi_bcall *call) {
     return more ? 0 : -1;
 }
 /* dict() of nothing, of a list of pairs, and prim::DictConstruct of keys and values. */
-static int opdi_fn_dict(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_dict(opdi_bcall *call) {
     const opdi_cell *const list = call->nargs == 1 ? opdi_call_list(call, 0) : NULL;
     opdi_cell *dict = call->nargs == 1 && !list ? NULL : opdi_cell_new(OPD_CELL_DICT, OPD_TAG_LIST, 0);
     int rc = dict ? 0 : -1;
@@ -91,7 +92,7 @@ static int opdi_fn_dict(opdi_bcall *call) {
 
 //== tuples, objects, control ==========================================================================================
 
-static int opdi_fn_tuple_unpack(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_tuple_unpack(opdi_bcall *call) {
     const opdi_cell *const tuple = opdi_call_cell(call, 0, OPD_CELL_TUPLE);
     if (!tuple) { return -1; }
     if (tuple->count != call->nrets) {
@@ -105,7 +106,7 @@ static int opdi_fn_tuple_unpack(opdi_bcall *call) {
     }
     return 0;
 }
-static int opdi_fn_tuple_slice(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_tuple_slice(opdi_bcall *call) {
     const opdi_cell *const tuple = opdi_call_cell(call, 0, OPD_CELL_TUPLE);
     int64_t start, step;
     const int64_t count = tuple ? opdi_slice_range(call, tuple->count, &start, &step) : -1;
@@ -128,13 +129,13 @@ static int32_t opdi_attribute_slot(const opdi_bcall *call, const opdi_cell *obje
         strcmp(object->klass->attributes[hint].name, name) == 0) { return hint; }
     return opdi_object_slot(object, name);
 }
-static int opdi_fn_get_attribute(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_get_attribute(opdi_bcall *call) {
     const opdi_cell *const object = opdi_call_cell(call, 0, OPD_CELL_OBJECT);
     const int32_t slot = object ? opdi_attribute_slot(call, object) : -1;
     return slot < 0 ? -1 : opdi_give_held(call, object->u.values[slot]);
 }
 /* The module of that number or name in a ModuleList or ModuleDict. */
-static int opdi_fn_module_of(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_module_of(opdi_bcall *call) {
     const opdi_cell *const object = opdi_call_cell(call, 0, OPD_CELL_OBJECT);
     int64_t length;
     char number[32];
@@ -150,28 +151,28 @@ static int opdi_fn_module_of(opdi_bcall *call) {
     }
     return opdi_give_held(call, object->u.values[slot]);
 }
-static int opdi_fn_set_attribute(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_set_attribute(opdi_bcall *call) {
     opdi_cell *const object = opdi_call_cell(call, 0, OPD_CELL_OBJECT);
     const int32_t slot = object ? opdi_attribute_slot(call, object) : -1;
     return slot < 0 ? -1 : opdi_object_put(object, slot, call->args[1]);
 }
-static int opdi_fn_create(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_create(opdi_bcall *call) {
     const opdi_gtype *const type = call->node->out[0]->type;
     if (!type || !type->klass) { return opd_fail(OPD_ERROR_ARGUMENT, "prim::CreateObject of no class"); }
     return opdi_give_cell(call, opdi_object_new(type->klass));
 }
-static int opdi_fn_same(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_same(opdi_bcall *call) {
     return call->nrets ? opdi_give_held(call, call->args[0]) : 0;
 }
-static int opdi_fn_unwrap(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_unwrap(opdi_bcall *call) {
     if (call->args[0].tag == OPD_TAG_NONE) { return opd_fail(OPD_ERROR_ARGUMENT, "Unwrapping null optional"); }
     return opdi_give_held(call, call->args[0]);
 }
-static int opdi_fn_nothing(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_nothing(opdi_bcall *call) {
     (void)call;
     return 0;
 }
-static int opdi_fn_raise(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_raise(opdi_bcall *call) {
     int64_t length = 0, count = 0;
     const char *const text = opdi_value_text(&call->args[0], &length);
     const char *name = call->nargs > 1 ? opdi_value_text(&call->args[1], &count) : NULL;
@@ -179,7 +180,7 @@ static int opdi_fn_raise(opdi_bcall *call) {
     name = dot ? dot + 1 : name ? name : "Exception";
     return opd_fail(OPD_ERROR_USER, "%s: %.*s", name, (int)OPDI_MIN(length, 1000), text ? text : "");
 }
-static int opdi_fn_print(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_print(opdi_bcall *call) {
     opdi_growing out = {NULL, 0, 0, false};
     for (int32_t i = 0; i < call->nargs; i++) {
         if (i) { opdi_growing_text(&out, " "); }
@@ -191,7 +192,7 @@ static int opdi_fn_print(opdi_bcall *call) {
     opdi_growing_free(&out);
     return rc;
 }
-static int opdi_fn_warn(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_warn(opdi_bcall *call) {
     int64_t length;
     const char *const text = opdi_call_text(call, 0, &length);
     if (!text) { return -1; }
@@ -226,7 +227,7 @@ static opd_tensor *opdi_script_span_open(const char *text, int64_t length) {
 }
 /* torch.autograd.profiler.record_function: begins a span of the name that is argument 0, as a tensor; what 1: as an
    object of the class that the archive has for it. */
-static int opdi_fn_span_enter(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_span_enter(opdi_bcall *call) {
     int64_t length = 0;
     const char *const text = opdi_call_text(call, 0, &length);
     opd_tensor *const span = text ? opdi_script_span_open(text, length) : NULL;
@@ -241,7 +242,7 @@ static int opdi_fn_span_enter(opdi_bcall *call) {
     if (rc && object) { opdi_cell_drop(object); }
     return rc ? -1 : opdi_give_cell(call, object);
 }
-static int opdi_fn_span_exit(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_span_exit(opdi_bcall *call) {
     const opdi_cell *const object = call->builtin->what ? opdi_call_cell(call, 0, OPD_CELL_OBJECT) : NULL;
     const opd_value *const value = object && object->count ? &object->u.values[0] : &call->args[0];
     opdi_storage *const storage = value->tag == OPD_TAG_TENSOR ? value->u.t->storage : NULL;
@@ -256,35 +257,39 @@ static int opdi_fn_span_exit(opdi_bcall *call) {
     return 0;
 }
 /* Returns what to do about an operator of that name that is not here. */
-static const char *opdi_builtin_missing(const char *name) {
+OPDI_INTERNAL const char *opdi_builtin_missing(const char *name) {
     if (strncmp(name, "aten::", 6) == 0 || strncmp(name, "prim::", 6) == 0) { return ""; }
     return ": load the library that defines this operator (opd_library_load, or a file with its OPD_LIBRARY block) "
         "before the script is compiled or loaded";
 }
-static int opdi_builtin_unknown(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_builtin_unknown(opdi_bcall *call) {
     return opd_fail(OPD_ERROR_NOT_FOUND, "there is no function %s here%s", call->builtin->schema,
                     opdi_builtin_missing(call->builtin->schema));
 }
 /* Gives the bool or int that `what` is. */
-static int opdi_fn_fixed_bool(opdi_bcall *call) { return opdi_give(call, opd_value_bool(call->builtin->what != 0)); }
-static int opdi_fn_fixed_int(opdi_bcall *call) { return opdi_give(call, opd_value_int(call->builtin->what)); }
+OPDI_INTERNAL int opdi_fn_fixed_bool(opdi_bcall *call) {
+    return opdi_give(call, opd_value_bool(call->builtin->what != 0));
+}
+OPDI_INTERNAL int opdi_fn_fixed_int(opdi_bcall *call) { return opdi_give(call, opd_value_int(call->builtin->what)); }
 /* Asks a tensor: 'c' is_conj, 'n' is_neg, 'i' is_inference. */
-static int opdi_fn_marked(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_marked(opdi_bcall *call) {
     const opd_tensor *const tensor = opdi_call_tensor(call, 0);
     const int what = call->builtin->what;
     if (!tensor) { return -1; }
     return opdi_give(call, opd_value_bool(what == 'c' ? opd_is_conj(tensor) : what == 'n' ? opd_is_neg(tensor)
                                           : opd_tensor_is_inference(tensor)));
 }
-static int opdi_fn_grad_enabled(opdi_bcall *call) { return opdi_give(call, opd_value_bool(opd_grad_mode_enabled())); }
-static int opdi_fn_set_grad_enabled(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_grad_enabled(opdi_bcall *call) {
+    return opdi_give(call, opd_value_bool(opd_grad_mode_enabled()));
+}
+OPDI_INTERNAL int opdi_fn_set_grad_enabled(opdi_bcall *call) {
     (void)opd_grad_mode_set(opdi_call_int(call, 0) != 0);
     return 0;
 }
-static int opdi_fn_autocast_enabled(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_autocast_enabled(opdi_bcall *call) {
     return opdi_give(call, opd_value_bool(opd_autocast_enabled((opd_backend)call->builtin->what)));
 }
-static int opdi_fn_autocast_dtype(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_autocast_dtype(opdi_bcall *call) {
     int64_t length;
     const char *const device = opdi_call_text(call, 0, &length);
     if (!device) { return -1; }
@@ -292,7 +297,7 @@ static int opdi_fn_autocast_dtype(opdi_bcall *call) {
     return opdi_give(call, opd_value_int(dtype == OPD_DTYPE_NONE ? OPD_FLOAT32 : dtype));
 }
 /* Opens a region of autocast; what its end needs to know is a number.  A run that fails ends it, as it ends no_grad. */
-static int opdi_fn_autocast_begin(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_autocast_begin(opdi_bcall *call) {
     int64_t length;
     opd_device device;
     const char *const text = opdi_call_text(call, 0, &length);
@@ -305,7 +310,7 @@ static int opdi_fn_autocast_begin(opdi_bcall *call) {
     return !opd_ok() ? -1 : opdi_give(call, opd_value_int((int64_t)region.was | (int64_t)region.was_on << 16 |
                                                           (int64_t)region.open << 17));
 }
-static int opdi_fn_autocast_end(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_autocast_end(opdi_bcall *call) {
     const int64_t number = opdi_call_int(call, 0);
     opd_autocast_region region;
     memset(&region, 0, sizeof region);
@@ -315,7 +320,7 @@ static int opdi_fn_autocast_end(opdi_bcall *call) {
     opd_autocast_end(&region);
     return 0;
 }
-static int opdi_fn_seed(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_seed(opdi_bcall *call) {
     opd_manual_seed((uint64_t)opdi_call_int(call, 0));
     return 0;
 }

@@ -1,3 +1,5 @@
+#include "graphs.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>scalars      builtin functions of graphs: numbers, conversions, tensors that give numbers
 //
@@ -14,82 +16,73 @@ OPDI_COLD_BEGIN
 
 //== what functions read and give ======================================================================================
 
-static int opdi_builtin_unknown(opdi_bcall *call);
-/* What a function that serves several does; `what` of its row. */
-enum {
-    OPDI_DO_NONE, OPDI_DO_ADD, OPDI_DO_SUB, OPDI_DO_MUL, OPDI_DO_DIV, OPDI_DO_FLOORDIV, OPDI_DO_REMAINDER,
-    OPDI_DO_MATHREMAINDER, OPDI_DO_FMOD, OPDI_DO_POW, OPDI_DO_POW_INT, OPDI_DO_AND, OPDI_DO_OR, OPDI_DO_XOR,
-    OPDI_DO_LSHIFT, OPDI_DO_RSHIFT, OPDI_DO_ROUND_TO_ZERO, OPDI_DO_COPYSIGN, OPDI_DO_ATAN2, OPDI_DO_GCD, OPDI_DO_MIN,
-    OPDI_DO_MAX, OPDI_DO_EQ, OPDI_DO_NE, OPDI_DO_LT, OPDI_DO_LE, OPDI_DO_GT, OPDI_DO_GE, OPDI_DO_IS, OPDI_DO_ISNOT,
-    OPDI_DO_NEG, OPDI_DO_ABS, OPDI_DO_SQRT, OPDI_DO_EXP, OPDI_DO_LOG, OPDI_DO_LOG10, OPDI_DO_LOG1P, OPDI_DO_EXPM1,
-    OPDI_DO_SIN, OPDI_DO_COS, OPDI_DO_TAN, OPDI_DO_ASIN, OPDI_DO_ACOS, OPDI_DO_ATAN, OPDI_DO_SINH, OPDI_DO_COSH,
-    OPDI_DO_TANH, OPDI_DO_ASINH, OPDI_DO_ACOSH, OPDI_DO_ATANH, OPDI_DO_ERF, OPDI_DO_ERFC, OPDI_DO_GAMMA,
-    OPDI_DO_LGAMMA, OPDI_DO_FLOOR, OPDI_DO_CEIL, OPDI_DO_ROUND, OPDI_DO_DEGREES, OPDI_DO_RADIANS, OPDI_DO_FABS,
-    OPDI_DO_ISNAN, OPDI_DO_ISINF, OPDI_DO_ISFINITE, OPDI_DO_INT, OPDI_DO_FLOAT, OPDI_DO_BOOL, OPDI_DO_SCALAR,
-    OPDI_DO_COMPLEX, OPDI_DO_TRUNC, OPDI_DO_ANGLE
-};
+OPDI_INTERNAL int opdi_builtin_unknown(opdi_bcall *call);
 
-static int64_t opdi_call_int(const opdi_bcall *call, int i) { return call->args[i].u.i; }
-static bool opdi_call_none(const opdi_bcall *call, int i) {
+OPDI_INTERNAL int64_t opdi_call_int(const opdi_bcall *call, int i) { return call->args[i].u.i; }
+OPDI_INTERNAL bool opdi_call_none(const opdi_bcall *call, int i) {
     return i >= call->nargs || call->args[i].tag == OPD_TAG_NONE;
 }
 /* Returns the cell of argument i, which has to be of that kind; NULL with an error. */
-static opdi_cell *opdi_call_cell(const opdi_bcall *call, int i, opd_cell_kind kind) {
+OPDI_INTERNAL opdi_cell *opdi_call_cell(const opdi_bcall *call, int i, opd_cell_kind kind) {
     opdi_cell *cell = i < call->nargs ? opdi_cell_of(&call->args[i]) : NULL;
     if (cell && cell->kind == kind) { return cell; }
     (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: argument %d is %s", call->builtin->schema, i,
                    i < call->nargs ? opdi_value_said(&call->args[i]) : "not there");
     return NULL;
 }
-static opdi_cell *opdi_call_list(const opdi_bcall *call, int i) { return opdi_call_cell(call, i, OPD_CELL_LIST); }
+OPDI_INTERNAL opdi_cell *opdi_call_list(const opdi_bcall *call, int i) {
+    return opdi_call_cell(call, i, OPD_CELL_LIST);
+}
 /* Returns the text of argument i; NULL with an error. */
-static const char *opdi_call_text(const opdi_bcall *call, int i, int64_t *length) {
+OPDI_INTERNAL const char *opdi_call_text(const opdi_bcall *call, int i, int64_t *length) {
     const char *text = i < call->nargs ? opdi_value_text(&call->args[i], length) : NULL;
     if (!text) { (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: argument %d is no str", call->builtin->schema, i); }
     return text;
 }
-static opd_tensor *opdi_call_tensor(const opdi_bcall *call, int i) {
+OPDI_INTERNAL opd_tensor *opdi_call_tensor(const opdi_bcall *call, int i) {
     if (i < call->nargs && call->args[i].tag == OPD_TAG_TENSOR) { return call->args[i].u.t; }
     (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: argument %d is no Tensor", call->builtin->schema, i);
     return NULL;
 }
-static int opdi_give(opdi_bcall *call, opd_value value) {
+OPDI_INTERNAL int opdi_give(opdi_bcall *call, opd_value value) {
     call->rets[0] = value;
     return 0;
 }
-static int opdi_give_cell(opdi_bcall *call, opdi_cell *cell) {
+OPDI_INTERNAL int opdi_give_cell(opdi_bcall *call, opdi_cell *cell) {
     call->rets[0] = opdi_cell_value(cell);
     return cell ? 0 : -1;
 }
-static int opdi_give_text(opdi_bcall *call, const char *text, int64_t length) {
+OPDI_INTERNAL int opdi_give_text(opdi_bcall *call, const char *text, int64_t length) {
     return opdi_give_cell(call, opdi_cell_text(text, length));
 }
 /* Gives a value that somebody else holds. */
-static int opdi_give_held(opdi_bcall *call, opd_value value) {
+OPDI_INTERNAL int opdi_give_held(opdi_bcall *call, opd_value value) {
     if (opdi_value_hold(&value)) { return -1; }
     return opdi_give(call, value);
 }
-static int opdi_give_complex(opdi_bcall *call, double re, double im) {
+OPDI_INTERNAL int opdi_give_complex(opdi_bcall *call, double re, double im) {
     const double pair[2] = {re, im};
     return opdi_give_held(call, opd_value_complex(pair));
 }
-static int opdi_give_tensor(opdi_bcall *call, opd_tensor *tensor) {
+OPDI_INTERNAL int opdi_give_tensor(opdi_bcall *call, opd_tensor *tensor) {
     return tensor ? opdi_give(call, opd_value_tensor(opd_keep(tensor))) : -1;
 }
 
-static const double *opdi_complex_of(const opd_value *value) {
+OPDI_INTERNAL const double *opdi_complex_of(const opd_value *value) {
     const opdi_cell *cell = opdi_cell_of(value);
     return value->tag == OPD_TAG_COMPLEX ? value->u.c : cell && cell->kind == OPD_CELL_COMPLEX ? cell->u.pair : NULL;
 }
-static double opdi_real_of(const opd_value *value) {
+OPDI_INTERNAL double opdi_real_of(const opd_value *value) {
     const double *pair = opdi_complex_of(value);
     return pair ? pair[0] : value->tag == OPD_TAG_FLOAT ? value->u.d : (double)value->u.i;
 }
-static bool opdi_whole(const opd_value *value) { return value->tag == OPD_TAG_INT || value->tag == OPD_TAG_BOOL; }
+OPDI_INTERNAL bool opdi_whole(const opd_value *value) {
+    return value->tag == OPD_TAG_INT || value->tag == OPD_TAG_BOOL;
+}
 
 //== numbers ===========================================================================================================
 
-static int64_t opdi_wrap(uint64_t bits) { return (int64_t)bits; }
+OPDI_INTERNAL int64_t opdi_wrap(uint64_t bits) { return (int64_t)bits; }
 static int opdi_no_division(const char *what) {
     return opd_fail(OPD_ERROR_ARGUMENT, "ZeroDivisionError: %s by zero", what);
 }
@@ -211,7 +204,7 @@ static int opdi_binary_complex(opdi_bcall *call, const opd_value *left, const op
     default: return opd_fail(OPD_ERROR_ARGUMENT, "%s of complex numbers", call->builtin->schema);
     }
 }
-static int opdi_fn_binary(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_binary(opdi_bcall *call) {
     const opd_value *const left = &call->args[0], *const right = &call->args[1];
     const int32_t what = call->builtin->what;
     if (opdi_complex_of(left) || opdi_complex_of(right)) { return opdi_binary_complex(call, left, right, what); }
@@ -226,7 +219,7 @@ static int opdi_fn_binary(opdi_bcall *call) {
     return opdi_binary_floats(call, opdi_real_of(left), opdi_real_of(right), what);
 }
 /* pow of ints is a float, unless the schema says int. */
-static int opdi_fn_divmod(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_divmod(opdi_bcall *call) {
     const opd_value *const left = &call->args[0], *const right = &call->args[1];
     const double a = opdi_real_of(left), b = opdi_real_of(right);
     if (b >= 0 && b <= 0) {
@@ -244,7 +237,7 @@ static int opdi_fn_divmod(opdi_bcall *call) {
 }
 
 /* Compares two values of one kind: -1, 0, 1; 2: they cannot be ordered (NaN). */
-static int opdi_compare(const opd_value *left, const opd_value *right) {
+OPDI_INTERNAL int opdi_compare(const opd_value *left, const opd_value *right) {
     int64_t first, second;
     const char *const text = opdi_value_text(left, &first), *const other = opdi_value_text(right, &second);
     if (text && other) {
@@ -256,7 +249,7 @@ static int opdi_compare(const opd_value *left, const opd_value *right) {
     return a < b ? -1 : a > b ? 1 : a >= b ? 0 : 2;
 }
 /* True, false, or -1 with an error: two values are equal. */
-static int opdi_equal(const opd_value *left, const opd_value *right, int depth) {
+OPDI_INTERNAL int opdi_equal(const opd_value *left, const opd_value *right, int depth) {
     const opdi_cell *const first = opdi_cell_of(left), *const second = opdi_cell_of(right);
     const double *const a = opdi_complex_of(left), *const b = opdi_complex_of(right);
     int64_t count, other;
@@ -301,7 +294,7 @@ static int opdi_equal(const opd_value *left, const opd_value *right, int depth) 
     }
     return left->tag == right->tag && left->u.i == right->u.i;
 }
-static int opdi_fn_compare(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_compare(opdi_bcall *call) {
     const int32_t what = call->builtin->what;
     if (what == OPDI_DO_EQ || what == OPDI_DO_NE) {
         const int rc = opdi_equal(&call->args[0], &call->args[1], 0);
@@ -313,12 +306,12 @@ static int opdi_fn_compare(opdi_bcall *call) {
     return opdi_give(call, opd_value_bool(holds));
 }
 /* Who it is: None, or the very same thing. */
-static int opdi_fn_is(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_is(opdi_bcall *call) {
     const opd_value *const left = &call->args[0], *const right = &call->args[1];
     const bool same = left->tag == right->tag && (left->tag == OPD_TAG_NONE || left->u.i == right->u.i);
     return opdi_give(call, opd_value_bool(same == (call->builtin->what == OPDI_DO_IS)));
 }
-static int opdi_fn_not(opdi_bcall *call) { return opdi_give(call, opd_value_bool(call->args[0].u.i == 0)); }
+OPDI_INTERNAL int opdi_fn_not(opdi_bcall *call) { return opdi_give(call, opd_value_bool(call->args[0].u.i == 0)); }
 
 static double opdi_half_even(double x) {
     const double down = floor(x), rest = x - down;
@@ -376,7 +369,7 @@ static int opdi_unary_complex(opdi_bcall *call, const double *pair) {
     snprintf(name, sizeof name, "%.*s", (int)strcspn(call->builtin->schema, "."), call->builtin->schema);
     return opdi_complex_call(name, pair, out) ? -1 : opdi_give_complex(call, out[0], out[1]);
 }
-static int opdi_fn_unary(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_unary(opdi_bcall *call) {
     const opd_value *const value = &call->args[0];
     const double *const pair = opdi_complex_of(value), x = opdi_real_of(value);
     const int32_t what = call->builtin->what;
@@ -400,14 +393,14 @@ static int opdi_fn_unary(opdi_bcall *call) {
     }
     return opdi_give(call, opd_value_float(opdi_unary_float(x, what)));
 }
-static int opdi_fn_abs(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_abs(opdi_bcall *call) {
     opd_tensor *const tensor = opdi_call_tensor(call, 0);
     opd_scope scope = opd_scope_open();
     const int rc = tensor ? opdi_give_tensor(call, opd_abs(tensor)) : -1;
     opd_scope_close(&scope);
     return rc;
 }
-static int opdi_fn_log_base(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_log_base(opdi_bcall *call) {
     double logs[2][2];
     for (int i = 0; i < 2 && (opdi_complex_of(&call->args[0]) || opdi_complex_of(&call->args[1])); i++) {
         const double *const pair = opdi_complex_of(&call->args[i]);
@@ -419,18 +412,18 @@ static int opdi_fn_log_base(opdi_bcall *call) {
     }
     return opdi_give(call, opd_value_float(log(opdi_real_of(&call->args[0])) / log(opdi_real_of(&call->args[1]))));
 }
-static int opdi_fn_polar(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_polar(opdi_bcall *call) {
     const double size = opdi_real_of(&call->args[0]), angle = opdi_real_of(&call->args[1]);
     return opdi_give_complex(call, size * cos(angle), size * sin(angle));
 }
-static int opdi_fn_test(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_test(opdi_bcall *call) {
     const double *const pair = opdi_complex_of(&call->args[0]);
     const double x = opdi_real_of(&call->args[0]), y = pair ? pair[1] : 0;
     const int32_t what = call->builtin->what;
     return opdi_give(call, opd_value_bool(what == OPDI_DO_ISNAN ? isnan(x) || isnan(y) : what == OPDI_DO_ISINF
                                           ? isinf(x) || isinf(y) : isfinite(x) && isfinite(y)));
 }
-static int opdi_fn_factorial(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_factorial(opdi_bcall *call) {
     uint64_t product = 1;
     if (opdi_call_int(call, 0) < 0) {
         return opd_fail(OPD_ERROR_ARGUMENT, "factorial() not defined for negative values");
@@ -441,34 +434,34 @@ static int opdi_fn_factorial(opdi_bcall *call) {
     for (int64_t k = 2; k <= opdi_call_int(call, 0); k++) { product *= (uint64_t)k; }
     return opdi_give(call, opd_value_int(opdi_wrap(product)));
 }
-static int opdi_fn_modf(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_modf(opdi_bcall *call) {
     double whole;
     const double part = modf(opdi_real_of(&call->args[0]), &whole);
     call->rets[1] = opd_value_float(whole);
     return opdi_give(call, opd_value_float(part));
 }
-static int opdi_fn_frexp(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_frexp(opdi_bcall *call) {
     int power;
     const double part = frexp(opdi_real_of(&call->args[0]), &power);
     call->rets[1] = opd_value_int(power);
     return opdi_give(call, opd_value_float(part));
 }
-static int opdi_fn_ldexp(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_ldexp(opdi_bcall *call) {
     const int64_t power = OPDI_MAX(-100000, OPDI_MIN(opdi_call_int(call, 1), 100000));
     return opdi_give(call, opd_value_float(ldexp(opdi_real_of(&call->args[0]), (int)power)));
 }
-static int opdi_fn_range_length(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_range_length(opdi_bcall *call) {
     const int64_t lo = opdi_call_int(call, 0), hi = opdi_call_int(call, 1), step = opdi_call_int(call, 2);
     if (step == 0) { return opd_fail(OPD_ERROR_ARGUMENT, "range() arg 3 must not be zero"); }
     const uint64_t span = step > 0 ? (uint64_t)hi - (uint64_t)lo : (uint64_t)lo - (uint64_t)hi;
     const uint64_t size = step > 0 ? (uint64_t)step : 0 - (uint64_t)step;
     return opdi_give(call, opd_value_int((step > 0 ? lo < hi : lo > hi) ? opdi_wrap((span - 1) / size + 1) : 0));
 }
-static int opdi_fn_derive_index(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_derive_index(opdi_bcall *call) {
     const uint64_t offset = (uint64_t)opdi_call_int(call, 0) * (uint64_t)opdi_call_int(call, 2);
     return opdi_give(call, opd_value_int(opdi_wrap((uint64_t)opdi_call_int(call, 1) + offset)));
 }
-static int opdi_fn_rangelist(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_rangelist(opdi_bcall *call) {
     opdi_cell *cell = opdi_cell_new(OPD_CELL_LIST, OPD_TAG_INTS, 0);
     if (!cell || opdi_cell_reserve(cell, opdi_call_int(call, 0))) {
         if (cell) { opdi_cell_drop(cell); }
@@ -481,7 +474,7 @@ static int opdi_fn_rangelist(opdi_bcall *call) {
 //== conversions =======================================================================================================
 
 /* Reads the number of a tensor with one element; -1 with an error. */
-static int opdi_tensor_scalar(opd_tensor *tensor, opd_value *value) {
+OPDI_INTERNAL int opdi_tensor_scalar(opd_tensor *tensor, opd_value *value) {
     opd_scope scope = opd_scope_open();
     int rc = opd_numel(tensor) == 1 ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "a Tensor with %lld elements cannot be "
                                                    "converted to Scalar", (long long)opd_numel(tensor));
@@ -508,7 +501,7 @@ static int opdi_text_number(const opdi_bcall *call, int32_t what, opd_value *val
     }
     return 0;
 }
-static int opdi_fn_convert(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_convert(opdi_bcall *call) {
     const int32_t what = call->builtin->what;
     opd_value value = call->args[0];
     int64_t length;
@@ -535,7 +528,7 @@ static int opdi_fn_convert(opdi_bcall *call) {
     }
     return opdi_give(call, value);
 }
-static int opdi_fn_complex(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_complex(opdi_bcall *call) {
     double parts[2];
     for (int i = 0; i < 2; i++) {
         opd_value value = call->args[i];
@@ -546,7 +539,7 @@ static int opdi_fn_complex(opdi_bcall *call) {
     return opdi_give_complex(call, parts[0], parts[1]);
 }
 /* The implicit conversions refuse tensors that require grad, or are of another kind. */
-static int opdi_fn_implicit(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_implicit(opdi_bcall *call) {
     opd_tensor *const tensor = opdi_call_tensor(call, 0);
     const int32_t what = call->builtin->what;
     if (!tensor) { return -1; }

@@ -1,3 +1,5 @@
+#include "graphs.h"
+
 //== quantized layers of archives ======================================================================================
 
 #if !defined(OPD_NO_GRAPHS)
@@ -5,25 +7,14 @@ OPDI_ONCE_BEGIN
 #if defined(OPDI_CORE)
 OPDI_COLD_BEGIN
 
-/* The packed weights of quantized layers, in archives: objects of these classes have parts that no script can name.
-   Those of a linear layer are the numbers of int8 as they are (or a weight of floats), those of others what the numbers
-   stand for. */
-#define OPDI_PACKED_CLASSES "__torch__.torch.classes.quantized."
-#define OPDI_PACKED_LINEAR OPDI_PACKED_CLASSES "LinearPackedParamsBase"
-#define OPDI_PACKED_EMBEDDING OPDI_PACKED_CLASSES "EmbeddingPackedParamsBase"
-enum { OPDI_PACKED_WEIGHT, OPDI_PACKED_BIAS, OPDI_PACKED_SCALE, OPDI_PACKED_ZERO, OPDI_PACKED_PARTS };
-#define OPDI_PACKED_SETTINGS OPDI_PACKED_SCALE   /* of a convolution: see opdi_quantized_conv */
-/* The weights of one direction of a quantized recurrent layer: an object of this class has as its first parts packed
-   weights of the input and of the hidden state, then whether inputs have 7 bits. */
-#define OPDI_PACKED_CELL "__torch__.torch.classes.rnn.CellParamsBase"
 enum { OPDI_PACKED_INPUT, OPDI_PACKED_HIDDEN, OPDI_PACKED_REDUCE };
-static bool opdi_packed_class(const char *name) {
+OPDI_INTERNAL bool opdi_packed_class(const char *name) {
     return strcmp(name, OPDI_PACKED_LINEAR) == 0 || strcmp(name, OPDI_PACKED_EMBEDDING) == 0 ||
         strcmp(name, OPDI_PACKED_CLASSES "Conv2dPackedParamsBase") == 0 ||
         strcmp(name, OPDI_PACKED_CLASSES "Conv3dPackedParamsBase") == 0 || strcmp(name, OPDI_PACKED_CELL) == 0;
 }
 /* Names the parts of a class's objects; 0, or -1 without memory. */
-static int opdi_packed_names(opdi_gclass *gclass) {
+OPDI_INTERNAL int opdi_packed_names(opdi_gclass *gclass) {
     static const char *const parts[] = {"(weight)", "(bias)", "(scale)", "(zero)"};
     while (gclass->nattributes < OPDI_PACKED_PARTS) {
         if (opdi_gclass_add(gclass, parts[gclass->nattributes], opdi_gtype_simple(OPDI_GT_ANY), 0) < 0) { return -1; }
@@ -113,7 +104,7 @@ static opd_tensor *opdi_quantized_linear(opd_tensor *input, const opd_value *par
     return sums && bias ? opd_add(sums, bias) : sums;
 }
 /* quantized::linear_dynamic: what: 1 with relu behind it. */
-static int opdi_fn_quantized_linear(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_quantized_linear(opdi_bcall *call) {
     opd_tensor *const input = opdi_call_tensor(call, 0);
     const opd_value *const parts = input ? opdi_call_packed(call, 1, "LinearPackedParamsBase") : NULL;
     if (!parts) { return -1; }
@@ -146,7 +137,7 @@ static int opdi_quantize_takes(const opdi_bcall *call, opd_tensor *input, int i,
                    call->builtin->schema, (long long)dtype, least < quint8 ? ", qint8" : "");
 }
 /* what: 1 where scale and zero_point are tensors. */
-static int opdi_fn_quantize(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_quantize(opdi_bcall *call) {
     opd_tensor *const input = opdi_call_tensor(call, 0);
     double scale = call->args[1].u.d;
     int64_t zero = call->args[2].u.i;
@@ -162,7 +153,7 @@ static int opdi_fn_quantize(opdi_bcall *call) {
     opd_scope_close(&scope);
     return rc;
 }
-static int opdi_fn_quantize_channels(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_quantize_channels(opdi_bcall *call) {
     opd_tensor *const input = opdi_call_tensor(call, 0);
     const bool chars = opdi_call_int(call, 4) == 12;
     if (!input || opdi_quantize_takes(call, input, 4, 12)) { return -1; }
@@ -178,7 +169,7 @@ static int opdi_fn_quantize_channels(opdi_bcall *call) {
     opd_scope_close(&scope);
     return rc;
 }
-static int opdi_fn_dequantize(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_dequantize(opdi_bcall *call) {
     opd_tensor *const input = opdi_call_tensor(call, 0);
     opd_scope scope = opd_scope_open();
     const int rc = input ? opdi_give_tensor(call, opd_to_dtype(input, OPD_FLOAT32)) : -1;
@@ -186,7 +177,7 @@ static int opdi_fn_dequantize(opdi_bcall *call) {
     return rc;
 }
 
-static int opdi_fn_dequantize_all(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_dequantize_all(opdi_bcall *call) {
     const opdi_cell *const given = opdi_call_list(call, 0);
     opd_tensor **tensors = given ? (opd_tensor **)opdi_alloc((size_t)(given->count + 1) * sizeof *tensors) : NULL;
     opd_scope scope = opd_scope_open();
@@ -198,17 +189,6 @@ static int opdi_fn_dequantize_all(opdi_bcall *call) {
     if (tensors) { opdi_free(tensors, (size_t)(given->count + 1) * sizeof *tensors); }
     return rc;
 }
-
-/* What is computed, how it is rounded, and what is done before: `what` is OPDI_QUANTIZED of these.  place: the argument
-   that is the result's scale, which its zero point follows; 0: it is not rounded. */
-enum {
-    OPDI_Q_LINEAR, OPDI_Q_CONV, OPDI_Q_CONV1D, OPDI_Q_CONV_ADD, OPDI_Q_ADD, OPDI_Q_MUL, OPDI_Q_MATMUL, OPDI_Q_CAT,
-    OPDI_Q_HARDSWISH, OPDI_Q_SIGMOID, OPDI_Q_LEAKY_RELU, OPDI_Q_ELU, OPDI_Q_CELU, OPDI_Q_PRELU, OPDI_Q_RELU6,
-    OPDI_Q_CLAMP, OPDI_Q_SOFTMAX, OPDI_Q_DROPOUT, OPDI_Q_LAYER_NORM, OPDI_Q_GROUP_NORM, OPDI_Q_INSTANCE_NORM,
-    OPDI_Q_BATCH_NORM, OPDI_Q_EMBEDDING, OPDI_Q_BAG
-};
-enum { OPDI_Q_PLAIN, OPDI_Q_RELU, OPDI_Q_TANH, OPDI_Q_LEAKY };
-#define OPDI_QUANTIZED(kind, place, then) ((kind) | (place) << 8 | (then) << 16)
 
 /* The bytes of a linear layer's weight, of int8, as what they stand for: float32; NULL with an error. */
 static opd_tensor *opdi_quantized_weight(const opd_value *parts) {
@@ -354,7 +334,7 @@ static opd_tensor *opdi_quantized_plain(const opdi_bcall *call, int kind) {
     default: return opdi_quantized_norm(call, kind, input);
     }
 }
-static int opdi_fn_quantized(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_quantized(opdi_bcall *call) {
     const int kind = call->builtin->what & 255, place = call->builtin->what >> 8 & 255;
     const int then = call->builtin->what >> 16;
     const bool layer = kind <= OPDI_Q_CONV_ADD || kind >= OPDI_Q_EMBEDDING;
@@ -375,7 +355,7 @@ static int opdi_fn_quantized(opdi_bcall *call) {
 /* Rounds what a plain operator made of quantized numbers, as its kernel does: to float32, in steps of scale.
    what: 1 where a half goes to the even number of steps from zero, else to the even one of all; 2 where the result is
    computed from floats, so that halves are what they are.  Of the others float32 may miss a half by its rounding. */
-static int opdi_fn_quantized_steps(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_quantized_steps(opdi_bcall *call) {
     opd_tensor *const input = opdi_call_tensor(call, 0);
     const int32_t what = call->builtin->what;
     const double scale = call->args[1].u.d, margin = what == 2 ? 0 : 2e-4;
@@ -414,9 +394,7 @@ static void opdi_quantized_settings(const opdi_bcall *call, opd_value settings, 
     (void)opd_list_append(settings, opd_value_int(opdi_call_int(call, transposed ? 6 : 5)));
     (void)opd_list_append(settings, opd_value_int(transposed));
 }
-/* Makes packed weights of a weight and what else the arguments are; `what`: for which layer. */
-enum { OPDI_PACK_LINEAR, OPDI_PACK_CONV, OPDI_PACK_LINE, OPDI_PACK_TURNED, OPDI_PACK_TURNED_LINE, OPDI_PACK_ROWS };
-static int opdi_fn_quantized_pack(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_quantized_pack(opdi_bcall *call) {
     const int what = call->builtin->what;
     const opdi_gtype *const type = call->node->out[0]->type;
     const bool line = what == OPDI_PACK_LINE || what == OPDI_PACK_TURNED_LINE;
@@ -532,7 +510,7 @@ static opd_tensor *opdi_quantized_layers(const opdi_bcall *call, opd_tensor *inp
     return opd_ok() ? input : NULL;
 }
 /* aten::quantized_lstm.input and (what: 1) aten::quantized_gru.input */
-static int opdi_fn_quantized_recurrent(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_quantized_recurrent(opdi_bcall *call) {
     enum { FIRST = 8 };
     const bool lstm = call->builtin->what == 0;
     opd_tensor *input = opdi_call_tensor(call, 0), *states[2] = {NULL, NULL}, *last[2] = {NULL, NULL};
@@ -556,11 +534,11 @@ static int opdi_fn_quantized_recurrent(opdi_bcall *call) {
     opd_scope_close(&scope);
     return rc;
 }
-static int opdi_fn_quantized_sequence(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_quantized_sequence(opdi_bcall *call) {
     return opd_fail(OPD_ERROR_ARGUMENT, "%s: quantized layers take no packed sequences here", call->builtin->schema);
 }
 /* One step of a cell with packed weights.  what: 0: LSTM; 1: GRU; 2: tanh; 3: relu. */
-static int opdi_fn_quantized_cell(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_quantized_cell(opdi_bcall *call) {
     const int what = call->builtin->what;
     opd_tensor *const input = opdi_call_tensor(call, 0);
     opd_tensor *state[2] = {NULL, NULL};
@@ -586,7 +564,7 @@ static int opdi_fn_quantized_cell(opdi_bcall *call) {
     return rc;
 }
 /* The name of an enum's member, or its value. */
-static int opdi_fn_enum(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_enum(opdi_bcall *call) {
     const opdi_cell *const cell = opdi_call_cell(call, 0, OPD_CELL_OBJECT);
     if (!cell) { return -1; }
     if (cell->klass->kind != OPDI_CLASS_ENUM || cell->count != 2) {
@@ -596,15 +574,15 @@ static int opdi_fn_enum(opdi_bcall *call) {
     return opdi_give_held(call, cell->u.values[call->builtin->what]);
 }
 /* There are no nested tensors: a transformer's encoder with a padding mask goes its ordinary way. */
-static int opdi_fn_not_nested(opdi_bcall *call) { return opdi_give(call, opd_value_bool(false)); }
-static int opdi_fn_set_item(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_not_nested(opdi_bcall *call) { return opdi_give(call, opd_value_bool(false)); }
+OPDI_INTERNAL int opdi_fn_set_item(opdi_bcall *call) {
     opdi_cell *const cell = opdi_cell_of(&call->args[0]);
     if (cell && cell->kind == OPD_CELL_DICT) { return opdi_dict_set(cell, call->args[1], call->args[2]); }
     const int64_t at = opdi_call_list(call, 0) ? opdi_list_index(opdi_call_int(call, 1), cell->count) : -1;
     if (at < 0 || opdi_cell_set(cell, at, call->args[2])) { return -1; }
     return call->nrets ? opdi_give_held(call, call->args[0]) : 0;
 }
-static int opdi_fn_delete(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_delete(opdi_bcall *call) {
     opdi_cell *const cell = opdi_cell_of(&call->args[0]);
     if (cell && cell->kind == OPD_CELL_DICT) {
         const int64_t at = opdi_dict_find(cell, &call->args[1]);
@@ -616,7 +594,7 @@ static int opdi_fn_delete(opdi_bcall *call) {
     if (at >= 0) { opdi_cell_remove(cell, at, at + 1); }
     return at >= 0 ? 0 : -1;
 }
-static int opdi_fn_len(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_len(opdi_bcall *call) {
     int64_t length;
     const opdi_cell *const cell = opdi_cell_of(&call->args[0]);
     if (opdi_value_text(&call->args[0], &length)) { return opdi_give(call, opd_value_int(length)); }
@@ -627,19 +605,19 @@ static int opdi_fn_len(opdi_bcall *call) {
     if (!cell) { return opdi_call_list(call, 0) ? 0 : -1; }
     return opdi_give(call, opd_value_int(cell->count));
 }
-static int opdi_fn_append(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_append(opdi_bcall *call) {
     opdi_cell *const cell = opdi_call_list(call, 0);
     if (!cell || opdi_cell_insert(cell, cell->count, call->args[1])) { return -1; }
     return call->nrets ? opdi_give_held(call, call->args[0]) : 0;
 }
-static int opdi_fn_insert(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_insert(opdi_bcall *call) {
     opdi_cell *const cell = opdi_call_list(call, 0);
     if (!cell) { return -1; }
     int64_t at = opdi_call_int(call, 1);
     at = at < 0 ? OPDI_MAX(0, at + cell->count) : OPDI_MIN(at, cell->count);
     return opdi_cell_insert(cell, at, call->args[2]);
 }
-static int opdi_fn_extend(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_extend(opdi_bcall *call) {
     opdi_cell *const cell = opdi_call_list(call, 0), *const more = cell ? opdi_call_list(call, 1) : NULL;
     const int64_t count = more ? more->count : 0;
     for (int64_t i = 0; i < count; i++) {
@@ -648,7 +626,7 @@ static int opdi_fn_extend(opdi_bcall *call) {
     if (!more) { return -1; }
     return call->nrets ? opdi_give_held(call, call->args[0]) : 0;
 }
-static int opdi_fn_pop(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_pop(opdi_bcall *call) {
     opdi_cell *const cell = opdi_call_list(call, 0);
     if (!cell) { return -1; }
     if (cell->count == 0) { return opd_fail(OPD_ERROR_INDEX, "pop from empty list"); }
@@ -657,7 +635,7 @@ static int opdi_fn_pop(opdi_bcall *call) {
     opdi_cell_remove(cell, at, at + 1);
     return 0;
 }
-static int opdi_fn_clear(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_clear(opdi_bcall *call) {
     opdi_cell *const cell = opdi_cell_of(&call->args[0]);
     if (cell && cell->kind == OPD_CELL_DICT) {
         while (cell->count) { opdi_dict_remove(cell, cell->count - 1); }
@@ -667,7 +645,7 @@ static int opdi_fn_clear(opdi_bcall *call) {
     opdi_cell_remove(cell, 0, cell->count);
     return 0;
 }
-static int opdi_fn_reverse(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_reverse(opdi_bcall *call) {
     opdi_cell *const cell = opdi_call_list(call, 0);
     if (cell) { opdi_list_turn(cell); }
     return cell ? 0 : -1;
@@ -682,7 +660,7 @@ static opdi_cell *opdi_list_part(const opdi_cell *from, int64_t start, int64_t c
     if (rc && cell) { opdi_cell_drop(cell); }
     return rc ? NULL : cell;
 }
-static int opdi_fn_copy(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_copy(opdi_bcall *call) {
     const opdi_cell *const cell = opdi_cell_of(&call->args[0]);
     if (cell && cell->kind == OPD_CELL_DICT) {
         opdi_cell *copy = opdi_cell_new(OPD_CELL_DICT, OPD_TAG_LIST, 0);
@@ -697,7 +675,7 @@ static int opdi_fn_copy(opdi_bcall *call) {
     return opdi_call_list(call, 0) ? opdi_give_cell(call, opdi_list_part(cell, 0, cell->count, 1)) : -1;
 }
 /* Works out a slice as Python's slice.indices; returns how many elements it has, or -1 with an error. */
-static int64_t opdi_slice_range(const opdi_bcall *call, int64_t count, int64_t *start, int64_t *step) {
+OPDI_INTERNAL int64_t opdi_slice_range(const opdi_bcall *call, int64_t count, int64_t *start, int64_t *step) {
     const int64_t by = call->nargs > 3 && !opdi_call_none(call, 3) ? opdi_call_int(call, 3) : 1;
     const int64_t low = by < 0 ? -1 : 0, high = by < 0 ? count - 1 : count;
     int64_t ends[2];
@@ -716,7 +694,7 @@ static int64_t opdi_slice_range(const opdi_bcall *call, int64_t count, int64_t *
     const uint64_t size = by > 0 ? (uint64_t)by : 0 - (uint64_t)by;
     return (int64_t)((span - 1) / size + 1);
 }
-static int opdi_fn_slice(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_slice(opdi_bcall *call) {
     int64_t length, start, step;
     const char *const text = opdi_value_text(&call->args[0], &length);
     const opdi_cell *const cell = opdi_cell_of(&call->args[0]);
@@ -728,7 +706,7 @@ static int opdi_fn_slice(opdi_bcall *call) {
     for (int64_t k = 0; part && k < count; k++) { part->u.text[k] = text[start + k * step]; }
     return opdi_give_cell(call, part);
 }
-static int opdi_fn_concat(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_concat(opdi_bcall *call) {
     int64_t first, second;
     const char *const text = opdi_value_text(&call->args[0], &first);
     if (text) {
@@ -749,7 +727,7 @@ static int opdi_fn_concat(opdi_bcall *call) {
     }
     return opdi_give_cell(call, cell);
 }
-static int opdi_fn_repeat(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_repeat(opdi_bcall *call) {
     const int at = call->args[0].tag == OPD_TAG_INT;
     const opdi_cell *const list = opdi_call_list(call, at);
     const int64_t times = list ? OPDI_MAX(0, opdi_call_int(call, !at)) : 0;
@@ -769,7 +747,7 @@ static int opdi_fn_repeat(opdi_bcall *call) {
     return opdi_give_cell(call, cell);
 }
 /* list *= times, in place. */
-static int opdi_fn_repeat_in_place(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_repeat_in_place(opdi_bcall *call) {
     opdi_cell *const list = opdi_call_list(call, 0);
     const int64_t count = list ? list->count : 0, times = list ? OPDI_MAX(0, opdi_call_int(call, 1)) : 0;
     if (!list) { return -1; }
@@ -792,8 +770,7 @@ static int64_t opdi_list_find(const opdi_cell *list, const opd_value *want) {
     }
     return list->count;
 }
-enum { OPDI_LIST_INDEX = 1, OPDI_LIST_REMOVE, OPDI_LIST_CONTAINS, OPDI_LIST_COUNT };
-static int opdi_fn_search(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_search(opdi_bcall *call) {
     const int32_t what = call->builtin->what;
     opdi_cell *const list = opdi_cell_of(&call->args[0]);
     if (list && list->kind == OPD_CELL_DICT) {
@@ -917,11 +894,11 @@ static int opdi_list_sort(opdi_cell *list, bool reverse) {
     opdi_free(block, bytes);
     return rc < 0 ? -1 : 0;
 }
-static int opdi_fn_sort(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_sort(opdi_bcall *call) {
     opdi_cell *const list = opdi_call_list(call, 0);
     return list ? opdi_list_sort(list, call->nargs > 1 && opdi_call_int(call, 1) != 0) : -1;
 }
-static int opdi_fn_sorted(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_sorted(opdi_bcall *call) {
     const opdi_cell *const list = opdi_call_list(call, 0);
     opdi_cell *copy = list ? opdi_list_part(list, 0, list->count, 1) : NULL;
     if (copy && opdi_list_sort(copy, call->nargs > 1 && opdi_call_int(call, 1) != 0)) {
@@ -931,7 +908,7 @@ static int opdi_fn_sorted(opdi_bcall *call) {
     return opdi_give_cell(call, copy);
 }
 /* min and max of a list, or of two. */
-static int opdi_fn_extreme(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_extreme(opdi_bcall *call) {
     const opdi_cell *const list = opdi_call_list(call, 0);
     const bool least = call->builtin->what == OPDI_DO_MIN;
     if (!list) { return -1; }
@@ -956,7 +933,7 @@ static int opdi_fn_extreme(opdi_bcall *call) {
     }
     return opdi_give(call, opdi_cell_at(list, best));
 }
-static int opdi_fn_sum(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_sum(opdi_bcall *call) {
     const opdi_cell *const list = opdi_call_list(call, 0);
     uint64_t whole = 0;
     double sum = 0, imaginary = 0;
@@ -972,7 +949,7 @@ static int opdi_fn_sum(opdi_bcall *call) {
     return opdi_give(call, list->tag == OPD_TAG_FLOATS ? opd_value_float(sum) : opd_value_int(opdi_wrap(whole)));
 }
 /* all and any: `what` is 1 for any. */
-static int opdi_fn_all(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_all(opdi_bcall *call) {
     const opdi_cell *const list = opdi_call_list(call, 0);
     const bool any = call->builtin->what != 0;
     int64_t length = 0;

@@ -1,3 +1,5 @@
+#include "graphs.h"
+
 //== the table =========================================================================================================
 
 #if !defined(OPD_NO_GRAPHS)
@@ -1043,7 +1045,7 @@ static void opdi_builtins_enter(void) {
 }
 /* Returns the row of the next overload of a name ("aten::add", or "aten::add.int" for that one alone), from -1 on; -1
    behind the last. */
-static int32_t opdi_builtin_next(const char *name, int32_t at) {
+OPDI_INTERNAL int32_t opdi_builtin_next(const char *name, int32_t at) {
     const size_t length = opdi_builtin_length(name), whole = strlen(name);
     if (!OPDI_ACQUIRE(&opdi_builtin_ready)) {
         opdi_lock(&opdi_builtin_lock);
@@ -1060,14 +1062,14 @@ static int32_t opdi_builtin_next(const char *name, int32_t at) {
     }
     return -1;
 }
-static const opdi_builtin *opdi_builtin_at(int32_t at) { return &opdi_builtins[at]; }
+OPDI_INTERNAL const opdi_builtin *opdi_builtin_at(int32_t at) { return &opdi_builtins[at]; }
 /* Returns the first function of that name. */
-static const opdi_builtin *opdi_builtin_named(const char *name) {
+OPDI_INTERNAL const opdi_builtin *opdi_builtin_named(const char *name) {
     const int32_t at = opdi_builtin_next(name, -1);
     return at < 0 ? NULL : &opdi_builtins[at];
 }
 /* Returns the schema of a row, read when it is first asked for; NULL with an error. */
-static const opd_schema *opdi_builtin_schema(int32_t at) {
+OPDI_INTERNAL const opd_schema *opdi_builtin_schema(int32_t at) {
     opd_schema *schema = OPDI_ACQUIRE(&opdi_builtin_parsed[at]);
     if (schema) { return schema; }
     opd_schema *made = strchr(opdi_builtins[at].schema, '(') ? opd_schema_parse(opdi_builtins[at].schema) : NULL;

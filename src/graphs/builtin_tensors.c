@@ -1,3 +1,5 @@
+#include "graphs.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>asked        builtin functions of graphs: what is asked of tensors; the table of all builtin functions
 //----------------------------------------------------------------------------------------------------------------------
@@ -11,12 +13,7 @@ OPDI_COLD_BEGIN
 
 //== tensors ===========================================================================================================
 
-enum {
-    OPDI_OF_SIZE = 1, OPDI_OF_DTYPE, OPDI_OF_DEVICE, OPDI_OF_GRAD, OPDI_OF_LAYOUT, OPDI_OF_ITEMSIZE, OPDI_OF_NBYTES,
-    OPDI_OF_STRIDE, OPDI_OF_CPU, OPDI_OF_CUDA, OPDI_OF_META, OPDI_OF_DATA, OPDI_OF_DETACH, OPDI_OF_LEAF, OPDI_OF_INDEX,
-    OPDI_OF_SIGN, OPDI_OF_DIMS, OPDI_OF_NUMBER, OPDI_OF_RETAINS
-};
-static int opdi_fn_is_contiguous(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_is_contiguous(opdi_bcall *call) {
     const opd_tensor *const tensor = opdi_call_tensor(call, 0);
     const int64_t format = call->nargs > 1 ? opdi_call_int(call, 1) : 0;
     if (!tensor) { return -1; }
@@ -26,12 +23,12 @@ static int opdi_fn_is_contiguous(opdi_bcall *call) {
     return opdi_give(call, opd_value_bool(format ? opdi_tensor_channels_last(tensor, (int32_t)format + 2)
                                           : opd_is_contiguous(tensor)));
 }
-static int opdi_fn_requires_grad(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_requires_grad(opdi_bcall *call) {
     opd_tensor *const tensor = opdi_call_tensor(call, 0);
     if (!tensor || !opd_tensor_set_requires_grad(tensor, opdi_call_int(call, 1) != 0)) { return -1; }
     return opdi_give_held(call, call->args[0]);
 }
-static int opdi_fn_promote_types(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_promote_types(opdi_bcall *call) {
     const opd_scalar_type first = (opd_scalar_type)opdi_call_int(call, 0);
     const opd_scalar_type second = (opd_scalar_type)opdi_call_int(call, 1);
     return opdi_give(call, call->builtin->what ? opd_value_bool(opd_can_cast(first, second))
@@ -39,7 +36,7 @@ static int opdi_fn_promote_types(opdi_bcall *call) {
 }
 /* Writes into a tensor: 'c' what copy_ has, which is a number; torch.nn.init's, not on the tape: 'f' a number, 'z' 0,
    'n' and 'u' random ones. */
-static int opdi_fn_written_to(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_written_to(opdi_bcall *call) {
     opd_tensor *const tensor = opdi_call_tensor(call, 0);
     const int what = call->builtin->what;
     if (!tensor) { return -1; }
@@ -57,7 +54,7 @@ static int opdi_fn_written_to(opdi_bcall *call) {
     (void)opd_grad_mode_set(grad);
     return done ? opdi_give_held(call, call->args[0]) : -1;
 }
-static int opdi_fn_broadcast_shapes(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_broadcast_shapes(opdi_bcall *call) {
     opd_value sizes[2];
     int64_t both[OPD_MAX_DIMS];
     int64_t most = 0;
@@ -79,7 +76,7 @@ static int opdi_fn_broadcast_shapes(opdi_bcall *call) {
     }
     return opdi_give_held(call, opd_value_ints(both, (int)most));
 }
-static int opdi_fn_result_type(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_result_type(opdi_bcall *call) {
     opd_tensor numbers[2], *both[2];               /* of a number only what is asked here */
     memset(numbers, 0, sizeof numbers);
     for (int i = 0; i < 2; i++) {
@@ -91,14 +88,14 @@ static int opdi_fn_result_type(opdi_bcall *call) {
     }
     return opdi_give(call, opd_value_int(opdi_result_type_of(both, 2)));
 }
-static int opdi_fn_is_set_to(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_is_set_to(opdi_bcall *call) {
     const opd_tensor *const one = opdi_call_tensor(call, 0), *const other = one ? opdi_call_tensor(call, 1) : NULL;
     if (!other) { return -1; }
     return opdi_give(call, opd_value_bool(one->storage == other->storage && one->ndim == other->ndim &&
                                           one->data == other->data && memcmp(one->dims, other->dims,
                                           2 * (size_t)one->ndim * sizeof *one->dims) == 0));
 }
-static int opdi_fn_tensor_ask(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_tensor_ask(opdi_bcall *call) {
     opd_tensor *const tensor = opdi_call_tensor(call, 0);
     if (!tensor) { return -1; }
     const opd_device device = opd_tensor_device(tensor);
@@ -130,7 +127,7 @@ static int opdi_fn_tensor_ask(opdi_bcall *call) {
     return rc;
 }
 /* What only sparse, quantized and nested tensors have, or pinned memory: none of those are here. */
-static int opdi_fn_refused(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_refused(opdi_bcall *call) {
     static const char *const kinds[] = {
         "for sparse tensors, and tensors here are strided",
         "for quantized tensors, which are tensors of float32 here, of the numbers that they stand for",
@@ -138,7 +135,7 @@ static int opdi_fn_refused(opdi_bcall *call) {
     const size_t length = strcspn(call->builtin->schema, "(");
     return opd_fail(OPD_ERROR_NO_KERNEL, "%.*s is %s", (int)length, call->builtin->schema, kinds[call->builtin->what]);
 }
-static int opdi_fn_cast(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_cast(opdi_bcall *call) {
     opd_tensor *const tensor = opdi_call_tensor(call, 0);
     opd_scope scope = opd_scope_open();
     const int rc = tensor ? opdi_give_tensor(call, opd_to_dtype(tensor, (opd_scalar_type)call->builtin->what)) : -1;
@@ -146,7 +143,7 @@ static int opdi_fn_cast(opdi_bcall *call) {
     return rc;
 }
 /* Sizes as a tensor, or 0, 1, ... below the size of a dim. */
-static int opdi_fn_shape(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_shape(opdi_bcall *call) {
     opd_tensor *const tensor = opdi_call_tensor(call, 0);
     if (!tensor) { return -1; }
     const int64_t ndim = tensor->ndim, dim = call->nargs > 1 ? opdi_call_int(call, 1) : 0;
@@ -162,9 +159,9 @@ static int opdi_fn_shape(opdi_bcall *call) {
     opd_scope_close(&scope);
     return rc;
 }
-static int opdi_fn_none(opdi_bcall *call) { return opdi_give(call, opd_value_none()); }
+OPDI_INTERNAL int opdi_fn_none(opdi_bcall *call) { return opdi_give(call, opd_value_none()); }
 /* What backward has left in a tensor; None: nothing. */
-static int opdi_fn_grad_of(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_grad_of(opdi_bcall *call) {
     const opd_tensor *const tensor = opdi_call_tensor(call, 0);
     if (!tensor) { return -1; }
     opd_scope scope = opd_scope_open();
@@ -173,7 +170,7 @@ static int opdi_fn_grad_of(opdi_bcall *call) {
     opd_scope_close(&scope);
     return opd_ok() ? rc : -1;
 }
-static int opdi_fn_retain_grad(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_retain_grad(opdi_bcall *call) {
     opd_tensor *const tensor = opdi_call_tensor(call, 0);
     return tensor ? opd_tensor_retain_grad(tensor) : -1;
 }
@@ -194,7 +191,7 @@ static int opdi_call_tensors(const opdi_bcall *call, int i, opd_tensor **tensors
     return (int)list->count;
 }
 /* torch.autograd.grad, or, with 1 as the builtin's what, torch.autograd.backward and Tensor.backward. */
-static int opdi_fn_gradients(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_gradients(opdi_bcall *call) {
     opd_tensor *outputs[OPDI_GRADS_MOST], *inputs[OPDI_GRADS_MOST], *given[OPDI_GRADS_MOST], *grads[OPDI_GRADS_MOST];
     const bool only = call->builtin->what == 1;
     const int next = only ? 1 : 2, count = opdi_call_tensors(call, 0, outputs);
@@ -220,7 +217,7 @@ static int opdi_fn_gradients(opdi_bcall *call) {
 }
 /* x.to(device, dtype), x.to(dtype), x.to(), where what is None stays; the builtin's what: the place of dtype, none
    below 1; -1: cpu(), -2: cuda() */
-static int opdi_fn_to(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_to(opdi_bcall *call) {
     opd_tensor *tensor = opdi_call_tensor(call, 0);
     const int at = call->builtin->what;
     if (!tensor) { return -1; }
@@ -238,7 +235,7 @@ static int opdi_fn_to(opdi_bcall *call) {
     opd_scope_close(&scope);
     return rc;
 }
-static int opdi_fn_as_tensor(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_as_tensor(opdi_bcall *call) {
     opd_tensor *const tensor = opdi_call_tensor(call, 0);
     if (!tensor) { return -1; }
     const opd_scalar_type dtype = opdi_call_none(call, 1) ? opd_dtype(tensor)
@@ -250,7 +247,7 @@ static int opdi_fn_as_tensor(opdi_bcall *call) {
     opd_scope_close(&scope);
     return rc;
 }
-static int opdi_fn_device(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_device(opdi_bcall *call) {
     int64_t length;
     opd_device device;
     const char *const text = opdi_call_text(call, 0, &length);
@@ -258,7 +255,7 @@ static int opdi_fn_device(opdi_bcall *call) {
     if (call->nargs > 1) { device.index = (int32_t)opdi_call_int(call, 1); }
     return opdi_give(call, opd_value_device(device));
 }
-static int opdi_fn_device_ask(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_device_ask(opdi_bcall *call) {
     char text[40], *colon;
     const opd_device device = call->args[0].u.device;
     if (call->builtin->what) {
@@ -268,7 +265,7 @@ static int opdi_fn_device_ask(opdi_bcall *call) {
     if ((colon = strchr(text, ':')) != NULL) { *colon = 0; }
     return opdi_give_text(call, text, (int64_t)strlen(text));
 }
-static int opdi_fn_num_to_tensor(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_num_to_tensor(opdi_bcall *call) {
     opd_scope scope = opd_scope_open();
     const opd_value *const value = &call->args[0];
     const opd_scalar_type dtype = opdi_complex_of(value) ? OPD_COMPLEX128 : value->tag == OPD_TAG_FLOAT ? OPD_FLOAT64
@@ -321,7 +318,7 @@ static int opdi_nested_fill(const opd_value *value, const int64_t *sizes, int nd
     return 0;
 }
 /* torch.tensor of a number or nested list: data, dtype, device, requires_grad. */
-static int opdi_fn_tensor(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_tensor(opdi_bcall *call) {
     int64_t sizes[OPD_MAX_DIMS + 1];
     int ndim;
     opd_scalar_type dtype;
@@ -369,7 +366,7 @@ static opdi_cell *opdi_tensor_list(opd_tensor *tensor, int32_t tag, int dim) {
     return rc ? NULL : list;
 }
 /* prim::tolist(tensor, dims, dtype). */
-static int opdi_fn_tolist(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_tolist(opdi_bcall *call) {
     opd_tensor *const tensor = opdi_call_tensor(call, 0);
     const int64_t ndim = call->nargs > 1 ? opdi_call_int(call, 1) : tensor ? opd_ndim(tensor) : 0;
     opd_value value = opd_value_none();
@@ -391,7 +388,7 @@ static int opdi_fn_tolist(opdi_bcall *call) {
     return opdi_give_cell(call, opdi_tensor_list(tensor, have == 1 ? OPD_TAG_FLOATS : have == 2 ? OPD_TAG_BOOLS
                                                  : OPD_TAG_INTS, 0));
 }
-static int opdi_fn_infer_size(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_infer_size(opdi_bcall *call) {
     const opdi_cell *const first = opdi_call_list(call, 0), *const second = first ? opdi_call_list(call, 1) : NULL;
     const int64_t count = second ? OPDI_MAX(first->count, second->count) : 0;
     opdi_cell *list = second ? opdi_cell_new(OPD_CELL_LIST, OPD_TAG_INTS, 0) : NULL;
@@ -407,7 +404,7 @@ static int opdi_fn_infer_size(opdi_bcall *call) {
     if (rc && list) { opdi_cell_drop(list); }
     return rc ? -1 : opdi_give_cell(call, list);
 }
-static int opdi_fn_dict_construct(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_dict_construct(opdi_bcall *call) {
     opdi_cell *dict = opdi_cell_new(OPD_CELL_DICT, OPD_TAG_LIST, 0);
     int rc = dict ? 0 : -1;
     for (int i = 0; rc == 0 && i + 1 < call->nargs; i += 2) {
@@ -417,7 +414,7 @@ static int opdi_fn_dict_construct(opdi_bcall *call) {
     return rc ? -1 : opdi_give_cell(call, dict);
 }
 /* True if the value is of one of the types of the node, which are the parts of a tuple type. */
-static int opdi_fn_isinstance(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_isinstance(opdi_bcall *call) {
     const opdi_gtype *const types =
         call->node->constant.tag == OPD_TAG_OBJECT ? (const opdi_gtype *)call->node->constant.u.object : NULL;
     bool found = false;

@@ -1,3 +1,5 @@
+#include "graphs.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>texts        builtin functions of graphs: strings, lists, dicts, tuples, objects
 //----------------------------------------------------------------------------------------------------------------------
@@ -12,14 +14,14 @@ OPDI_COLD_BEGIN
 //== strings ===========================================================================================================
 
 /* Says that a dict does not have a key; -1. */
-static int opdi_no_key(const opd_value *key) {
+OPDI_INTERNAL int opdi_no_key(const opd_value *key) {
     opdi_growing out = {NULL, 0, 0, false};
     opdi_value_write(&out, key, 0);
     (void)opd_fail(OPD_ERROR_INDEX, "KeyError: %.300s", out.length ? out.text : "");
     opdi_growing_free(&out);
     return -1;
 }
-static int opdi_fn_str(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_str(opdi_bcall *call) {
     opdi_growing out = {NULL, 0, 0, false};
     opdi_value_write(&out, &call->args[0], 0);
     const int rc = out.failed ? -1 : opdi_give_text(call, out.length ? out.text : "", out.length);
@@ -27,7 +29,7 @@ static int opdi_fn_str(opdi_bcall *call) {
     return rc;
 }
 /* "{} and {}".format(...).  What is left over is no error, as in PyTorch, and "{0}" stays as it is. */
-static int opdi_fn_format(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_format(opdi_bcall *call) {
     int64_t length, at = 0;
     int used = 1, rc = 0;
     const char *const text = opdi_call_text(call, 0, &length);
@@ -128,7 +130,7 @@ static int opdi_percent(opdi_growing *out, char letter, const opd_value *value) 
                     letter == 'x' || letter == 'X' || letter == 'o' ? "an integer" : "a number",
                     opdi_value_said(value));
 }
-static int opdi_fn_percent(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_percent(opdi_bcall *call) {
     int64_t length;
     int32_t used = 0;
     int rc = 0;
@@ -153,7 +155,6 @@ static int opdi_fn_percent(opdi_bcall *call) {
     return rc;
 }
 
-enum { OPDI_CASE_UPPER = 1, OPDI_CASE_LOWER, OPDI_CASE_SWAP, OPDI_CASE_TITLE, OPDI_CASE_CAPITALIZE };
 static bool opdi_upper_case(char c) { return c >= 'A' && c <= 'Z'; }
 static bool opdi_lower_case(char c) { return c >= 'a' && c <= 'z'; }
 static bool opdi_letter(char c) { return opdi_upper_case(c) || opdi_lower_case(c); }
@@ -161,7 +162,7 @@ static bool opdi_is_figure(char c) { return c >= '0' && c <= '9'; }
 static bool opdi_is_blank(char c) { return c == ' ' || (c >= '\t' && c <= '\r'); }
 static char opdi_to_upper(char c) { return opdi_lower_case(c) ? (char)(c - 32) : c; }
 static char opdi_to_lower(char c) { return opdi_upper_case(c) ? (char)(c + 32) : c; }
-static int opdi_fn_case(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_case(opdi_bcall *call) {
     int64_t length;
     const int32_t what = call->builtin->what;
     const char *const text = opdi_call_text(call, 0, &length);
@@ -176,10 +177,6 @@ static int opdi_fn_case(opdi_bcall *call) {
     }
     return opdi_give_cell(call, cell);
 }
-enum {
-    OPDI_TEST_DIGIT = 1, OPDI_TEST_ALNUM, OPDI_TEST_ALPHA, OPDI_TEST_SPACE, OPDI_TEST_PRINTABLE, OPDI_TEST_UPPER,
-    OPDI_TEST_LOWER, OPDI_TEST_TITLE, OPDI_TEST_IDENTIFIER
-};
 static bool opdi_text_tests(const char *text, int64_t length, int32_t what) {
     bool all = what == OPDI_TEST_PRINTABLE || length > 0, some = false, letter = false;
     for (int64_t i = 0; i < length && all; i++) {
@@ -200,7 +197,7 @@ static bool opdi_text_tests(const char *text, int64_t length, int32_t what) {
     }
     return all && (some || (what != OPDI_TEST_UPPER && what != OPDI_TEST_LOWER && what != OPDI_TEST_TITLE));
 }
-static int opdi_fn_text_test(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_text_test(opdi_bcall *call) {
     int64_t length;
     const char *const text = opdi_call_text(call, 0, &length);
     return text ? opdi_give(call, opd_value_bool(opdi_text_tests(text, length, call->builtin->what))) : -1;
@@ -223,9 +220,7 @@ static bool opdi_text_range(const opdi_bcall *call, int64_t length, int64_t *fro
     *to = OPDI_MIN(end, length);
     return start <= *to;
 }
-enum { OPDI_FIND_FIRST = 1, OPDI_FIND_LAST, OPDI_FIND_INDEX, OPDI_FIND_RINDEX, OPDI_FIND_COUNT, OPDI_FIND_START,
-       OPDI_FIND_END };
-static int opdi_fn_find(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_find(opdi_bcall *call) {
     int64_t length, count, from, to, at = -1;
     const int32_t what = call->builtin->what;
     const char *const text = opdi_call_text(call, 0, &length);
@@ -253,8 +248,7 @@ static int opdi_fn_find(opdi_bcall *call) {
     }
     return opdi_give(call, opd_value_int(at));
 }
-enum { OPDI_STRIP_LEFT = 1, OPDI_STRIP_RIGHT, OPDI_STRIP_BOTH };
-static int opdi_fn_strip(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_strip(opdi_bcall *call) {
     int64_t length, count, from = 0;
     const char *const text = opdi_call_text(call, 0, &length);
     const char *const chars = text ? opdi_call_text(call, 1, &count) : NULL;
@@ -266,7 +260,7 @@ static int opdi_fn_strip(opdi_bcall *call) {
            memchr(chars, text[length - 1], (size_t)count)) { length--; }
     return opdi_give_text(call, text + from, length - from);
 }
-static int opdi_fn_replace(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_replace(opdi_bcall *call) {
     int64_t length, old, fresh, at = 0, found, most = opdi_call_int(call, 3);
     const char *const text = opdi_call_text(call, 0, &length);
     const char *const from = text ? opdi_call_text(call, 1, &old) : NULL;
@@ -311,7 +305,7 @@ static int opdi_split_blanks(opdi_cell *list, const char *text, int64_t length, 
     }
     return rc;
 }
-static int opdi_fn_split(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_split(opdi_bcall *call) {
     int64_t length, count, at = 0, found, most = call->nargs > 2 ? opdi_call_int(call, 2) : -1;
     int rc = 0;
     const char *const text = opdi_call_text(call, 0, &length);
@@ -334,14 +328,14 @@ static int opdi_fn_split(opdi_bcall *call) {
     }
     return opdi_give_cell(call, list);
 }
-static void opdi_list_turn(opdi_cell *cell) {
+OPDI_INTERNAL void opdi_list_turn(opdi_cell *cell) {
     for (int64_t i = 0, k = cell->count - 1; i < k; i++, k--) {
         const opd_value first = opdi_cell_at(cell, i), last = opdi_cell_at(cell, k);
         opdi_cell_put(cell, i, &last);
         opdi_cell_put(cell, k, &first);
     }
 }
-static int opdi_fn_rsplit(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_rsplit(opdi_bcall *call) {
     int64_t length, count, found, most = opdi_call_int(call, 2);
     const char *const text = opdi_call_text(call, 0, &length);
     const char *const by = text ? opdi_call_text(call, 1, &count) : NULL;
@@ -360,7 +354,7 @@ static int opdi_fn_rsplit(opdi_bcall *call) {
     opdi_list_turn(list);
     return opdi_give_cell(call, list);
 }
-static int opdi_fn_splitlines(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_splitlines(opdi_bcall *call) {
     int64_t length, from = 0;
     const bool keep = opdi_call_int(call, 1) != 0;
     const char *const text = opdi_call_text(call, 0, &length);
@@ -380,7 +374,7 @@ static int opdi_fn_splitlines(opdi_bcall *call) {
     }
     return opdi_give_cell(call, list);
 }
-static int opdi_fn_join(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_join(opdi_bcall *call) {
     int64_t length, count;
     const char *const text = opdi_call_text(call, 0, &length);
     const opdi_cell *list = text ? opdi_call_list(call, 1) : NULL;
@@ -394,7 +388,7 @@ static int opdi_fn_join(opdi_bcall *call) {
     opdi_growing_free(&out);
     return rc;
 }
-static int opdi_fn_partition(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_partition(opdi_bcall *call) {
     int64_t length, count;
     const bool last = call->builtin->what != 0;
     const char *const text = opdi_call_text(call, 0, &length);
@@ -411,9 +405,8 @@ static int opdi_fn_partition(opdi_bcall *call) {
     }
     return 0;
 }
-enum { OPDI_PAD_LEFT = 1, OPDI_PAD_RIGHT, OPDI_PAD_BOTH, OPDI_PAD_ZERO };
 /* ljust, rjust, center, zfill. */
-static int opdi_fn_pad(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_pad(opdi_bcall *call) {
     int64_t length, count = 1;
     const int32_t what = call->builtin->what;
     const char *const text = opdi_call_text(call, 0, &length);
@@ -434,7 +427,7 @@ static int opdi_fn_pad(opdi_bcall *call) {
     memcpy(cell->u.text + left + sign, text + sign, (size_t)(length - sign));
     return opdi_give_cell(call, cell);
 }
-static int opdi_fn_expandtabs(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_expandtabs(opdi_bcall *call) {
     int64_t length, column = 0;
     const int64_t size = opdi_call_int(call, 1);
     const char *const text = opdi_call_text(call, 0, &length);
@@ -453,7 +446,7 @@ static int opdi_fn_expandtabs(opdi_bcall *call) {
     opdi_growing_free(&out);
     return rc;
 }
-static int opdi_fn_chr(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_chr(opdi_bcall *call) {
     const int64_t code = opdi_call_int(call, 0);
     char text[2] = {0, 0};
     if (code < 0 || code > 255) {
@@ -462,7 +455,7 @@ static int opdi_fn_chr(opdi_bcall *call) {
     text[0] = (char)(unsigned char)code;
     return opdi_give_text(call, text, 1);
 }
-static int opdi_fn_ord(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_ord(opdi_bcall *call) {
     int64_t length;
     const char *const text = opdi_call_text(call, 0, &length);
     if (!text) { return -1; }
@@ -472,7 +465,7 @@ static int opdi_fn_ord(opdi_bcall *call) {
     return opdi_give(call, opd_value_int((unsigned char)*text));
 }
 /* hex, oct, bin: `what` is the base. */
-static int opdi_fn_base(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_base(opdi_bcall *call) {
     const int32_t base = call->builtin->what;
     const int64_t number = opdi_call_int(call, 0);
     uint64_t rest = number < 0 ? 0 - (uint64_t)number : (uint64_t)number;
@@ -486,7 +479,7 @@ static int opdi_fn_base(opdi_bcall *call) {
     if (number < 0) { *--at = '-'; }
     return opdi_give_text(call, at, text + sizeof text - at);
 }
-static int opdi_fn_list_of_text(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_list_of_text(opdi_bcall *call) {
     int64_t length;
     const char *const text = opdi_call_text(call, 0, &length);
     opdi_cell *list = text ? opdi_cell_new(OPD_CELL_LIST, OPD_TAG_LIST, 0) : NULL;
@@ -505,11 +498,11 @@ static int opdi_no_place(int64_t place, int64_t count) {
     return opd_fail(OPD_ERROR_INDEX, "list index out of range (%lld of %lld)", (long long)place, (long long)count);
 }
 /* Returns a place that counts from the end if it is negative, or -1 with an error. */
-static int64_t opdi_list_index(int64_t place, int64_t count) {
+OPDI_INTERNAL int64_t opdi_list_index(int64_t place, int64_t count) {
     const int64_t at = place < 0 ? place + count : place;
     return at >= 0 && at < count ? at : opdi_no_place(place, count);
 }
-static int opdi_fn_getitem(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_getitem(opdi_bcall *call) {
     const opdi_cell *const cell = opdi_cell_of(&call->args[0]);
     int64_t length, at;
     const char *const text = opdi_value_text(&call->args[0], &length);
@@ -526,7 +519,7 @@ static int opdi_fn_getitem(opdi_bcall *call) {
     if (!opdi_call_list(call, 0) || (at = opdi_list_index(opdi_call_int(call, 1), cell->count)) < 0) { return -1; }
     return opdi_give_held(call, opdi_cell_at(cell, at));
 }
-static int opdi_fn_tuple_index(opdi_bcall *call) {
+OPDI_INTERNAL int opdi_fn_tuple_index(opdi_bcall *call) {
     const opdi_cell *const cell = opdi_call_cell(call, 0, OPD_CELL_TUPLE);
     const int64_t at = cell ? opdi_list_index(opdi_call_int(call, 1), cell->count) : -1;
     return at < 0 ? -1 : opdi_give_held(call, cell->u.values[at]);

@@ -1,3 +1,5 @@
+#include "graphs.h"
+
 //== building by hand ==================================================================================================
 
 #if !defined(OPD_NO_GRAPHS)
@@ -504,8 +506,8 @@ static int opdi_trace_compare(const opd_graph *graph, const opd_graph *again, op
 }
 /* Checks that tracing fn once more, on fresh tensors like inputs, gives the same as graph, and warns of random
    operators; returns 0, or -1 with an error. */
-static int opdi_trace_check(const opd_graph *graph, opd_transform_fn fn, void *user, opd_tensor *const *inputs,
-                            int count, const opd_trace_options *options) {
+OPDI_INTERNAL int opdi_trace_check(const opd_graph *graph, opd_transform_fn fn, void *user, opd_tensor *const *inputs,
+                                   int count, const opd_trace_options *options) {
     opd_scope scope = opd_scope_open();
     opd_tensor *const *const in = opdi_trace_fresh(graph, inputs, count);
     opd_graph *again = opd_ok() ? opdi_trace_once(fn, user, in, count, options) : NULL;

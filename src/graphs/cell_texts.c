@@ -1,13 +1,13 @@
+#include "graphs.h"
+
 //== values as text ====================================================================================================
 
 #if !defined(OPD_NO_GRAPHS)
 #if defined(OPDI_CORE)
 OPDI_COLD_BEGIN
 
-/* A text that grows.  An error, once, when memory is out. */
-typedef struct opdi_growing { char *text; int64_t length, cap; bool failed; } opdi_growing;
-static void opdi_growing_free(opdi_growing *out) { opdi_free(out->text, (size_t)out->cap); }
-static void opdi_growing_add(opdi_growing *out, const char *text, int64_t length) {
+OPDI_INTERNAL void opdi_growing_free(opdi_growing *out) { opdi_free(out->text, (size_t)out->cap); }
+OPDI_INTERNAL void opdi_growing_add(opdi_growing *out, const char *text, int64_t length) {
     if (out->failed) { return; }
     if (length > out->cap - out->length - 1) {
         const int64_t cap = OPDI_MAX(64, 2 * (out->length + length + 1));
@@ -25,7 +25,7 @@ static void opdi_growing_add(opdi_growing *out, const char *text, int64_t length
     out->length += length;
     out->text[out->length] = 0;
 }
-static void opdi_growing_text(opdi_growing *out, const char *text) {
+OPDI_INTERNAL void opdi_growing_text(opdi_growing *out, const char *text) {
     opdi_growing_add(out, text, (int64_t)strlen(text));
 }
 /* Writes a float as TorchScript prints it: "2.", "0.10000000000000001", "1e+20". */
@@ -36,7 +36,7 @@ static void opdi_float_text(double value, char *buf, size_t cap) {
         (void)snprintf(buf, cap, "%lld.", (long long)value);
     } else { (void)snprintf(buf, cap, "%.17g", value); }
 }
-static void opdi_value_write(opdi_growing *out, const opd_value *value, int depth);
+OPDI_INTERNAL void opdi_value_write(opdi_growing *out, const opd_value *value, int depth);
 /* How the numbers of a tensor are written, as libtorch's operator<< does it: width, a letter of printf, what they are
    divided by. */
 typedef struct opdi_numbering { int width; char letter; double scale; } opdi_numbering;
@@ -216,7 +216,7 @@ static void opdi_value_write_cell(opdi_growing *out, const opdi_cell *cell, int 
     }
 }
 /* Writes a value as TorchScript's print and format do: named tuples without the names. */
-static void opdi_value_write(opdi_growing *out, const opd_value *value, int depth) {
+OPDI_INTERNAL void opdi_value_write(opdi_growing *out, const opd_value *value, int depth) {
     char text[64] = "None";
     switch (value->tag) {
     case OPD_TAG_TENSOR: opdi_value_write_tensor(out, value->u.t); return;
@@ -259,7 +259,7 @@ static void opdi_value_write(opdi_growing *out, const opd_value *value, int dept
 /* Ends the reference of a scope. */
 static void opdi_cell_gone(void *cell) { opdi_cell_drop((opdi_cell *)cell); }
 /* Gives a cell's reference to the innermost scope; its value, or None with an error. */
-static opd_value opdi_cell_own(opdi_cell *cell) {
+OPDI_INTERNAL opd_value opdi_cell_own(opdi_cell *cell) {
     opdi_ending *ending = cell ? (opdi_ending *)opdi_scope_alloc(sizeof *ending) : NULL;
     if (!ending) {
         if (cell) { opdi_cell_drop(cell); }
@@ -271,7 +271,7 @@ static opd_value opdi_cell_own(opdi_cell *cell) {
     return opdi_cell_value(cell);
 }
 /* Gives a held value to the innermost scope. */
-static opd_value opdi_value_own(opd_value value) {
+OPDI_INTERNAL opd_value opdi_value_own(opd_value value) {
     if (value.tag == OPD_TAG_TENSOR) { return opd_value_tensor(opdi_own(value.u.t)); }
     return value.tag == OPD_TAG_CELL ? opdi_cell_own(opdi_cell_of(&value)) : value;
 }
@@ -393,7 +393,7 @@ const char *opd_object_class(opd_value object) {
     const opdi_cell *cell = opdi_cell_want(&object, OPD_CELL_OBJECT, "opd_object_class", "object");
     return cell ? cell->klass->name : NULL;
 }
-static int32_t opdi_object_slot(const opdi_cell *cell, const char *name) {
+OPDI_INTERNAL int32_t opdi_object_slot(const opdi_cell *cell, const char *name) {
     const int32_t slot = name ? opdi_gclass_slot(cell->klass, name) : -1;
     if (slot >= 0 && slot < cell->count) { return slot; }
     return opd_fail(OPD_ERROR_NOT_FOUND, "an object of %s has no attribute '%s'", cell->klass->name, name ? name : "");
@@ -404,7 +404,7 @@ opd_value opd_object_get(opd_value object, const char *name) {
     return slot < 0 ? opd_value_none() : cell->u.values[slot];
 }
 /* Sets a slot of an object; 0, or -1 with an error. */
-static int opdi_object_put(opdi_cell *cell, int32_t slot, opd_value value) {
+OPDI_INTERNAL int opdi_object_put(opdi_cell *cell, int32_t slot, opd_value value) {
     if (opdi_value_hold(&value)) { return -1; }
     const opd_value old = cell->u.values[slot];
     cell->u.values[slot] = value;

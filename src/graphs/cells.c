@@ -1,40 +1,21 @@
+#include "graphs.h"
+
 //== cells =============================================================================================================
 
 #if !defined(OPD_NO_GRAPHS)
 #if defined(OPDI_CORE)
 OPDI_COLD_BEGIN
 
-typedef struct opdi_cell {
-    int32_t refs;
-    uint8_t kind;                                 /* opd_cell_kind */
-    uint8_t tag;                                  /* lists: OPD_TAG_INTS, ..., how the elements are stored */
-    int64_t count, cap;                           /* elements; str: bytes; dict: pairs; object: slots */
-    union {
-        void *data;                               /* cap elements; behind the cell itself, or a block of its own */
-        char *text;
-        double *pair;
-        int64_t *ints;
-        double *floats;
-        bool *bools;
-        opd_tensor **tensors;
-        opd_value *values;                        /* dict: key, value, key, value */
-    } u;
-    opdi_gclass *klass;                           /* objects and named tuples: a reference to its space */
-    int32_t *index;                               /* dicts: open addressing, places + 1; NULL while there are few */
-    int64_t index_size;
-    struct opdi_cell *next;                       /* while it is freed */
-} opdi_cell;
-
-static opdi_cell *opdi_cell_of(const opd_value *value) {
+OPDI_INTERNAL opdi_cell *opdi_cell_of(const opd_value *value) {
     return value->tag == OPD_TAG_CELL ? (opdi_cell *)value->u.object : NULL;
 }
 /* Returns what errors call the kind of a value. */
-static const char *opdi_value_said(const opd_value *value) {
+OPDI_INTERNAL const char *opdi_value_said(const opd_value *value) {
     static const char *const names[] = {"nothing", "str", "complex", "List", "Dict", "Tuple", "an object"};
     const opdi_cell *const cell = opdi_cell_of(value);
     return !cell ? opdi_value_kind(value) : cell->kind <= OPD_CELL_OBJECT ? names[cell->kind] : "?";
 }
-static opd_value opdi_cell_value(opdi_cell *cell) {
+OPDI_INTERNAL opd_value opdi_cell_value(opdi_cell *cell) {
     opd_value value = opd_value_none();
     if (cell) {
         value.tag = OPD_TAG_CELL;
@@ -51,7 +32,7 @@ static bool opdi_cell_inside(const opdi_cell *cell) {
     return cell->kind != OPD_CELL_LIST && cell->kind != OPD_CELL_DICT;
 }
 /* Makes a cell with one reference and, behind it, room for cap elements where its size is fixed; NULL with an error. */
-static opdi_cell *opdi_cell_new(opd_cell_kind kind, int32_t tag, int64_t cap) {
+OPDI_INTERNAL opdi_cell *opdi_cell_new(opd_cell_kind kind, int32_t tag, int64_t cap) {
     opdi_cell head;
     memset(&head, 0, sizeof head);
     head.refs = 1;
@@ -73,7 +54,7 @@ static opdi_cell *opdi_cell_new(opd_cell_kind kind, int32_t tag, int64_t cap) {
     }
     return cell;
 }
-static void opdi_value_drop(opd_value value);
+OPDI_INTERNAL void opdi_value_drop(opd_value value);
 /* Drops what a cell holds and frees it; cells whose last reference goes with it are put in front of `chain`. */
 static opdi_cell *opdi_cell_free(opdi_cell *cell, opdi_cell *chain) {
     const bool values = cell->kind == OPD_CELL_DICT || cell->kind == OPD_CELL_TUPLE || cell->kind == OPD_CELL_OBJECT ||
@@ -97,7 +78,7 @@ static opdi_cell *opdi_cell_free(opdi_cell *cell, opdi_cell *chain) {
     opdi_free(cell, sizeof *cell + (opdi_cell_inside(cell) ? bytes : 0));
     return chain;
 }
-static void opdi_cell_drop(opdi_cell *cell) {
+OPDI_INTERNAL void opdi_cell_drop(opdi_cell *cell) {
     if (opdi_ref_down(&cell->refs) != 0) { return; }
     for (cell->next = NULL; cell;) {              /* a loop, as chains of objects may be long */
         opdi_cell *const rest = cell->next;
@@ -105,11 +86,11 @@ static void opdi_cell_drop(opdi_cell *cell) {
     }
 }
 /* Ends a reference to a value: a tensor's or a cell's. */
-static void opdi_value_drop(opd_value value) {
+OPDI_INTERNAL void opdi_value_drop(opd_value value) {
     if (value.tag == OPD_TAG_TENSOR) { opdi_drop(value.u.t); }
     else if (value.tag == OPD_TAG_CELL) { opdi_cell_drop((opdi_cell *)value.u.object); }
 }
-static void opdi_values_drop(opd_value *values, int64_t count) {
+OPDI_INTERNAL void opdi_values_drop(opd_value *values, int64_t count) {
     for (int64_t i = 0; i < count; i++) {
         opdi_value_drop(values[i]);
         values[i] = opd_value_none();
@@ -117,7 +98,7 @@ static void opdi_values_drop(opd_value *values, int64_t count) {
 }
 
 /* Returns a new string of length bytes; text NULL: to be filled in.  NULL with an error. */
-static opdi_cell *opdi_cell_text(const char *text, int64_t length) {
+OPDI_INTERNAL opdi_cell *opdi_cell_text(const char *text, int64_t length) {
     opdi_cell *cell = opdi_cell_new(OPD_CELL_STR, 0, length < INT32_MAX ? length + 1 : INT64_MAX);
     if (!cell) { return NULL; }
     cell->count = length;
@@ -125,7 +106,7 @@ static opdi_cell *opdi_cell_text(const char *text, int64_t length) {
     return cell;
 }
 /* Gives a list or dict room for count elements; 0, or -1 with an error. */
-static int opdi_cell_reserve(opdi_cell *cell, int64_t count) {
+OPDI_INTERNAL int opdi_cell_reserve(opdi_cell *cell, int64_t count) {
     const size_t size = opdi_cell_element(cell);
     if (count <= cell->cap) { return 0; }
     if (count > INT32_MAX) {
@@ -141,7 +122,6 @@ static int opdi_cell_reserve(opdi_cell *cell, int64_t count) {
     return 0;
 }
 
-#define OPDI_MAX_CELL_DEPTH 64
 static int opdi_value_hold_at(opd_value *value, int depth);
 /* Makes a list cell of a plain list; NULL with an error. */
 static opdi_cell *opdi_cell_of_list(const opd_value *list, int depth) {
@@ -190,11 +170,11 @@ static int opdi_value_hold_at(opd_value *value, int depth) {
     return 0;
 }
 /* Takes a reference to a value; what it only points to becomes a cell.  0, or -1 with an error. */
-static int opdi_value_hold(opd_value *value) { return opdi_value_hold_at(value, 0); }
+OPDI_INTERNAL int opdi_value_hold(opd_value *value) { return opdi_value_hold_at(value, 0); }
 
 /* Returns a value as operators know it: lists of numbers and of tensors, strings and complex numbers of cells without a
    copy, others as lists of values. */
-static opd_value opdi_value_plain(const opd_value *value) {
+OPDI_INTERNAL opd_value opdi_value_plain(const opd_value *value) {
     const opdi_cell *cell = opdi_cell_of(value);
     opd_value plain = *value;
     if (!cell) { return plain; }
@@ -212,7 +192,7 @@ static opd_value opdi_value_plain(const opd_value *value) {
 }
 
 /* Returns an element of a list or tuple, borrowed. */
-static opd_value opdi_cell_at(const opdi_cell *cell, int64_t place) {
+OPDI_INTERNAL opd_value opdi_cell_at(const opdi_cell *cell, int64_t place) {
     switch (cell->tag) {
     case OPD_TAG_INTS: return opd_value_int(cell->u.ints[place]);
     case OPD_TAG_FLOATS: return opd_value_float(cell->u.floats[place]);
@@ -222,7 +202,7 @@ static opd_value opdi_cell_at(const opdi_cell *cell, int64_t place) {
     }
 }
 /* Converts a value to one that a list of this kind may have, and takes a reference; 0, or -1 with an error. */
-static int opdi_cell_take(const opdi_cell *cell, opd_value *value) {
+OPDI_INTERNAL int opdi_cell_take(const opdi_cell *cell, opd_value *value) {
     const int32_t tag = value->tag;
     bool fits = true;
     switch (cell->tag) {
@@ -239,7 +219,7 @@ static int opdi_cell_take(const opdi_cell *cell, opd_value *value) {
         : opd_fail(OPD_ERROR_ARGUMENT, "%s cannot be in a list of another type", opdi_value_said(value));
 }
 /* Puts a value, whose reference goes over, at a place that has none. */
-static void opdi_cell_put(opdi_cell *cell, int64_t place, const opd_value *value) {
+OPDI_INTERNAL void opdi_cell_put(opdi_cell *cell, int64_t place, const opd_value *value) {
     switch (cell->tag) {
     case OPD_TAG_INTS: cell->u.ints[place] = value->u.i; break;
     case OPD_TAG_FLOATS: cell->u.floats[place] = value->u.d; break;
@@ -249,7 +229,7 @@ static void opdi_cell_put(opdi_cell *cell, int64_t place, const opd_value *value
     }
 }
 /* Puts a value in front of a place of a list, `count` for the end; 0, or -1 with an error. */
-static int opdi_cell_insert(opdi_cell *cell, int64_t place, opd_value value) {
+OPDI_INTERNAL int opdi_cell_insert(opdi_cell *cell, int64_t place, opd_value value) {
     const size_t size = opdi_cell_element(cell);
     if (opdi_cell_take(cell, &value)) { return -1; }
     if (opdi_cell_reserve(cell, cell->count + 1)) {
@@ -262,7 +242,7 @@ static int opdi_cell_insert(opdi_cell *cell, int64_t place, opd_value value) {
     opdi_cell_put(cell, place, &value);
     return 0;
 }
-static int opdi_cell_set(opdi_cell *cell, int64_t place, opd_value value) {
+OPDI_INTERNAL int opdi_cell_set(opdi_cell *cell, int64_t place, opd_value value) {
     if (opdi_cell_take(cell, &value)) { return -1; }
     const opd_value old = opdi_cell_at(cell, place);
     opdi_cell_put(cell, place, &value);
@@ -270,7 +250,7 @@ static int opdi_cell_set(opdi_cell *cell, int64_t place, opd_value value) {
     return 0;
 }
 /* Takes elements [from, to) out of a list. */
-static void opdi_cell_remove(opdi_cell *cell, int64_t from, int64_t to) {
+OPDI_INTERNAL void opdi_cell_remove(opdi_cell *cell, int64_t from, int64_t to) {
     const size_t size = opdi_cell_element(cell);
     for (int64_t i = from; i < to; i++) { opdi_value_drop(opdi_cell_at(cell, i)); }
     char *const at = (char *)cell->u.data;
@@ -282,7 +262,7 @@ static void opdi_cell_remove(opdi_cell *cell, int64_t from, int64_t to) {
 
 //== dicts =============================================================================================================
 
-static const char *opdi_value_text(const opd_value *value, int64_t *length) {
+OPDI_INTERNAL const char *opdi_value_text(const opd_value *value, int64_t *length) {
     const opdi_cell *cell = opdi_cell_of(value);
     if (value->tag == OPD_TAG_STR) {
         *length = (int64_t)strlen(value->u.s);
@@ -335,7 +315,7 @@ static void opdi_dict_index(opdi_cell *dict) {
     for (int64_t i = 0; i < dict->count; i++) { opdi_dict_enter(dict, i); }
 }
 /* Returns the place of a key, or -1. */
-static int64_t opdi_dict_find(const opdi_cell *dict, const opd_value *key) {
+OPDI_INTERNAL int64_t opdi_dict_find(const opdi_cell *dict, const opd_value *key) {
     if (!dict->index) {
         int64_t place = 0;
         while (place < dict->count && !opdi_key_same(&dict->u.values[2 * place], key)) { place++; }
@@ -347,7 +327,7 @@ static int64_t opdi_dict_find(const opdi_cell *dict, const opd_value *key) {
     }
     return dict->index[i] ? dict->index[i] - 1 : -1;
 }
-static int opdi_dict_set(opdi_cell *dict, opd_value key, opd_value value) {
+OPDI_INTERNAL int opdi_dict_set(opdi_cell *dict, opd_value key, opd_value value) {
     const int64_t place = opdi_dict_find(dict, &key);
     if (opdi_value_hold(&value)) { return -1; }
     if (place >= 0) {
@@ -367,7 +347,7 @@ static int opdi_dict_set(opdi_cell *dict, opd_value key, opd_value value) {
     else if (dict->count >= 8) { opdi_dict_index(dict); }
     return 0;
 }
-static void opdi_dict_remove(opdi_cell *dict, int64_t place) {
+OPDI_INTERNAL void opdi_dict_remove(opdi_cell *dict, int64_t place) {
     const opd_value key = dict->u.values[2 * place], value = dict->u.values[2 * place + 1];
     opd_value *const at = dict->u.values + 2 * place;
     memmove(at, at + 2, (size_t)(dict->count - place - 1) * 2 * sizeof *at);
@@ -378,7 +358,7 @@ static void opdi_dict_remove(opdi_cell *dict, int64_t place) {
 }
 
 /* Returns an object of a class with all slots None; NULL with an error. */
-static opdi_cell *opdi_object_new(opdi_gclass *klass) {
+OPDI_INTERNAL opdi_cell *opdi_object_new(opdi_gclass *klass) {
     opdi_cell *cell = opdi_cell_new(OPD_CELL_OBJECT, OPD_TAG_LIST, klass->nattributes);
     if (!cell) { return NULL; }
     cell->count = klass->nattributes;
@@ -387,7 +367,7 @@ static opdi_cell *opdi_object_new(opdi_gclass *klass) {
     return cell;
 }
 /* Returns a tuple of values, to which references are taken; klass: NULL or of a named one.  NULL with an error. */
-static opdi_cell *opdi_tuple_new(const opd_value *elements, int64_t count, opdi_gclass *klass) {
+OPDI_INTERNAL opdi_cell *opdi_tuple_new(const opd_value *elements, int64_t count, opdi_gclass *klass) {
     opdi_cell *cell = opdi_cell_new(OPD_CELL_TUPLE, OPD_TAG_LIST, count);
     if (!cell) { return NULL; }
     if (klass) {
@@ -406,7 +386,7 @@ static opdi_cell *opdi_tuple_new(const opd_value *elements, int64_t count, opdi_
 }
 
 /* Returns the tag that goes with a type. */
-static int32_t opdi_gtype_tag(const opdi_gtype *type) {
+OPDI_INTERNAL int32_t opdi_gtype_tag(const opdi_gtype *type) {
     static const int8_t tags[] = {
         OPD_TAG_OBJECT, OPD_TAG_NONE, OPD_TAG_TENSOR, OPD_TAG_INT, OPD_TAG_FLOAT, OPD_TAG_BOOL, OPD_TAG_COMPLEX,
         OPD_TAG_INT, OPD_TAG_STR, OPD_TAG_DEVICE, OPD_TAG_OBJECT};
@@ -420,7 +400,7 @@ static int32_t opdi_gtype_tag(const opdi_gtype *type) {
     return type->kind <= OPDI_GT_GENERATOR ? tags[type->kind] : (int32_t)OPD_TAG_CELL;
 }
 /* True if a value may be one of that type. */
-static bool opdi_value_is(const opd_value *value, const opdi_gtype *type, int depth) {
+OPDI_INTERNAL bool opdi_value_is(const opd_value *value, const opdi_gtype *type, int depth) {
     const opdi_cell *const cell = opdi_cell_of(value);
     if (depth > OPDI_MAX_GTYPE_DEPTH) { return false; }
     switch (type->kind) {

@@ -1,3 +1,5 @@
+#include "graphs.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>graphtext    graphs from text and by hand
 //----------------------------------------------------------------------------------------------------------------------
@@ -10,23 +12,10 @@ OPDI_ONCE_BEGIN
 
 #if defined(OPDI_CORE)
 
-typedef struct opdi_gparser {
-    opd_graph *graph;
-    const char *text, *at;
-    const char *who;                              /* a graph that is built by hand: the function; NULL: a text's line */
-    int line;
-    opdi_gnamed *names;                           /* open addressing by the name behind the % */
-    int64_t size, used;
-    opd_tensor *const *constants;                 /* of a saved graph: what [value=$k] is */
-    int64_t nconstants;
-    int depth;                                    /* of blocks */
-    bool lenient;                                 /* what is not known is a node that fails when it runs */
-} opdi_gparser;
-
-static int opdi_gparse_fail(opdi_gparser *parser, const char *format, ...) OPD_PRINTF_LIKE(2, 3);
+OPDI_INTERNAL int opdi_gparse_fail(opdi_gparser *parser, const char *format, ...) OPD_PRINTF_LIKE(2, 3);
 /* Fails with the line of the text, or the function by which a graph is built; an error that is pending
    stays. Returns -1. */
-static int opdi_gparse_fail(opdi_gparser *parser, const char *format, ...) {
+OPDI_INTERNAL int opdi_gparse_fail(opdi_gparser *parser, const char *format, ...) {
     char text[600];
     va_list ap;
     if (!opd_ok()) { return -1; }
@@ -75,7 +64,6 @@ static int opdi_gparse_int(opdi_gparser *parser, int64_t *values) {
     parser->at = end;
     return 0;
 }
-#define OPDI_GRAPH_NAME "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_."
 static size_t opdi_gparse_word(const char *at) { return strspn(at, OPDI_GRAPH_NAME); }
 
 static opdi_gnamed *opdi_gparse_slot(opdi_gparser *parser, const char *name, size_t length) {
@@ -235,7 +223,7 @@ static int opdi_gparse_gtype(opdi_gparser *parser, opdi_gvalue *value) {
     return 0;
 }
 /* Reads a value's type; *word becomes the type of a list's elements.  0, or -1 with an error. */
-static int opdi_gparse_type(opdi_gparser *parser, opdi_gvalue *value, const char **word) {
+OPDI_INTERNAL int opdi_gparse_type(opdi_gparser *parser, opdi_gvalue *value, const char **word) {
     static const struct { const char *word; int32_t tag, list; } words[] = {
         {"Tensor", OPD_TAG_TENSOR, OPD_TAG_TENSORS}, {"int", OPD_TAG_INT, OPD_TAG_INTS},
         {"float", OPD_TAG_FLOAT, OPD_TAG_FLOATS}, {"bool", OPD_TAG_BOOL, OPD_TAG_BOOLS},
@@ -536,7 +524,7 @@ static int opdi_gparse_constant(opdi_gparser *parser, opdi_gnode *node) {
 }
 
 /* Returns the tag of a value of a schema's type. */
-static int32_t opdi_gtag_of(const opdi_type *type) {
+OPDI_INTERNAL int32_t opdi_gtag_of(const opdi_type *type) {
     const opdi_type *plain = opdi_strip_optional(type);
     const opdi_type *element = plain->kind == OPDI_TYPE_LIST ? opdi_strip_optional(plain->elems[0]) : plain;
     switch (element->kind) {
@@ -585,7 +573,8 @@ static bool opdi_gmatch_one(const opd_op *op, int i, const opdi_gvalue *value, b
 }
 /* True if an operator takes these count values and gives nout results (-1: any number); otherwise writes why not,
    in PyTorch's words. */
-static bool opdi_gmatch(const opd_op *op, opdi_gvalue *const *in, int count, int nout, bool convert, opdi_text *why) {
+OPDI_INTERNAL bool opdi_gmatch(const opd_op *op, opdi_gvalue *const *in, int count, int nout, bool convert,
+                               opdi_text *why) {
     char text[100];
     if (!op->definition) {
         opdi_text_add(why, "%s is not defined any more", op->name);
@@ -649,8 +638,8 @@ static const opdi_builtin *opdi_gparse_builtin(opdi_gparser *parser, const char 
 }
 /* Returns the overload of a name that takes these values; a name with an overload means that one.  NULL
    with an error, or with a builtin. */
-static opd_op *opdi_gparse_op(opdi_gparser *parser, const char *name, opdi_gvalue *const *in, int count, int nout,
-                              const opdi_builtin **builtin) {
+OPDI_INTERNAL opd_op *opdi_gparse_op(opdi_gparser *parser, const char *name, opdi_gvalue *const *in, int count,
+                                     int nout, const opdi_builtin **builtin) {
     const char *colons = strstr(name, "::");
     opd_op *op = colons && strchr(colons, '.') ? opd_find_quiet(name) : NULL;
     char text[500] = "";
@@ -685,7 +674,7 @@ static opd_op *opdi_gparse_op(opdi_gparser *parser, const char *name, opdi_gvalu
 
 /* Sets the inputs of a node: adds constants for arguments that are left out, and converts constant ints to floats where
    these are wanted.  0, or -1 with an error. */
-static int opdi_gparse_bind(opdi_gparser *parser, opdi_gnode *node, opd_op *op, opdi_gvalue **in, int count) {
+OPDI_INTERNAL int opdi_gparse_bind(opdi_gparser *parser, opdi_gnode *node, opd_op *op, opdi_gvalue **in, int count) {
     for (int i = 0; i < op->nargs; i++) {
         opd_value value;
         node->in[i] = i < count ? in[i] : NULL;
@@ -732,7 +721,7 @@ static int opdi_gparse_typed_list(opdi_gparser *parser, opdi_gnode *node) {
 }
 /* Checks that a list's elements are of its type, which is told by the first if it is not declared; 0, or -1
    with an error. */
-static int opdi_gparse_list(opdi_gparser *parser, opdi_gnode *node) {
+OPDI_INTERNAL int opdi_gparse_list(opdi_gparser *parser, opdi_gnode *node) {
     opdi_gvalue *value = node->out[0];
     int row = 0;
     if (value->type) { return opdi_gparse_typed_list(parser, node); }
@@ -756,7 +745,7 @@ static int opdi_gparse_list(opdi_gparser *parser, opdi_gnode *node) {
     return 0;
 }
 /* Checks the inputs and results of a list, tuple or unpacking node; 0, or -1 with an error. */
-static int opdi_gparse_prim(opdi_gparser *parser, opdi_gnode *node) {
+OPDI_INTERNAL int opdi_gparse_prim(opdi_gparser *parser, opdi_gnode *node) {
     if (node->kind == OPDI_G_LIST) { return opdi_gparse_list(parser, node); }
     if (node->kind == OPDI_G_TUPLE) {
         if (node->out[0]->type) { return opdi_gparse_typed_list(parser, node); }
@@ -1062,7 +1051,7 @@ static int opdi_gparse_body(opdi_gparser *parser) {
     return 0;
 }
 
-static opd_graph *opdi_graph_parse(const char *text, opd_tensor *const *constants, int64_t nconstants) {
+OPDI_INTERNAL opd_graph *opdi_graph_parse(const char *text, opd_tensor *const *constants, int64_t nconstants) {
     opd_scope scope = opd_scope_open();
     opdi_gparser parser;
     memset(&parser, 0, sizeof parser);

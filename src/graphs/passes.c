@@ -1,3 +1,5 @@
+#include "graphs.h"
+
 //== passes ============================================================================================================
 
 #if !defined(OPD_NO_GRAPHS)
@@ -9,7 +11,7 @@ static void opdi_gvalue_gone(opd_graph *graph, opdi_gvalue *value) {
     opdi_gnames_release(graph, value);
 }
 /* Takes a node, and those of its blocks, out of the graph; their values belong to no graph any more. */
-static void opdi_gnode_remove(opd_graph *graph, opdi_gnode *node) {
+OPDI_INTERNAL void opdi_gnode_remove(opd_graph *graph, opdi_gnode *node) {
     opdi_graph_changed(graph);
     for (int32_t i = 0; i < node->nblocks; i++) {
         opdi_gblock *const block = &node->blocks[i];
@@ -28,7 +30,7 @@ static void opdi_gnode_remove(opd_graph *graph, opdi_gnode *node) {
 }
 
 /* Counts how often each value is used. */
-static void opdi_graph_count_uses(opd_graph *graph) {
+OPDI_INTERNAL void opdi_graph_count_uses(opd_graph *graph) {
     for (int i = 0; i < graph->ninputs; i++) { graph->inputs[i]->uses = 0; }
     for (opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
         for (int i = 0; i < node->nout; i++) { node->out[i]->uses = 0; }
@@ -48,7 +50,7 @@ static void opdi_graph_count_uses(opd_graph *graph) {
 }
 
 /* True if a node does more than make its results, so that it stays although nobody uses them. */
-static bool opdi_gnode_stays(const opdi_gnode *node) {
+OPDI_INTERNAL bool opdi_gnode_stays(const opdi_gnode *node) {
     for (int32_t i = 0; i < node->nblocks; i++) {
         for (const opdi_gnode *inner = node->blocks[i].first; inner; inner = inner->next) {
             if (opdi_gnode_stays(inner)) { return true; }
@@ -97,7 +99,7 @@ int opd_graph_dce(opd_graph *graph) {
     return opdi_gblock_dce(graph, &graph->body);
 }
 
-static bool opdi_graph_writes(const opd_graph *graph) {
+OPDI_INTERNAL bool opdi_graph_writes(const opd_graph *graph) {
     for (const opdi_gnode *node = graph->body.first; node; node = opdi_gnode_after(node)) {
         if ((node->kind == OPDI_G_OP && node->op->written_args) ||
             (node->kind >= OPDI_G_BUILTIN && opdi_gnode_stays(node))) { return true; }
@@ -212,7 +214,7 @@ int opd_graph_cse(opd_graph *graph) {
 }
 
 /* Notes and returns whether a node is a constant or a list of constants. */
-static bool opdi_gnode_fix(opdi_gnode *node) {
+OPDI_INTERNAL bool opdi_gnode_fix(opdi_gnode *node) {
     node->fixed = node->kind == OPDI_G_CONSTANT || (node->kind == OPDI_G_LIST && node->light);
     for (int32_t i = 0; i < node->nin && node->fixed; i++) {
         node->fixed = node->in[i]->node && node->in[i]->node->fixed;
@@ -220,7 +222,7 @@ static bool opdi_gnode_fix(opdi_gnode *node) {
     return node->fixed;
 }
 /* Numbers the slots of all values; returns how many there are. *lists: bytes for the lists that nodes make. */
-static int32_t opdi_graph_number(opd_graph *graph, size_t *lists) {
+OPDI_INTERNAL int32_t opdi_graph_number(opd_graph *graph, size_t *lists) {
     int32_t slots = 0;
     *lists = 0;
     opdi_graph_lights(graph);
@@ -236,7 +238,7 @@ static int32_t opdi_graph_number(opd_graph *graph, size_t *lists) {
     return slots;
 }
 
-static int opdi_graph_where(const opdi_gnode *node) {
+OPDI_INTERNAL int opdi_graph_where(const opdi_gnode *node) {
     char text[64] = "", called[100];
     opdi_text name = opdi_text_of(text, sizeof text);
     if (node->nout) { opdi_gvalue_name(&name, node->out[0]); }
@@ -244,7 +246,7 @@ static int opdi_graph_where(const opdi_gnode *node) {
                           opdi_gnode_name(node, called, sizeof called), node->place ? " # " : "",
                           node->place ? node->place : "");
 }
-static int opdi_graph_wrong(const opd_graph *graph, opd_tensor *const *inputs, int count) {
+OPDI_INTERNAL int opdi_graph_wrong(const opd_graph *graph, opd_tensor *const *inputs, int count) {
     if (!graph) { return opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_run: the graph is NULL"); }
     if (count != graph->ninputs) {
         return opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_run: expected %d inputs but got %d", graph->ninputs, count);

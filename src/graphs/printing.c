@@ -1,14 +1,16 @@
+#include "graphs.h"
+
 //== the text ==========================================================================================================
 
 #if !defined(OPD_NO_GRAPHS)
 #if defined(OPDI_CORE)
 OPDI_COLD_BEGIN
 
-static void opdi_gvalue_name(opdi_text *text, const opdi_gvalue *value) {
+OPDI_INTERNAL void opdi_gvalue_name(opdi_text *text, const opdi_gvalue *value) {
     if (value->name) { opdi_text_add(text, "%%%s", value->name); } else { opdi_text_add(text, "%%%d", value->id); }
 }
 /* Writes the type of a value as TorchScript does. */
-static void opdi_gvalue_type(opdi_text *text, const opdi_gvalue *value) {
+OPDI_INTERNAL void opdi_gvalue_type(opdi_text *text, const opdi_gvalue *value) {
     static const char *const words[OPD_TAG_COUNT] = {"NoneType", "Tensor", "int", "float", "bool", "complex", "str",
                                                      "Device", "Any", "int[]", "float[]", "bool[]", "Tensor[]",
                                                      "Scalar[]", "Any", "Any"};
@@ -66,7 +68,7 @@ static void opdi_graph_print_tensor(opdi_text *out, const opd_tensor *tensor) {
 }
 
 /* Returns what a node is called in the text, without its overload. */
-static const char *opdi_gnode_name(const opdi_gnode *node, char *buf, size_t cap) {
+OPDI_INTERNAL const char *opdi_gnode_name(const opdi_gnode *node, char *buf, size_t cap) {
     static const char *const prims[] = {
         "", "prim::Constant", "prim::ListConstruct", "prim::TupleConstruct", "prim::ListUnpack", "prim::If",
         "prim::Loop", "", "prim::CallFunction"};
@@ -200,7 +202,7 @@ static void opdi_gorigin_print(opdi_text *out, const opd_op *op) {
 }
 
 /* Writes a graph to buf, cut at cap; returns the length of the whole.  full: as a file has it. */
-static size_t opdi_graph_text(const opd_graph *graph, char *buf, size_t cap, bool full) {
+OPDI_INTERNAL size_t opdi_graph_text(const opd_graph *graph, char *buf, size_t cap, bool full) {
     opdi_text text = opdi_text_of(buf, cap);
     int64_t constants = 0;
     opdi_text_add(&text, "graph(");

@@ -1,3 +1,5 @@
+#include "graphs.h"
+
 //== recording =========================================================================================================
 //
 //  How a call is recorded while a function is traced:
@@ -14,20 +16,6 @@
 #if !defined(OPD_NO_GRAPHS)
 #if defined(OPDI_CORE)
 OPDI_COLD_BEGIN
-
-typedef struct opdi_traced { opd_tensor *tensor; opdi_gvalue *value; } opdi_traced;
-/* A node of the tape whose saved values wait for saved-tensor hooks until the call that is being recorded is done. */
-typedef struct opdi_waiting { opd_node *node; struct opdi_packer *packer; } opdi_waiting;
-/* The recording of this thread: which tensor is which value.  The tensors are held, so their addresses stay theirs. */
-typedef struct opdi_tracer {
-    opd_graph *graph;
-    opdi_traced *map;                             /* open addressing, size a power of two */
-    int64_t size, used;
-    uint64_t since;                               /* the number of the first node that the tape may get meanwhile */
-    bool allow_constants, locations, parts;
-    opdi_waiting *waiting;
-    int64_t nwaiting, waiting_cap;
-} opdi_tracer;
 
 static int64_t opdi_traced_at(const opdi_tracer *tracer, const opd_tensor *tensor) {
     int64_t i = (int64_t)(((uint64_t)(uintptr_t)tensor * 0x9e3779b97f4a7c15u) >> 20) & (tracer->size - 1);
@@ -65,14 +53,14 @@ static int opdi_traced_put(opdi_tracer *tracer, opd_tensor *tensor, opdi_gvalue 
 }
 /* Makes v, another tensor with tensor's memory, the same value of the graph, if tensor is one; 0, or
    -1 without memory. */
-static int opdi_traced_copy(opd_tensor *v, const opd_tensor *tensor) {
+OPDI_INTERNAL int opdi_traced_copy(opd_tensor *v, const opd_tensor *tensor) {
     opdi_tracer *tracer = opdi_self()->innermost.tracer;
     opdi_gvalue *value = tracer ? opdi_traced_value(tracer, tensor) : NULL;
     return value ? opdi_traced_put(tracer, v, value) : 0;
 }
 /* Puts off the packing of what node has saved until the call that is being recorded is done: then its tensors are
    known, and what the hooks make of them is recorded, too.  0, or -1 without memory. */
-static int opdi_trace_later(opdi_tracer *tracer, opd_node *node, struct opdi_packer *packer) {
+OPDI_INTERNAL int opdi_trace_later(opdi_tracer *tracer, opd_node *node, struct opdi_packer *packer) {
     void *waiting = tracer->waiting;
     if (opdi_grow(&waiting, tracer->nwaiting, &tracer->waiting_cap, sizeof *tracer->waiting)) { return -1; }
     tracer->waiting = (opdi_waiting *)waiting;
@@ -130,7 +118,7 @@ static int opdi_traced_leaves(const opdi_tracer *tracer, const opdi_gvalue *valu
 }
 /* Checks whether the data of tensor may be read: not those of a traced tensor outside of kernels.  0, or -1
    with an error. */
-static int opdi_traced_read(const opd_tensor *tensor) {
+OPDI_INTERNAL int opdi_traced_read(const opd_tensor *tensor) {
     const opdi_thread *thread = opdi_self();
     const opdi_gvalue *value = thread->innermost.tracer && (thread->state.allow & OPD_BIT_OF(OPD_F_TRACER))
         ? opdi_traced_value(thread->innermost.tracer, tensor) : NULL;
@@ -172,7 +160,7 @@ static opdi_gvalue *opdi_trace_tensor(opdi_tracer *tracer, opd_tensor *tensor) {
 
 /* Makes tensor, by which a derivative is about to be taken, a constant of the graph if it is from outside, before it
    seems to require grad; 0, or -1 with an error. */
-static int opdi_trace_outside(opd_tensor *tensor) {
+OPDI_INTERNAL int opdi_trace_outside(opd_tensor *tensor) {
     while (tensor->flags & OPDI_BATCHED) { tensor = opdi_batched_of(tensor)->value; }
     return opdi_requires_grad(tensor) || opdi_trace_tensor(opdi_self()->innermost.tracer, tensor) ? 0 : -1;
 }
@@ -187,7 +175,7 @@ static bool opdi_kept_for_sizes(const opd_node *node, int i) {
 }
 /* Refuses saved values that a formula is about to read, if they were made inside of an operator that is one node of the
    graph: they would become constants.  Concerns nodes of the tape that are recorded while the graph is. */
-static int opdi_trace_saved(const opd_backward_call *bw) {
+OPDI_INTERNAL int opdi_trace_saved(const opd_backward_call *bw) {
     const opdi_thread *thread = opdi_self();
     const opd_node *node = bw->node;
     const opd_value *value = bw->fetched ? bw->fetched : opdi_kept(node);
@@ -305,7 +293,7 @@ static int opdi_trace_places(opd_graph *graph) {
 
 /* Makes the node of a call that is about to run; nothing that it calls is recorded.  NULL with an error. *waiting: how
    many tape nodes wait for their hooks by then (see opdi_trace_later), for opdi_trace_done. */
-static opdi_gnode *opdi_trace_begin(opd_call *call, int64_t *waiting) {
+OPDI_INTERNAL opdi_gnode *opdi_trace_begin(opd_call *call, int64_t *waiting) {
     opdi_tracer *tracer = call->th->innermost.tracer;
     const opd_op *op = call->op;
     opdi_gvalue *in[OPD_MAX_ARGS];
@@ -322,7 +310,7 @@ static opdi_gnode *opdi_trace_begin(opd_call *call, int64_t *waiting) {
 }
 /* Ends what opdi_trace_begin began: adds the node and its results to the graph. rc: what the call returned.
    0 or -1. */
-static int opdi_trace_done(opd_call *call, opdi_gnode *node, int64_t waiting, int rc) {
+OPDI_INTERNAL int opdi_trace_done(opd_call *call, opdi_gnode *node, int64_t waiting, int rc) {
     opdi_tracer *tracer = call->th->innermost.tracer;
     if (rc == 0) { rc = opdi_traced_gives(tracer, call, node); }
     if (rc == 0) { opdi_gnode_append(tracer->graph, node); }
@@ -383,7 +371,7 @@ OPDI_SHARED int opdi_tracer_kernel(opd_call *call) {
 }
 
 /* Gives a graph room for count inputs; 0, or -1 without memory. */
-static int opdi_graph_room(opd_graph *graph, int32_t count) {
+OPDI_INTERNAL int opdi_graph_room(opd_graph *graph, int32_t count) {
     const int32_t room = OPDI_MAX(count, 2 * graph->room);
     opdi_gvalue **more;
     if (count && count <= graph->room) { return 0; }
@@ -441,12 +429,12 @@ static int opdi_trace_outputs(opdi_tracer *tracer, opd_tensor *const *out, int c
     return graph->result ? 0 : -1;
 }
 
-static int opdi_trace_check(const opd_graph *graph, opd_transform_fn fn, void *user, opd_tensor *const *inputs,
-                            int count, const opd_trace_options *options);
+OPDI_INTERNAL int opdi_trace_check(const opd_graph *graph, opd_transform_fn fn, void *user, opd_tensor *const *inputs,
+                                   int count, const opd_trace_options *options);
 
 /* Runs the function while it is recorded; returns the graph, which the caller frees, or NULL with an error. */
-static opd_graph *opdi_trace_once(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
-                                  const opd_trace_options *options) {
+OPDI_INTERNAL opd_graph *opdi_trace_once(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
+                                         const opd_trace_options *options) {
     opdi_thread *thread = opdi_self();
     opd_tensor *out[OPD_TRANSFORM_OUTPUTS];
     opdi_tracer tr;

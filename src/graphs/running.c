@@ -1,3 +1,5 @@
+#include "graphs.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>running      graphs become rows of steps, and run
 //
@@ -286,7 +288,7 @@ static int opdi_gplan_work(opdi_gplanner *planner) {
     opdi_gplan_steps(planner, body);
     return planner->failed ? -1 : 0;
 }
-static opd_value opdi_gnode_list(const opdi_gnode *node, const opd_value *vals, char **at);
+OPDI_INTERNAL opd_value opdi_gnode_list(const opdi_gnode *node, const opd_value *vals, char **at);
 /* Fills in what a run begins with: constants, and lists of them in the memory behind the slots. */
 static void opdi_gplan_start(const opd_graph *graph, opdi_gplan *plan) {
     char *lists = (char *)(plan->start + plan->nslots);
@@ -345,9 +347,9 @@ static opdi_gplan *opdi_gplan_make(opd_graph *graph) {
     opdi_free(planner.trail, (size_t)planner.trail_cap * sizeof *planner.trail);
     return plan;
 }
-static opdi_mutex opdi_plan_lock = OPDI_MUTEX_INIT;
+OPDI_INTERNAL opdi_mutex opdi_plan_lock = OPDI_MUTEX_INIT;
 /* Returns the plan of a graph, made by its first run; NULL without memory. */
-static const opdi_gplan *opdi_graph_plan(const opd_graph *graph) {
+OPDI_INTERNAL const opdi_gplan *opdi_graph_plan(const opd_graph *graph) {
     opd_graph *changed = (opd_graph *)(uintptr_t)graph;
     opdi_lock(&opdi_plan_lock);
     opdi_gplan *plan = changed->plan ? changed->plan : opdi_gplan_make(changed);
@@ -357,7 +359,7 @@ static const opdi_gplan *opdi_graph_plan(const opd_graph *graph) {
 }
 
 /* Releases a value of a run. */
-static void opdi_graph_let_go(opd_value *value) {
+OPDI_INTERNAL void opdi_graph_let_go(opd_value *value) {
     opd_value old = *value;
     *value = opd_value_none();
     if (old.tag == OPD_TAG_TENSOR || old.tag == OPD_TAG_CELL) { opdi_value_drop(old); }
@@ -378,7 +380,7 @@ static void opdi_glist_set(const opd_value *list, int32_t place, const opd_value
     }
 }
 /* Returns the list that a node makes of the values in vals, in the memory at *at, which moves on. */
-static opd_value opdi_gnode_list(const opdi_gnode *node, const opd_value *vals, char **at) {
+OPDI_INTERNAL opd_value opdi_gnode_list(const opdi_gnode *node, const opd_value *vals, char **at) {
     opd_value value = opd_value_none();
     value.tag = node->out[0]->tag;
     value.n = node->nin;
@@ -390,7 +392,7 @@ static opd_value opdi_gnode_list(const opdi_gnode *node, const opd_value *vals, 
 
 /* Runs a node as an ordinary call: its values do not fit as they are, it is observed, or its operator was defined anew.
     Results belong to the run.  0, or -1 with an error. */
-OPDI_NOINLINE static int opdi_graph_call(const opdi_gnode *node, opd_value *rets, const opd_value *args) {
+OPDI_NOINLINE OPDI_INTERNAL int opdi_graph_call(const opdi_gnode *node, opd_value *rets, const opd_value *args) {
     opd_scope scope = opd_scope_open();
     opd_value given[OPDI_MAX_RETURNS];
     int rc = opd_ok() ? 0 : -1;
@@ -413,33 +415,6 @@ OPDI_NOINLINE static int opdi_graph_call(const opdi_gnode *node, opd_value *rets
     }
     opd_scope_close(&scope);
     return rc;
-}
-/* Runs the operator of one step on args; the results are references in rets.  0, or -1 with an error. */
-OPDI_FORCE_INLINE static int opdi_graph_op(opdi_thread *thread, const opdi_gstep *step, opd_value *args,
-                                           opd_value *rets) {
-    opd_op *const op = step->node->op;
-    const opdi_table *table = OPDI_ACQUIRE(&op->table);
-    opdi_union sets;
-    opd_call call;
-    if (OPDI_UNLIKELY(!table) && !(table = opdi_table_make(op))) { return -1; }
-    if (OPDI_UNLIKELY(((step->nin ^ op->nargs) | (step->nout ^ op->nrets) | OPDI_LOAD(&thread->observed)) != 0 ||
-                      opdi_unite_args(&sets, op, args) != 0)) { return opdi_graph_call(step->node, rets, args); }
-    call.op = op;
-    call.args = args;
-    call.rets = rets;
-    call.targets = NULL;
-    if (opdi_invoke_here(thread, &call, opdi_find_slot(thread, &call, table, &sets))) { return -1; }
-    if (OPDI_LIKELY(call.owned == (1u << step->nout) - 1)) { return 0; }
-    for (int i = 0; i < step->nout; i++) {
-        if (rets[i].tag == OPD_TAG_TENSOR && !(call.owned >> i & 1)) { opdi_retain(rets[i].u.t); }
-    }
-    return 0;
-}
-OPDI_FORCE_INLINE static int opdi_graph_step(opdi_thread *thread, const opdi_gstep *step, const int32_t *slots,
-                                             opd_value *vals) {
-    opd_value args[OPD_MAX_ARGS];
-    for (int i = 0; i < step->nin; i++) { args[i] = vals[slots[i]]; }
-    return opdi_graph_op(thread, step, args, &vals[slots[step->nin]]);
 }
 #endif
 #endif

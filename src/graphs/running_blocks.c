@@ -1,3 +1,5 @@
+#include "graphs.h"
+
 //== steps of blocks, and with cells ===================================================================================
 
 #if !defined(OPD_NO_GRAPHS)
@@ -28,10 +30,7 @@ static int opdi_graph_box(opd_value *value) {
     *value = rc ? opd_value_none() : held;
     return rc;
 }
-/* Who is told which numbers a graph computes of others while it runs on this thread: a function's name, as graphs write
-   it, and what it got and gave. */
-typedef void (*opdi_graph_watch)(const char *name, const opd_value *args, int nargs, const opd_value *ret);
-static OPDI_TLS opdi_graph_watch opdi_graph_watched;      /* NULL: nobody */
+OPDI_INTERNAL OPDI_TLS opdi_graph_watch opdi_graph_watched;      /* NULL: nobody */
 
 /* Runs a node of a function; the results are references in the slots.  0, or -1 with an error. */
 static int opdi_graph_function_step(const opdi_gplan *plan, const opdi_gstep *step, const int32_t *slots,
@@ -188,8 +187,8 @@ static const opdi_gstep *opdi_graph_loop(const opdi_gplan *plan, const opdi_gste
     return opdi_graph_round(plan, step, slots, vals, again);
 }
 /* Runs a step that is no plain operator; returns the next one, or NULL with an error. */
-OPDI_NOINLINE static const opdi_gstep *opdi_graph_other(opdi_thread *thread, const opdi_gplan *plan,
-                                                        const opdi_gstep *step, opd_value *vals, char *scratch) {
+OPDI_NOINLINE OPDI_INTERNAL const opdi_gstep *opdi_graph_other(opdi_thread *thread, const opdi_gplan *plan,
+                                                               const opdi_gstep *step, opd_value *vals, char *scratch) {
     const int32_t *const slots = plan->slots + step->slots;
     const opdi_gstep *next = step + 1;
     bool truth;
@@ -317,8 +316,8 @@ static int opdi_graph_take(const opd_graph *graph, opd_value *vals, int i, opd_v
 }
 /* Runs a graph on slots of this run's own, so that several threads may run one graph: values as they are, outputs
    references.  0, or -1 with an error. */
-static int opdi_graph_values(const opd_graph *graph, const opd_value *inputs, int ninputs, opd_value *outputs,
-                             int cap) {
+OPDI_INTERNAL int opdi_graph_values(const opd_graph *graph, const opd_value *inputs, int ninputs, opd_value *outputs,
+                                    int cap) {
     opdi_thread *thread = opdi_self();
     const opdi_gplan *plan = OPDI_ACQUIRE(&graph->plan);
     if (!plan && !(plan = opdi_graph_plan(graph))) { return -1; }

@@ -1,3 +1,5 @@
+#include "graphs.h"
+
 #if !defined(OPD_NO_GRAPHS)
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cells        static types of graphs, and their values that are no tensors: strings, lists, dicts, tuples, objects
@@ -10,58 +12,6 @@
 OPDI_COLD_BEGIN
 
 //== types =============================================================================================================
-
-typedef enum opdi_gtype_kind {
-    OPDI_GT_ANY, OPDI_GT_NONE, OPDI_GT_TENSOR, OPDI_GT_INT, OPDI_GT_FLOAT, OPDI_GT_BOOL, OPDI_GT_COMPLEX,
-    OPDI_GT_NUMBER, OPDI_GT_STR, OPDI_GT_DEVICE, OPDI_GT_GENERATOR, OPDI_GT_STREAM, OPDI_GT_ANYLIST, OPDI_GT_ANYTUPLE,
-    OPDI_GT_ANYCLASS, OPDI_GT_ANYENUM, OPDI_GT_FUNCTION, OPDI_GT_STORAGE, OPDI_GT_QSCHEME, OPDI_GT_CAPSULE,
-    OPDI_GT_SIMPLE,                               /* how many have no parts */
-    OPDI_GT_VAR = OPDI_GT_SIMPLE, OPDI_GT_LIST, OPDI_GT_DICT, OPDI_GT_TUPLE, OPDI_GT_OPTIONAL, OPDI_GT_UNION,
-    OPDI_GT_FUTURE, OPDI_GT_CLASS
-} opdi_gtype_kind;
-
-/* A static type.  Those without parts are there once for all; others belong to a space. */
-typedef struct opdi_gtype {
-    int32_t kind, nparts;                         /* opdi_gtype_kind; dict: key and value */
-    const struct opdi_gtype *const *parts;
-    struct opdi_gclass *klass;                    /* classes, and tuples with names */
-    const char *word;                             /* a type variable's name */
-    const struct opdi_gtype *next;                /* in its space */
-} opdi_gtype;
-
-typedef enum opdi_gclass_kind {
-    OPDI_CLASS_OBJECT, OPDI_CLASS_MODULE, OPDI_CLASS_NAMEDTUPLE, OPDI_CLASS_ENUM, OPDI_CLASS_INTERFACE
-} opdi_gclass_kind;
-typedef struct opdi_gattribute {
-    const char *name;
-    const opdi_gtype *type;
-    int32_t flags;                                /* free for who makes the class: parameter, buffer, constant */
-} opdi_gattribute;
-/* A class: what its objects' slots are called. */
-typedef struct opdi_gclass {
-    const char *name;                             /* qualified, "__torch__.M" */
-    struct opdi_gspace *space;
-    const opdi_gtype *type;                       /* of its objects; a named tuple's has its parts */
-    opdi_gclass_kind kind;
-    bool open;                                    /* known by its name alone: attributes come as they are met */
-    int32_t nattributes, room;
-    opdi_gattribute *attributes;
-    void *user;                                   /* for who makes the class: its methods */
-    /* Where lists of it are sorted: true if first is less than second, -1 with an error; NULL: it does not say. */
-    int (*less)(const struct opdi_gclass *klass, const opd_value *first, const opd_value *second);
-    const struct opd_graph *lt;                   /* its __lt__(self, other), for `less` */
-    struct opdi_gclass *next;
-} opdi_gclass;
-
-#define OPDI_GTYPE_CHAINS 64
-typedef struct opdi_gspace {
-    int32_t refs;
-    opdi_arena arena;
-    const opdi_gtype *chains[OPDI_GTYPE_CHAINS];
-    opdi_gclass *classes;
-    void (*end)(struct opdi_gspace *space);       /* called when the last reference goes; may be NULL */
-    void *user;                                   /* for `end` */
-} opdi_gspace;
 
 #define OPDI_GTYPE_SIMPLE(kind) {kind, 0, NULL, NULL, NULL, NULL}
 static const opdi_gtype opdi_gtypes[OPDI_GT_SIMPLE] = {
@@ -78,21 +28,21 @@ static const char *const opdi_gtype_words[OPDI_GT_SIMPLE] = {
     "list", "tuple", "AnyClassType", "AnyEnumType", "Function", "Storage", "QScheme", "Capsule"};
 
 /* Returns the type without parts of that kind. */
-static const opdi_gtype *opdi_gtype_simple(int kind) { return &opdi_gtypes[kind]; }
+OPDI_INTERNAL const opdi_gtype *opdi_gtype_simple(int kind) { return &opdi_gtypes[kind]; }
 
 /* Makes a space with one reference, the caller's; NULL without memory. */
-static opdi_gspace *opdi_gspace_new(void) {
+OPDI_INTERNAL opdi_gspace *opdi_gspace_new(void) {
     opdi_gspace *space = (opdi_gspace *)opdi_alloc(sizeof *space);
     if (!space) { return NULL; }
     memset(space, 0, sizeof *space);
     space->refs = 1;
     return space;
 }
-static opdi_gspace *opdi_gspace_keep(opdi_gspace *space) {
+OPDI_INTERNAL opdi_gspace *opdi_gspace_keep(opdi_gspace *space) {
     if (space) { opdi_ref_up(&space->refs); }
     return space;
 }
-static void opdi_gspace_drop(opdi_gspace *space) {
+OPDI_INTERNAL void opdi_gspace_drop(opdi_gspace *space) {
     if (!space || opdi_ref_down(&space->refs) != 0) { return; }
     if (space->end) { space->end(space); }
     opdi_arena_free(&space->arena);
@@ -100,8 +50,8 @@ static void opdi_gspace_drop(opdi_gspace *space) {
 }
 
 /* Returns the one type of the space with these parts; NULL without memory. */
-static const opdi_gtype *opdi_gtype_make(opdi_gspace *space, int kind, const opdi_gtype *const *parts, int32_t count,
-                                         opdi_gclass *klass, const char *word) {
+OPDI_INTERNAL const opdi_gtype *opdi_gtype_make(opdi_gspace *space, int kind, const opdi_gtype *const *parts,
+                                                int32_t count, opdi_gclass *klass, const char *word) {
     uint64_t hash = (uint64_t)kind * 31 + (uint64_t)count;
     for (int32_t i = 0; i < count; i++) { hash = (hash ^ (uint64_t)(uintptr_t)parts[i] >> 4) * 0x9e3779b97f4a7c15u; }
     const opdi_gtype **chain = &space->chains[(hash >> 32 ^ hash) % OPDI_GTYPE_CHAINS];
@@ -124,42 +74,42 @@ static const opdi_gtype *opdi_gtype_make(opdi_gspace *space, int kind, const opd
     return type;
 }
 /* Make types of parts; NULL parts give NULL. */
-static const opdi_gtype *opdi_gtype_list(opdi_gspace *space, const opdi_gtype *element) {
+OPDI_INTERNAL const opdi_gtype *opdi_gtype_list(opdi_gspace *space, const opdi_gtype *element) {
     return element ? opdi_gtype_make(space, OPDI_GT_LIST, &element, 1, NULL, NULL) : NULL;
 }
-static const opdi_gtype *opdi_gtype_dict(opdi_gspace *space, const opdi_gtype *key, const opdi_gtype *value) {
+OPDI_INTERNAL const opdi_gtype *opdi_gtype_dict(opdi_gspace *space, const opdi_gtype *key, const opdi_gtype *value) {
     const opdi_gtype *parts[2] = {NULL, NULL};
     parts[0] = key;
     parts[1] = value;
     return key && value ? opdi_gtype_make(space, OPDI_GT_DICT, parts, 2, NULL, NULL) : NULL;
 }
-static const opdi_gtype *opdi_gtype_tuple(opdi_gspace *space, const opdi_gtype *const *parts, int32_t count) {
+OPDI_INTERNAL const opdi_gtype *opdi_gtype_tuple(opdi_gspace *space, const opdi_gtype *const *parts, int32_t count) {
     return opdi_gtype_make(space, OPDI_GT_TUPLE, parts, count, NULL, NULL);
 }
-static const opdi_gtype *opdi_gtype_future(opdi_gspace *space, const opdi_gtype *inner) {
+OPDI_INTERNAL const opdi_gtype *opdi_gtype_future(opdi_gspace *space, const opdi_gtype *inner) {
     return inner ? opdi_gtype_make(space, OPDI_GT_FUTURE, &inner, 1, NULL, NULL) : NULL;
 }
 /* An optional of Any, None or an optional is the type itself. */
-static const opdi_gtype *opdi_gtype_optional(opdi_gspace *space, const opdi_gtype *inner) {
+OPDI_INTERNAL const opdi_gtype *opdi_gtype_optional(opdi_gspace *space, const opdi_gtype *inner) {
     if (!inner || inner->kind == OPDI_GT_OPTIONAL || inner->kind == OPDI_GT_NONE || inner->kind == OPDI_GT_ANY) {
         return inner;
     }
     return opdi_gtype_make(space, OPDI_GT_OPTIONAL, &inner, 1, NULL, NULL);
 }
 /* Returns T of T?, else the type itself. */
-static const opdi_gtype *opdi_gtype_strip(const opdi_gtype *type) {
+OPDI_INTERNAL const opdi_gtype *opdi_gtype_strip(const opdi_gtype *type) {
     return type->kind == OPDI_GT_OPTIONAL ? type->parts[0] : type;
 }
 
 /* Returns the class of that name, or NULL. */
-static opdi_gclass *opdi_gclass_find(const opdi_gspace *space, const char *name) {
+OPDI_INTERNAL opdi_gclass *opdi_gclass_find(const opdi_gspace *space, const char *name) {
     opdi_gclass *klass = space->classes;
     while (klass && strcmp(klass->name, name) != 0) { klass = klass->next; }
     return klass;
 }
 /* Makes a class without attributes, and its type; NULL without memory.  A named tuple's type comes with
    opdi_gclass_fields. */
-static opdi_gclass *opdi_gclass_new(opdi_gspace *space, const char *name, opdi_gclass_kind kind) {
+OPDI_INTERNAL opdi_gclass *opdi_gclass_new(opdi_gspace *space, const char *name, opdi_gclass_kind kind) {
     opdi_gclass *klass = (opdi_gclass *)opdi_arena_alloc(&space->arena, sizeof *klass);
     if (!klass) { return NULL; }
     memset(klass, 0, sizeof *klass);
@@ -173,14 +123,14 @@ static opdi_gclass *opdi_gclass_new(opdi_gspace *space, const char *name, opdi_g
     return klass;
 }
 /* Returns the slot of an attribute, or -1 if there is none of that name. */
-static int32_t opdi_gclass_slot(const opdi_gclass *klass, const char *name) {
+OPDI_INTERNAL int32_t opdi_gclass_slot(const opdi_gclass *klass, const char *name) {
     for (int32_t i = 0; i < klass->nattributes; i++) {
         if (strcmp(klass->attributes[i].name, name) == 0) { return i; }
     }
     return -1;
 }
 /* Adds an attribute; returns its slot, or -1 without memory. */
-static int32_t opdi_gclass_add(opdi_gclass *klass, const char *name, const opdi_gtype *type, int32_t flags) {
+OPDI_INTERNAL int32_t opdi_gclass_add(opdi_gclass *klass, const char *name, const opdi_gtype *type, int32_t flags) {
     if (klass->nattributes == klass->room) {
         const int32_t room = OPDI_MAX(8, 2 * klass->room);
         opdi_gattribute *more = (opdi_gattribute *)opdi_arena_alloc(&klass->space->arena, (size_t)room * sizeof *more);
@@ -197,7 +147,7 @@ static int32_t opdi_gclass_add(opdi_gclass *klass, const char *name, const opdi_
     return klass->nattributes++;
 }
 /* Ends a named tuple, whose attributes are its fields: makes its type; NULL without memory. */
-static const opdi_gtype *opdi_gclass_fields(opdi_gclass *klass) {
+OPDI_INTERNAL const opdi_gtype *opdi_gclass_fields(opdi_gclass *klass) {
     const opdi_gtype **parts =
         (const opdi_gtype **)opdi_arena_alloc(&klass->space->arena, ((size_t)klass->nattributes + 1) * sizeof *parts);
     if (!parts) { return NULL; }
@@ -206,7 +156,7 @@ static const opdi_gtype *opdi_gclass_fields(opdi_gclass *klass) {
 }
 
 /* True if two types are the same, also of two spaces. */
-static bool opdi_gtype_same(const opdi_gtype *type, const opdi_gtype *other) {
+OPDI_INTERNAL bool opdi_gtype_same(const opdi_gtype *type, const opdi_gtype *other) {
     if (type == other) { return true; }
     if (type->kind != other->kind || type->nparts != other->nparts || !type->klass != !other->klass) { return false; }
     if (type->klass && strcmp(type->klass->name, other->klass->name) != 0) { return false; }
@@ -217,7 +167,7 @@ static bool opdi_gtype_same(const opdi_gtype *type, const opdi_gtype *other) {
     return type->kind > OPDI_GT_SIMPLE || type->kind == other->kind;
 }
 /* True if every value of type inner is one of type outer: isSubtypeOf. */
-static bool opdi_gtype_fits(const opdi_gtype *inner, const opdi_gtype *outer) {
+OPDI_INTERNAL bool opdi_gtype_fits(const opdi_gtype *inner, const opdi_gtype *outer) {
     if (inner == outer || outer->kind == OPDI_GT_ANY) { return true; }
     if (inner->kind == OPDI_GT_UNION || inner->kind == OPDI_GT_OPTIONAL) {
         for (int32_t i = 0; i < inner->nparts; i++) {
@@ -252,8 +202,7 @@ static bool opdi_gtype_fits(const opdi_gtype *inner, const opdi_gtype *outer) {
 
 /* Returns the type that holds values of both: one of them, an optional, or NULL; without memory NULL with an error.
    As unifyTypes. */
-static const opdi_gtype *opdi_gtype_unify(opdi_gspace *space, const opdi_gtype *type,
-                                                     const opdi_gtype *other) {
+OPDI_INTERNAL const opdi_gtype *opdi_gtype_unify(opdi_gspace *space, const opdi_gtype *type, const opdi_gtype *other) {
     if (opdi_gtype_fits(type, other)) { return other; }
     if (opdi_gtype_fits(other, type)) { return type; }
     if (type->kind == OPDI_GT_NONE) { return opdi_gtype_optional(space, other); }
@@ -274,7 +223,7 @@ static const opdi_gtype *opdi_gtype_unify(opdi_gspace *space, const opdi_gtype *
     return NULL;
 }
 
-static void opdi_gtype_print(opdi_text *text, const opdi_gtype *type, bool annotation);
+OPDI_INTERNAL void opdi_gtype_print(opdi_text *text, const opdi_gtype *type, bool annotation);
 static void opdi_gtype_print_parts(opdi_text *text, const opdi_gtype *type, const char *open, const char *close,
                                    bool annotation) {
     opdi_text_add(text, "%s", open);
@@ -287,7 +236,7 @@ static void opdi_gtype_print_parts(opdi_text *text, const opdi_gtype *type, cons
 }
 /* Writes a type as graphs are printed ("int[]", "Tensor?", "Dict(str, Tensor)"), or as an annotation ("List[int]",
    "Optional[Tensor]"). */
-static void opdi_gtype_print(opdi_text *text, const opdi_gtype *type, bool annotation) {
+OPDI_INTERNAL void opdi_gtype_print(opdi_text *text, const opdi_gtype *type, bool annotation) {
     switch (type->kind) {
     case OPDI_GT_LIST: case OPDI_GT_OPTIONAL:
         if (annotation) {
@@ -325,7 +274,7 @@ static void opdi_gtype_print(opdi_text *text, const opdi_gtype *type, bool annot
 }
 
 /* Returns the type of a schema's type; NULL without memory. */
-static const opdi_gtype *opdi_gtype_from(opdi_gspace *space, const opdi_type *type) {
+OPDI_INTERNAL const opdi_gtype *opdi_gtype_from(opdi_gspace *space, const opdi_type *type) {
     const opdi_gtype *parts[64];
     switch (type->kind) {
     case OPDI_TYPE_TENSOR: return opdi_gtype_simple(OPDI_GT_TENSOR);
@@ -364,13 +313,12 @@ static const opdi_gtype *opdi_gtype_from(opdi_gspace *space, const opdi_type *ty
     }
 }
 
-#define OPDI_MAX_GTYPE_DEPTH 64
 static const opdi_gtype *opdi_gtype_read(opdi_gspace *space, const char **at, int depth);
 static void opdi_gtype_blanks(const char **at) { while (**at == ' ' || **at == '\n') { ++*at; } }
 /* Reads types up to `close`, with names where `klass` is not NULL; returns how many, -1 when it is no list of types, or
    memory is out. */
-static int32_t opdi_gtype_read_parts(opdi_gspace *space, const char **at, char close, const opdi_gtype **parts,
-                                     opdi_gclass *klass, int depth) {
+OPDI_INTERNAL int32_t opdi_gtype_read_parts(opdi_gspace *space, const char **at, char close, const opdi_gtype **parts,
+                                            opdi_gclass *klass, int depth) {
     int32_t count = 0;
     for (opdi_gtype_blanks(at); **at != close; opdi_gtype_blanks(at)) {
         char name[128] = "";
@@ -453,7 +401,7 @@ static const opdi_gtype *opdi_gtype_read(opdi_gspace *space, const char **at, in
 }
 /* Reads a type of either spelling at *at, which moves behind it; NULL when there is none (an error is recorded only
    when memory is out).  A qualified name that is not known is an open class. */
-OPD_UNUSED static const opdi_gtype *opdi_gtype_parse(opdi_gspace *space, const char **at) {
+OPD_UNUSED OPDI_INTERNAL const opdi_gtype *opdi_gtype_parse(opdi_gspace *space, const char **at) {
     return opdi_gtype_read(space, at, 0);
 }
 OPDI_COLD_END

@@ -1,3 +1,5 @@
+#include "kernels.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>convolved    convolution as products
 //----------------------------------------------------------------------------------------------------------------------
@@ -14,14 +16,6 @@ OPDI_LOOPS_BEGIN
 // buffer has first the columns 0, sw, 2 sw and so on, then 1, sw + 1 ..: what a tap meets along an output row is
 // contiguous.
 
-typedef struct opdi_conv {
-    size_t size;                                  /* 4: float, 8: double */
-    bool exact;                                   /* float numbers that are of bfloat16, but for what is computed */
-    int64_t n, c, h, w, oc, kh, kw, sh, sw, ph, pw, dh, dw, groups, oh, ow;
-    int64_t cg, og, hp, wp;                       /* channels of a group; the padded image, as far as it is read */
-    int64_t phases, run, line;                    /* of a line of the buffer: runs of columns sw apart, their length */
-} opdi_conv;
-
 /* Fills in cg .. line, by oh and ow. */
 static int opdi_conv_places(opdi_conv *conv) {
     conv->cg = conv->c / conv->groups;
@@ -37,7 +31,7 @@ static int opdi_conv_places(opdi_conv *conv) {
     return 0;
 }
 /* Fills in oh .. wp.  -1 with an error recorded where the sizes make no sense; the caller checks channels. */
-static int opdi_conv_init(opdi_conv *conv) {
+OPDI_INTERNAL int opdi_conv_init(opdi_conv *conv) {
     const int64_t big = (int64_t)1 << 31;
     if (conv->kh < 1 || conv->kw < 1 || conv->sh < 1 || conv->sw < 1 || conv->dh < 1 || conv->dw < 1 || conv->ph < 0 ||
         conv->pw < 0 || conv->groups < 1 || conv->kh >= big || conv->kw >= big || conv->dh >= big || conv->dw >= big ||
@@ -51,8 +45,6 @@ static int opdi_conv_init(opdi_conv *conv) {
     conv->ow = cols / conv->sw + 1;
     return opdi_conv_places(conv);
 }
-
-#define OPDI_CONV_SLACK 64                        /* elements behind a buffer that packing may read or write */
 
 /* Copies count elements of a line, from `step` apart to contiguous ones, or adds these to them (back = 1). */
 static void opdi_conv_pad_run(size_t size, int64_t count, void *to, void *from, int64_t step, int back) {
@@ -85,9 +77,6 @@ static void opdi_conv_pad(const opdi_conv *conv, int64_t planes, char *dst, char
 static int64_t opdi_conv_pad_bytes(const opdi_conv *conv, int64_t planes) {
     return (planes * conv->hp * conv->line + OPDI_CONV_SLACK) * (int64_t)conv->size;
 }
-
-/* Padded images, `image` elements apart; in a shifted one (small images) the conv is an opdi_shift. */
-typedef struct opdi_unfold { const opdi_conv *conv; const char *pad; int64_t image; const char *gy; } opdi_unfold;
 
 /* Returns where in a line the elements stand that column kj of the kernel meets. */
 static inline int64_t opdi_conv_column(const opdi_conv *conv, int64_t kj) {
@@ -193,9 +182,6 @@ static void opdi_unfold_pack_gy(void *ctx, int64_t k0, int64_t kc, int64_t j0, i
     }
 }
 
-/* A convolution, by whichever way is the fastest. */
-static int opdi_conv_any(const opdi_conv *conv, const void *x, const void *weights, const void *bias, void *y);
-
 typedef struct opdi_conv_job {
     opdi_conv conv;
     const char *input, *weight, *bias, *gy;       /* inputs */
@@ -203,10 +189,6 @@ typedef struct opdi_conv_job {
     int64_t parts;                                /* of the batch, each with a weight gradient of its own */
     int failed;
 } opdi_conv_job;
-
-static inline double opdi_number_at(size_t size, const void *memory, int64_t i) {
-    return size == 4 ? (double)((const float *)memory)[i] : ((const double *)memory)[i];
-}
 
 static void opdi_conv_fill(const opdi_conv_job *job, int64_t group, void *y) {
     int64_t area = job->conv.oh * job->conv.ow;
@@ -227,8 +209,6 @@ static void opdi_depthwise_gw_f32(const opdi_conv *conv, const float *pad, const
 static void opdi_depthwise_gw_f64(const opdi_conv *conv, const double *pad, const double *gy, double *gw);
 
 #if defined(OPDI_X86)
-typedef int opdi_v8i __attribute__((vector_size(32), aligned(4), may_alias));
-typedef int opdi_v16i __attribute__((vector_size(64), aligned(4), may_alias));
 #define OPDI_MAX_TAPS 64
 /* Versions of both for float and at most OPDI_MAX_TAPS taps. */
 OPDI_AVX2 static void opdi_depthwise_avx2_f32(const opdi_conv *conv, const float *pad, const float *weight, float bias,
@@ -380,7 +360,8 @@ static int opdi_conv_done(const opdi_conv_job *job) {
 }
 
 /* Computes y = conv(x, weights) + bias; bias [oc] or NULL, `conv` from opdi_conv_init.  0, or -1 with an error. */
-static int opdi_conv_forward(const opdi_conv *conv, const void *x, const void *weights, const void *bias, void *y) {
+OPDI_INTERNAL int opdi_conv_forward(const opdi_conv *conv, const void *x, const void *weights, const void *bias,
+                                    void *y) {
     opdi_conv_job job;
     memset(&job, 0, sizeof job);
     job.conv = *conv;
@@ -396,7 +377,7 @@ static int opdi_conv_forward(const opdi_conv *conv, const void *x, const void *w
 }
 
 #if defined(OPD_NO_OP_CONV)
-static int opdi_conv_any(const opdi_conv *conv, const void *x, const void *weights, const void *bias, void *y) {
+OPDI_INTERNAL int opdi_conv_any(const opdi_conv *conv, const void *x, const void *weights, const void *bias, void *y) {
     return opdi_conv_forward(conv, x, weights, bias, y);
 }
 #endif
@@ -506,7 +487,7 @@ static void opdi_conv_turn(const opdi_conv *conv, const char *weights, int64_t y
     }
 }
 /* Copies weights [groups * og, cg, kh, kw] to [groups * cg, og, kh, kw] with the taps reversed. */
-static void opdi_conv_flip(const opdi_conv *conv, const char *weights, char *out) {
+OPDI_INTERNAL void opdi_conv_flip(const opdi_conv *conv, const char *weights, char *out) {
     opdi_conv all = *conv;
     all.sh = all.sw = 1;
     opdi_conv_turn(&all, weights, 0, 0, out);
@@ -592,7 +573,7 @@ static int opdi_conv_grad_parts(const opdi_conv *conv, const void *gy, const voi
 }
 
 /* Whether all of count numbers are finite: the exponent of one that is not is all ones. */
-static bool opdi_conv_finite(size_t size, int64_t count, const void *numbers) {
+OPDI_INTERNAL bool opdi_conv_finite(size_t size, int64_t count, const void *numbers) {
     const opdi_word32 *const word = (const opdi_word32 *)numbers;
     const opdi_word64 *const twice = (const opdi_word64 *)numbers;
     uint32_t found[16] = {0}, all = 0;
@@ -606,7 +587,7 @@ static bool opdi_conv_finite(size_t size, int64_t count, const void *numbers) {
     return all == 0;
 }
 /* Computes gx from gy and weights by folding: each gradient is multiplied by those taps alone that met x. */
-static int opdi_conv_grad_folded(const opdi_conv *conv, const void *gy, const void *weights, void *gx) {
+OPDI_INTERNAL int opdi_conv_grad_folded(const opdi_conv *conv, const void *gy, const void *weights, void *gx) {
     opdi_conv_job job;
     memset(&job, 0, sizeof job);
     job.conv = *conv;
@@ -621,7 +602,7 @@ static int opdi_conv_grad_folded(const opdi_conv *conv, const void *gy, const vo
 }
 /* Computes gx from gy and weights.  With stride 1, and channels enough for the product, it is a convolution of gy with
    the flipped weight.  0, or -1 with an error. */
-static int opdi_conv_grad_input(const opdi_conv *conv, const void *gy, const void *weights, void *gx) {
+OPDI_INTERNAL int opdi_conv_grad_input(const opdi_conv *conv, const void *gy, const void *weights, void *gx) {
     int64_t ph = conv->dh * (conv->kh - 1) - conv->ph, pw = conv->dw * (conv->kw - 1) - conv->pw;
     if (conv->n <= 0 || conv->c <= 0 || conv->h <= 0 || conv->w <= 0) { return 0; }
     if (conv->sh == 1 && conv->sw == 1 && ph >= 0 && pw >= 0 && (conv->cg >= 8 || conv->og == 1 || conv->groups > 1)) {
@@ -707,7 +688,7 @@ static void opdi_conv_gw_range(void *ctx, int64_t begin, int64_t end) {
 
 /* Computes gw from gy and x.  The batch is cut into a number of parts that depends on the sizes only, summed in order.
    0, or -1 with an error. */
-static int opdi_conv_grad_weight(const opdi_conv *conv, const void *gy, const void *x, void *gw) {
+OPDI_INTERNAL int opdi_conv_grad_weight(const opdi_conv *conv, const void *gy, const void *x, void *gw) {
     opdi_conv_job job;
     int64_t count = conv->oc * conv->cg * conv->kh * conv->kw, size = (int64_t)conv->size;
     if (count <= 0) { return 0; }

@@ -106,20 +106,6 @@ OPDI_DOTS_TILE(dots_few_f16, OPDI_DOTS_FEW, uint16_t, OPDI_WIDE(from_f16))
 OPDI_DOTS_TILE(dots_one_f16, OPDI_DOTS_1, uint16_t, OPDI_WIDE(from_f16))
 #endif
 #if OPDI_LEVEL > 0 && OPDI_BYTES == 4
-/* Reads the short floats of two vectors as floats: of bfloat16 first the even ones, of float16 the first half. */
-OPDI_TARGET OPDI_ALWAYS void OPDI_WIDE(longer)(const uint16_t *at, bool bf16, OPDI_V *two) {
-    if (!bf16) {
-        const OPDI_V_HALVES *const halves = (const OPDI_V_HALVES *)(const void *)at;
-        __asm__("vcvtph2ps {%1, %0|%0, %1}" : "=v"(two[0]) : "m"(halves[0]));
-        __asm__("vcvtph2ps {%1, %0|%0, %1}" : "=v"(two[1]) : "m"(halves[1]));
-        return;
-    }
-    OPDI_V_BITS words;
-    memcpy(&words, at, sizeof words);
-    const OPDI_V_BITS even = words << 16, odd = words & 0xffff0000u;
-    memcpy(&two[0], &even, sizeof even);
-    memcpy(&two[1], &odd, sizeof odd);
-}
 /* Adds x[k] B[k, j] to sums[j], for count columns of short floats that are whole steps of two vectors; for bfloat16
    the sums of a step belong to its even columns, then to its odd ones. */
 OPDI_TARGET static void OPDI_WIDE(halves_cols)(int64_t depth, int64_t count, bool bf16, const float *x,

@@ -1,3 +1,5 @@
+#include "kernels.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>products     matrix product
 //
@@ -13,56 +15,13 @@ OPDI_LOOPS_BEGIN
 
 //== matrix product ====================================================================================================
 
-/* An operand.  `dtype`: that of C, or for float C also OPD_FLOAT16 and OPD_BFLOAT16.  rs, cs: strides in elements.
-   With `pack` (B only) there is no data: it writes out[t * ld + j] = B[k0 + t, j0 + j] for t < kc, j < nc <= ld, and
-   may write anything into the columns nc <= j < ld. */
-#if defined(__GNUC__)
-typedef uint32_t opdi_word32 __attribute__((may_alias));      /* elements of four and eight bytes as they are moved */
-typedef uint64_t opdi_word64 __attribute__((may_alias));
-#else
-typedef uint32_t opdi_word32;
-typedef uint64_t opdi_word64;
-#endif
-typedef void (*opdi_pack_fn)(void *ctx, int64_t k0, int64_t kc, int64_t j0, int64_t nc, int64_t ld, void *out);
-typedef struct opdi_gemm_in {
-    const void *data;
-    int dtype;
-    int64_t rs, cs;
-    opdi_pack_fn pack;
-    void *ctx;
-    bool exact;                                   /* of float, and all its numbers are ones of bfloat16 */
-} opdi_gemm_in;
-
-/* A tile: c[r * ldc + j] (+)= sum over t < kc of rows[r][t * csa] * b[t * ldb + j], r < MR, j < NR */
-typedef void opdi_micro_fn(int64_t kc, const void *const *rows, int64_t csa, const void *second, int64_t ldb,
-                           void *product, int64_t ldc, int add);
-typedef struct opdi_micro { opdi_micro_fn *run; int64_t mr, nr, kc; } opdi_micro;      /* kc: k of a panel, at most */
-/* Dot products of a few rows with four others, over depth: sums[4 * i + j] */
-typedef void opdi_dots_fn(int64_t depth, const void *const *few, const void *const *many, void *sums);
 #define OPDI_GEMM_K 576                           /* a panel of B, K x NR, is 72 KiB of float at most */
-#define OPDI_MAX_MR 8
-#define OPDI_MAX_NR 32
 
 static opdi_micro_fn opdi_micro_plain_f32, opdi_micro_plain_f64, opdi_micro_whole_plain_f32, opdi_micro_whole_plain_f64;
 
 #if defined(OPDI_X86)
-typedef uint32_t opdi_v8u __attribute__((vector_size(32), aligned(4), may_alias));
-typedef uint32_t opdi_v16u __attribute__((vector_size(64), aligned(4), may_alias));
-typedef uint64_t opdi_v4w __attribute__((vector_size(32), aligned(8), may_alias));
-typedef uint64_t opdi_v8w __attribute__((vector_size(64), aligned(8), may_alias));
-typedef float opdi_v8f __attribute__((vector_size(32), aligned(4), may_alias));
-typedef float opdi_v16f __attribute__((vector_size(64), aligned(4), may_alias));
-typedef double opdi_v4d __attribute__((vector_size(32), aligned(8), may_alias));
-typedef double opdi_v8d __attribute__((vector_size(64), aligned(8), may_alias));
-
-/* Assembly, because ISO mode (-std=c11) does not let the compiler contract a * b + c. */
-#define OPDI_ASM_FMA(s, c, a, b) __asm__("vfmadd231" s " {%2, %1, %0|%0, %1, %2}" : "+v"(c) : "v"(a), "v"(b))
-#define OPDI_ASM_SPLAT(s, x, p) __asm__("vbroadcasts" s " {%1, %0|%0, %1}" : "=v"(x) : "m"(*(p)))
-#define OPDI_ASM_STREAM(s, p, x) __asm__("vmovntp" s " {%1, %0|%0, %1}" : "=m"(*(p)) : "v"(x))
-/* c += the products of pairs of bfloat16: of a's and b's first halves, and of their second halves. */
 #if defined(__clang__) ? __clang_major__ >= 9 : __GNUC__ >= 10
-#define OPDI_ASM_PAIRS(c, a, b) __asm__("vdpbf16ps {%2, %1, %0|%0, %1, %2}" : "+v"(c) : "v"(a), "v"(b))
-OPDI_AVX512 static opdi_micro_fn opdi_micro_pairs_avx512_f32;
+OPDI_AVX512 OPDI_INTERNAL opdi_micro_fn opdi_micro_pairs_avx512_f32;
 #endif
 OPDI_AVX2 static opdi_micro_fn opdi_micro_avx2_f32, opdi_micro_avx2_f64;
 OPDI_AVX2 static opdi_micro_fn opdi_micro_whole_avx2_f32, opdi_micro_whole_avx2_f64;
@@ -89,7 +48,7 @@ OPDI_AVX512 static opdi_micro_fn opdi_micro_whole_avx512_f32, opdi_micro_whole_a
 #include "../typed/end.h"
 
 /* The micro-kernel for C of a dtype. */
-static opdi_micro opdi_micro_of(int dtype) {
+OPDI_INTERNAL opdi_micro opdi_micro_of(int dtype) {
     const bool whole = dtype == OPD_INT32 || dtype == OPD_INT64, four = dtype == OPD_FLOAT32 || dtype == OPD_INT32;
     opdi_micro mk = {four ? opdi_micro_plain_f32 : opdi_micro_plain_f64, 4, 8, whole ? OPDI_GEMM_K / 2 : OPDI_GEMM_K};
     if (whole) { mk.run = four ? opdi_micro_whole_plain_f32 : opdi_micro_whole_plain_f64; }
@@ -110,7 +69,7 @@ static opdi_micro opdi_micro_of(int dtype) {
     return mk;
 }
 /* True if the processor multiplies pairs of bfloat16. */
-static bool opdi_cpu_pairs(void) {
+OPDI_INTERNAL bool opdi_cpu_pairs(void) {
 #if defined(OPDI_X86) && defined(OPDI_ASM_PAIRS)
     return opdi_cpu_level() == 2 && __builtin_cpu_supports("avx512bf16");
 #else
@@ -125,10 +84,8 @@ static inline float opdi_gemm_load_f32(const opdi_gemm_in *in, int64_t at) {
 }
 
 #if defined(OPDI_X86)
-typedef uint16_t opdi_v8h __attribute__((vector_size(16), aligned(2), may_alias));
-typedef uint16_t opdi_v16h __attribute__((vector_size(32), aligned(2), may_alias));
 /* Converts float16 to float, 8 or 16 at a time; returns how many.  Whoever has AVX2 has the instruction (F16C). */
-OPDI_AVX2 static int64_t opdi_widen_f16_avx2(const uint16_t *at, int64_t count, float *out) {
+OPDI_AVX2 OPDI_INTERNAL int64_t opdi_widen_f16_avx2(const uint16_t *at, int64_t count, float *out) {
     int64_t j = 0;
     for (; j + 8 <= count; j += 8) {
         opdi_v8f wide;
@@ -137,7 +94,7 @@ OPDI_AVX2 static int64_t opdi_widen_f16_avx2(const uint16_t *at, int64_t count, 
     }
     return j;
 }
-OPDI_AVX512 static int64_t opdi_widen_f16_avx512(const uint16_t *at, int64_t count, float *out) {
+OPDI_AVX512 OPDI_INTERNAL int64_t opdi_widen_f16_avx512(const uint16_t *at, int64_t count, float *out) {
     int64_t j = 0;
     for (; j + 16 <= count; j += 16) {
         opdi_v16f wide;
@@ -148,7 +105,7 @@ OPDI_AVX512 static int64_t opdi_widen_f16_avx512(const uint16_t *at, int64_t cou
 }
 #endif
 /* Converts half precision to float, contiguous, in fixed steps. */
-static void opdi_widen(const uint16_t *at, int bf16, int64_t count, float *out) {
+OPDI_INTERNAL void opdi_widen(const uint16_t *at, int bf16, int64_t count, float *out) {
     int64_t j = 0;
 #if defined(OPDI_X86)
     if (!bf16 && opdi_cpu_level() > 1) { j = opdi_widen_f16_avx512(at, count, out); }
@@ -167,13 +124,8 @@ static void opdi_widen(const uint16_t *at, int bf16, int64_t count, float *out) 
     for (; j < count; j++) { out[j] = bf16 ? opdi_bf16_to_f32(at[j]) : opdi_f16_to_f32(at[j]); }
 }
 
-/* The size of elements that are packed as they are; 0 for half precision, which is made float. */
-static inline size_t opdi_gemm_moved(const opdi_gemm_in *in) {
-    return in->dtype == OPD_FLOAT32 || in->dtype == OPD_INT32 ? 4
-        : in->dtype == OPD_FLOAT64 || in->dtype == OPD_INT64 ? 8 : 0;
-}
 /* Sets out[j] = in[j * stride] for j < count; half precision becomes float. */
-static void opdi_pack_line(const opdi_gemm_in *in, int64_t at, int64_t stride, int64_t count, void *out) {
+OPDI_INTERNAL void opdi_pack_line(const opdi_gemm_in *in, int64_t at, int64_t stride, int64_t count, void *out) {
     const size_t size = opdi_gemm_moved(in);
     if (stride == 1 && size) {
         memcpy(out, (const char *)in->data + at * (int64_t)size, (size_t)count * size);
@@ -190,46 +142,9 @@ static void opdi_pack_line(const opdi_gemm_in *in, int64_t at, int64_t stride, i
     }
 }
 
-#if defined(OPDI_X86)
-typedef float opdi_v4f __attribute__((vector_size(16), aligned(4), may_alias));
-typedef int opdi_v4i __attribute__((vector_size(16)));
-#if defined(__clang__)
-#define OPDI_MIX4(a, b, i, j, k, l) __builtin_shufflevector(a, b, i, j, k, l)
-#else
-#define OPDI_MIX4(a, b, i, j, k, l) __builtin_shuffle(a, b, mix_##i##j##k##l)
-#endif
-/* Of elements of four bytes: out[t * ld + j] = pj[t] for t, j < 4. */
-static inline void opdi_transpose4(const void *p0, const void *p1, const void *p2, const void *p3, void *to,
-                                   int64_t ld) {
-    opdi_word32 *const out = (opdi_word32 *)to;
-#if !defined(__clang__)
-    const opdi_v4i mix_0415 = {0, 4, 1, 5}, mix_2637 = {2, 6, 3, 7};
-#endif
-    opdi_v4f row0 = *(const opdi_v4f *)p0, row1 = *(const opdi_v4f *)p1;
-    opdi_v4f row2 = *(const opdi_v4f *)p2, row3 = *(const opdi_v4f *)p3;
-    opdi_v4f even = OPDI_MIX4(row0, row2, 0, 4, 1, 5), even2 = OPDI_MIX4(row0, row2, 2, 6, 3, 7);
-    opdi_v4f odd = OPDI_MIX4(row1, row3, 0, 4, 1, 5), odd2 = OPDI_MIX4(row1, row3, 2, 6, 3, 7);
-    *(opdi_v4f *)(void *)out = OPDI_MIX4(even, odd, 0, 4, 1, 5);
-    *(opdi_v4f *)(void *)(out + ld) = OPDI_MIX4(even, odd, 2, 6, 3, 7);
-    *(opdi_v4f *)(void *)(out + 2 * ld) = OPDI_MIX4(even2, odd2, 0, 4, 1, 5);
-    *(opdi_v4f *)(void *)(out + 3 * ld) = OPDI_MIX4(even2, odd2, 2, 6, 3, 7);
-}
-#else
-static inline void opdi_transpose4(const void *p0, const void *p1, const void *p2, const void *p3, void *to,
-                                   int64_t ld) {
-    opdi_word32 *out = (opdi_word32 *)to;
-    for (int step = 0; step < 4; step++, out += ld) {
-        out[0] = ((const opdi_word32 *)p0)[step];
-        out[1] = ((const opdi_word32 *)p1)[step];
-        out[2] = ((const opdi_word32 *)p2)[step];
-        out[3] = ((const opdi_word32 *)p3)[step];
-    }
-}
-#endif
-
 /* Columns [0, count) of a matrix of words whose columns are contiguous: out[step * ld + j] = in[j * cs + step] */
-static void opdi_pack_turned(const opdi_word32 *in, int64_t cs, int64_t kc, int64_t count, int64_t ld,
-                             opdi_word32 *out) {
+OPDI_INTERNAL void opdi_pack_turned(const opdi_word32 *in, int64_t cs, int64_t kc, int64_t count, int64_t ld,
+                                    opdi_word32 *out) {
     int64_t begin = 0;
     for (; begin + 4 <= kc; begin += 16) {        /* a line of the cache from each column */
         const int64_t end = OPDI_MIN(begin + 16, kc & ~(int64_t)3);
@@ -256,8 +171,8 @@ static inline void opdi_copy_line(void *to, const void *from, size_t bytes) {
     else { memcpy(to, from, bytes); }
 }
 /* Packs columns [j0, j0 + count) and rows [k0, k0 + kc) into a panel ld wide; columns from count on become zero. */
-static void opdi_pack_panel(const opdi_gemm_in *in, size_t size, int64_t k0, int64_t kc, int64_t j0, int64_t count,
-                            int64_t ld, void *out) {
+OPDI_INTERNAL void opdi_pack_panel(const opdi_gemm_in *in, size_t size, int64_t k0, int64_t kc, int64_t j0,
+                                   int64_t count, int64_t ld, void *out) {
     char *to = (char *)out;
     size_t line = (size_t)ld * size;
     int64_t at = k0 * in->rs + j0 * in->cs;
@@ -289,22 +204,8 @@ static void opdi_pack_panel(const opdi_gemm_in *in, size_t size, int64_t k0, int
     }
 }
 
-typedef struct opdi_gemm_job {
-    opdi_micro mk;
-    int dtype;                                    /* of c */
-    size_t size;
-    opdi_gemm_in a, b;                            /* a as its transpose: rs over k, cs over the rows */
-    char *c;
-    int64_t rsc, csc;
-    int64_t i0, mc, j0, nc, k0, kc;               /* the block at work */
-    int64_t mb, nb;                               /* rows and columns of a work item */
-    void (*pack_panels)(const struct opdi_gemm_job *job, int64_t begin, int64_t end);     /* of b; NULL: one by one */
-    char *apack, *bpack;                          /* NULL: read the operand where it is */
-    int add;
-} opdi_gemm_job;
-
 /* Takes half a tile's columns where there are no more. */
-static void opdi_micro_narrow(opdi_gemm_job *job, int64_t count) {
+OPDI_INTERNAL void opdi_micro_narrow(opdi_gemm_job *job, int64_t count) {
 #if defined(OPDI_X86)
     if (opdi_cpu_level() < 2 || count > job->mk.nr / 2) { return; }
     job->mk.run = job->size == 4 ? opdi_micro_narrow_avx512_f32 : opdi_micro_narrow_avx512_f64;
@@ -452,12 +353,8 @@ static void opdi_gemm_block(opdi_gemm_job *job) {
 
 #define OPDI_GEMM_N 1024
 #define OPDI_GEMM_M 2048
-#define OPDI_FEW 4                                /* rows of half precision that are multiplied one by one */
-#define OPDI_FEW_ROWS 16                          /* those that are not packed, where vectors are */
-#define OPDI_FEW_FLOATS 8         /* those of floats: what is added up in another order than large batches are */
-#define OPDI_FEW_PAIRS 32                         /* those of pairs of bfloat16 that are not packed */
 
-static int64_t opdi_round_up(int64_t count, int64_t to) { return (count + to - 1) / to * to; }
+OPDI_INTERNAL int64_t opdi_round_up(int64_t count, int64_t to) { return (count + to - 1) / to * to; }
 
 /* Cuts a product into blocks: steps[0] rows, steps[1] columns and steps[2] of the depth at a time. */
 static void opdi_gemm_steps(const opdi_micro *mk, int64_t rows, int64_t count, int64_t depth, int64_t steps[3]) {
@@ -467,7 +364,7 @@ static void opdi_gemm_steps(const opdi_micro *mk, int64_t rows, int64_t count, i
     steps[2] = OPDI_MIN(opdi_round_up((depth - 1) / parts + 1, 8), depth);
 }
 /* Returns the most bytes that a product works with, whichever of its sides are packed. */
-static size_t opdi_gemm_room(size_t size, int64_t rows, int64_t count, int64_t depth) {
+OPDI_INTERNAL size_t opdi_gemm_room(size_t size, int64_t rows, int64_t count, int64_t depth) {
     const opdi_micro mk = opdi_micro_of(size == 4 ? OPD_FLOAT32 : OPD_FLOAT64);
     int64_t steps[3], turned[3];
     if (rows <= 0 || count <= 0 || depth <= 0) { return 0; }
@@ -481,7 +378,7 @@ static size_t opdi_gemm_room(size_t size, int64_t rows, int64_t count, int64_t d
 
 /* Computes C (rows x count) = A B, or C += A B where job->add is set, block by block: panels of B and blocks of A are
    packed into one buffer, except those that can be read in place.  0, or -1 when there is no memory for the buffer. */
-static int opdi_gemm_blocked(opdi_gemm_job *job, int64_t rows, int64_t count, int64_t depth) {
+OPDI_INTERNAL int opdi_gemm_blocked(opdi_gemm_job *job, int64_t rows, int64_t count, int64_t depth) {
     const int64_t nr = job->mk.nr, size = (int64_t)job->size;
     int64_t steps[3];
     opdi_gemm_steps(&job->mk, rows, count, depth, steps);
@@ -522,7 +419,7 @@ static int opdi_gemm_blocked(opdi_gemm_job *job, int64_t rows, int64_t count, in
 }
 
 /* Sets C = beta C; beta == 0 does not read C, and integers have 0 or 1. */
-static void opdi_gemm_scale(const opdi_gemm_job *job, int64_t rows, int64_t count, double beta) {
+OPDI_INTERNAL void opdi_gemm_scale(const opdi_gemm_job *job, int64_t rows, int64_t count, double beta) {
     const bool whole = job->dtype == OPD_INT32 || job->dtype == OPD_INT64;
     if (beta == 1) { return; }
     for (int64_t i = 0; i < rows; i++) {

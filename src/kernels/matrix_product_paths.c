@@ -1,3 +1,5 @@
+#include "kernels.h"
+
 //== products of bfloat16, and which kernel computes a product =========================================================
 
 #if defined(OPDI_OPERATORS)
@@ -106,8 +108,8 @@ static int opdi_gemm_general(opdi_gemm_job *job, int64_t rows, int64_t count, in
 
 /* Computes C = A B + beta C, with C of float, double, int32 or int64; of integers, which wrap, beta is 0 or 1.  0, or
    -1 when memory is out. */
-static int opdi_gemm_of(int dtype, int64_t rows, int64_t count, int64_t depth, const opdi_gemm_in *left,
-                        const opdi_gemm_in *right, double beta, void *product, int64_t rsc, int64_t csc) {
+OPDI_INTERNAL int opdi_gemm_of(int dtype, int64_t rows, int64_t count, int64_t depth, const opdi_gemm_in *left,
+                               const opdi_gemm_in *right, double beta, void *product, int64_t rsc, int64_t csc) {
     opdi_gemm_job job;
     if (rows <= 0 || count <= 0) { return 0; }
     if (opdi_gemm_small(dtype, rows, count, depth, left, right, beta, product, rsc, csc)) { return 0; }
@@ -152,13 +154,13 @@ static int opdi_gemm_of(int dtype, int64_t rows, int64_t count, int64_t depth, c
     return opdi_gemm_general(&job, rows, count, depth);
 }
 /* opdi_gemm_of in float (size 4) or double (size 8). */
-static int opdi_gemm(size_t size, int64_t rows, int64_t count, int64_t depth, const opdi_gemm_in *left,
-                     const opdi_gemm_in *right, double beta, void *product, int64_t rsc, int64_t csc) {
+OPDI_INTERNAL int opdi_gemm(size_t size, int64_t rows, int64_t count, int64_t depth, const opdi_gemm_in *left,
+                            const opdi_gemm_in *right, double beta, void *product, int64_t rsc, int64_t csc) {
     return opdi_gemm_of(size == 4 ? OPD_FLOAT32 : OPD_FLOAT64, rows, count, depth, left, right, beta, product, rsc,
                         csc);
 }
 
-static opdi_gemm_in opdi_gemm_in_of(const void *data, int dtype, int64_t rs, int64_t cs) {
+OPDI_INTERNAL opdi_gemm_in opdi_gemm_in_of(const void *data, int dtype, int64_t rs, int64_t cs) {
     opdi_gemm_in in;
     in.data = data;
     in.dtype = dtype;
@@ -170,9 +172,9 @@ static opdi_gemm_in opdi_gemm_in_of(const void *data, int dtype, int64_t rs, int
     return in;
 }
 
-OPD_UNUSED static int opdi_gemm_f32(int64_t rows, int64_t count, int64_t depth, const float *a, int64_t rsa,
-                                    int64_t csa, const float *b, int64_t rsb, int64_t csb, float beta, float *product,
-                                    int64_t rsc, int64_t csc) {
+OPD_UNUSED OPDI_INTERNAL int opdi_gemm_f32(int64_t rows, int64_t count, int64_t depth, const float *a, int64_t rsa,
+                                           int64_t csa, const float *b, int64_t rsb, int64_t csb, float beta,
+                                           float *product, int64_t rsc, int64_t csc) {
     opdi_gemm_in left = opdi_gemm_in_of(a, OPD_FLOAT32, rsa, csa), right = opdi_gemm_in_of(b, OPD_FLOAT32, rsb, csb);
     return opdi_gemm(4, rows, count, depth, &left, &right, (double)beta, product, rsc, csc);
 }

@@ -1,3 +1,5 @@
+#include "kernels.h"
+
 //== matrix times vector, products with few rows or columns ============================================================
 
 #if defined(OPDI_OPERATORS)
@@ -48,8 +50,8 @@ OPDI_AVX512 static double opdi_dot_avx512_f64(int64_t depth, const double *a, co
 
 /* Computes count dot products of depth elements: of first and second, rows of as and bs elements, to product, cs apart.
    Where beta is not 0 product holds what is added. */
-static void opdi_dots(size_t size, int64_t count, int64_t depth, const void *first, int64_t as, const void *second,
-                      int64_t bs, double beta, void *product, int64_t cs) {
+OPDI_INTERNAL void opdi_dots(size_t size, int64_t count, int64_t depth, const void *first, int64_t as,
+                             const void *second, int64_t bs, double beta, void *product, int64_t cs) {
     float (*f32)(int64_t, const float *, const float *) = opdi_dot_plain_f32;
     double (*f64)(int64_t, const double *, const double *) = opdi_dot_plain_f64;
 #if defined(OPDI_X86)
@@ -95,8 +97,8 @@ OPDI_AVX2 static void opdi_outer_avx2_f64(int64_t rows, int64_t count, const dou
 #include "../typed/end.h"
 
 /* Computes C = a second^T and returns 1 where that has a loop of its own, else returns 0. */
-static int opdi_outer_try(size_t size, int64_t rows, int64_t count, const void *first, int64_t as, const void *second,
-                          void *product, int64_t rs, bool large) {
+OPDI_INTERNAL int opdi_outer_try(size_t size, int64_t rows, int64_t count, const void *first, int64_t as,
+                                 const void *second, void *product, int64_t rs, bool large) {
 #if defined(OPDI_X86)
     const int stream = large && ((uintptr_t)product & 31) == 0 && rs * (int64_t)size % 32 == 0;
     if (opdi_cpu_level() == 0) { return 0; }
@@ -170,7 +172,7 @@ static void opdi_gemv_range(void *ctx, int64_t begin, int64_t end) {
 }
 
 /* Returns 1 when it has done the product, 0 when the shapes are not for it, -1 on failure. */
-static int opdi_gemv_try(opdi_gemm_job *job, int64_t rows, int64_t count, int64_t depth) {
+OPDI_INTERNAL int opdi_gemv_try(opdi_gemm_job *job, int64_t rows, int64_t count, int64_t depth) {
     const int dtype = job->size == 4 ? OPD_FLOAT32 : OPD_FLOAT64;
     opdi_gemv_job gemv;
     int64_t incx;
@@ -213,8 +215,8 @@ static int opdi_gemv_try(opdi_gemm_job *job, int64_t rows, int64_t count, int64_
 
 /* Computes C = A B, or C += A B, of at most 64 in each size, where rows of B and C are contiguous and whole vectors;
    nothing is packed.  False: it is no such product. */
-static bool opdi_gemm_small(int dtype, int64_t rows, int64_t count, int64_t depth, const opdi_gemm_in *left,
-                            const opdi_gemm_in *right, double beta, void *product, int64_t rsc, int64_t csc) {
+OPDI_INTERNAL bool opdi_gemm_small(int dtype, int64_t rows, int64_t count, int64_t depth, const opdi_gemm_in *left,
+                                   const opdi_gemm_in *right, double beta, void *product, int64_t rsc, int64_t csc) {
 #if defined(OPDI_X86)
     if (rows > 64 || count > 64 || depth > 64 || rows * count * depth > 4096 || rows < 2 || depth < 1 || csc != 1 ||
         right->cs != 1 || right->pack || count % (dtype == OPD_FLOAT32 ? 8 : 4) || (beta != 0 && beta != 1) ||
@@ -241,7 +243,7 @@ static bool opdi_gemm_small(int dtype, int64_t rows, int64_t count, int64_t dept
 #endif
 }
 /* Computes a product so small that everything else costs more than it. */
-static void opdi_gemm_tiny(const opdi_gemm_job *job, int64_t rows, int64_t count, int64_t depth) {
+OPDI_INTERNAL void opdi_gemm_tiny(const opdi_gemm_job *job, int64_t rows, int64_t count, int64_t depth) {
     const float *a = (const float *)job->a.data, *b = (const float *)job->b.data;
     const double *x = (const double *)job->a.data, *y = (const double *)job->b.data;
     for (int64_t i = 0; i < rows; i++) {
@@ -441,7 +443,7 @@ static void opdi_few_choose(opdi_few_job *few, int many, bool pairs) {
 }
 /* The product of halves, or of floats (doubles), where one side has few rows, and k is contiguous on both.  Returns 1
    when it has done it, 0 when the shapes are not for it, -1 on failure. */
-static int opdi_few_try(const opdi_gemm_job *job, int64_t rows, int64_t count, int64_t depth) {
+OPDI_INTERNAL int opdi_few_try(const opdi_gemm_job *job, int64_t rows, int64_t count, int64_t depth) {
     const bool turned = count < rows, half = opdi_gemm_moved(&job->a) == 0;
     const bool pairs = job->a.dtype == OPD_BFLOAT16 && job->b.dtype == OPD_BFLOAT16 && opdi_cpu_pairs();
     const opdi_gemm_in *const less = turned ? &job->b : &job->a, *const more = turned ? &job->a : &job->b;
@@ -472,7 +474,7 @@ static int opdi_few_try(const opdi_gemm_job *job, int64_t rows, int64_t count, i
 }
 /* The product of halves where one side has few rows, and k is contiguous on both.  Returns 1 when it has done it, 0
    when the shapes are not for it, -1 on failure. */
-static int opdi_halves_try(const opdi_gemm_job *job, int64_t rows, int64_t count, int64_t depth) {
+OPDI_INTERNAL int opdi_halves_try(const opdi_gemm_job *job, int64_t rows, int64_t count, int64_t depth) {
     const bool turned = count < rows;
     const bool pairs = job->a.dtype == OPD_BFLOAT16 && job->b.dtype == OPD_BFLOAT16 && opdi_cpu_pairs();
     opdi_halves_job halves;
@@ -535,7 +537,7 @@ static void opdi_cols_range(void *ctx, int64_t begin, int64_t end) {
 }
 /* The product of halves that is one row, or one column, whose other side has rows, or columns, in one piece over it.
    Returns 1 when it has done it, 0 when the shapes are not for it, -1 on failure. */
-static int opdi_cols_try(const opdi_gemm_job *job, int64_t rows, int64_t count, int64_t depth) {
+OPDI_INTERNAL int opdi_cols_try(const opdi_gemm_job *job, int64_t rows, int64_t count, int64_t depth) {
     const bool turned = count == 1;
     const opdi_gemm_in *const less = turned ? &job->b : &job->a, *const more = turned ? &job->a : &job->b;
     opdi_cols_job cols;
@@ -558,7 +560,7 @@ static int opdi_cols_try(const opdi_gemm_job *job, int64_t rows, int64_t count, 
     return 1;
 }
 #else
-static int opdi_cols_try(const opdi_gemm_job *job, int64_t rows, int64_t count, int64_t depth) {
+OPDI_INTERNAL int opdi_cols_try(const opdi_gemm_job *job, int64_t rows, int64_t count, int64_t depth) {
     (void)job;
     (void)rows;
     (void)count;

@@ -63,8 +63,8 @@ OPDI_TARGET static void OPDI_WIDE(micro_narrow)(int64_t kc, const void *const *r
 #endif
 #if OPDI_LEVEL == 2 && OPDI_BYTES == 4 && defined(OPDI_ASM_PAIRS)
 /* A tile of pairs of bfloat16. */
-OPDI_TARGET static void OPDI_WIDE(micro_pairs)(int64_t kc, const void *const *rows, int64_t csa, const void *bv,
-                                               int64_t ldb, void *cv, int64_t ldc, int add) {
+OPDI_TARGET OPDI_INTERNAL void OPDI_WIDE(micro_pairs)(int64_t kc, const void *const *rows, int64_t csa,
+                                                      const void *bv, int64_t ldb, void *cv, int64_t ldc, int add) {
     enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
     const OPDI_T *b = (const OPDI_T *)bv;
     OPDI_T *out_row = (OPDI_T *)cv;
@@ -119,8 +119,9 @@ OPDI_TARGET static void OPDI_WIDE(micro_whole)(int64_t kc, const void *const *ro
 }
 #if OPDI_LEVEL == 1
 /* See opdi_gemm_small: four rows at a time, whose tiles are one vector across. */
-OPDI_TARGET static void OPDI_WIDE(gemm_small)(int64_t rows, int64_t count, int64_t depth, const opdi_gemm_in *left,
-                                              const opdi_gemm_in *right, int add, void *cv, int64_t ldc) {
+OPDI_TARGET OPDI_INTERNAL void OPDI_WIDE(gemm_small)(int64_t rows, int64_t count, int64_t depth,
+                                                     const opdi_gemm_in *left, const opdi_gemm_in *right, int add,
+                                                     void *cv, int64_t ldc) {
     enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
     const OPDI_T *const a = (const OPDI_T *)left->data;
     const int64_t csa = left->cs, ldb = right->rs;

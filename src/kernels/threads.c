@@ -1,3 +1,5 @@
+#include "kernels.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>kernels      threads, vector math
 //
@@ -8,35 +10,14 @@
 
 //== shared ============================================================================================================
 
-OPDI_SHARED void opdi_random_get(opd_generator *generator, uint64_t state[2]);
-OPDI_SHARED void opdi_random_set(opd_generator *generator, const uint64_t state[2]);
-OPDI_SHARED int opdi_dim_of(int64_t dim, int ndim);
-OPDI_SHARED int opdi_check_overlap(const opd_tensor *out, const opd_tensor *in, bool any);
-OPDI_SHARED int opdi_check_partial_overlap(const opd_tensor *out, const opd_tensor *in);
-OPDI_SHARED int opdi_copy(opd_tensor *dst, const opd_tensor *src);
-
 #if defined(OPDI_OPERATORS)
 
 OPDI_LOOPS_BEGIN
-/* Without optimisation intrinsics are slower than plain C, and take longer to compile. */
-#if defined(__x86_64__) && defined(__GNUC__) && defined(__OPTIMIZE__) && !defined(__TINYC__) && !defined(OPD_NO_SIMD)
-#define OPDI_X86
-#define OPDI_AVX2 __attribute__((target("avx2,fma")))
-#if defined(__clang__)
-#define OPDI_AVX512 __attribute__((target("avx2,fma,avx512f,avx512bw,avx512vl,avx512dq")))
-#else
-#define OPDI_AVX512 __attribute__((target("avx2,fma,avx512f,avx512bw,avx512vl,avx512dq,prefer-vector-width=512")))
-#endif
-#endif
-#if defined(__GNUC__) && !defined(__TINYC__)
-#define OPDI_FMAF(level, a, b, c) ((level) > 0 ? __builtin_fmaf(a, b, c) : (a) * (b) + (c))
-#else
-#define OPDI_FMAF(level, a, b, c) ((a) * (b) + (c))
-#endif
-
 OPDI_COLD_BEGIN
-static int opdi_cpu_known = -1;                   /* what opdi_cpu_level says; -1: nobody has asked */
-OPDI_NOINLINE static int opdi_cpu_look(void) {
+#if defined(OPDI_APART)                           /* kernels.h declares it */
+int opdi_cpu_known = -1;
+#endif
+OPDI_NOINLINE OPDI_INTERNAL int opdi_cpu_look(void) {
     int level = 0;
 #if defined(OPDI_X86)
     __builtin_cpu_init();
@@ -50,21 +31,11 @@ OPDI_NOINLINE static int opdi_cpu_look(void) {
     return level;
 }
 OPDI_COLD_END
-/* The level of instructions that kernels use: 0 plain C, 1 AVX2 with FMA, 2 AVX-512 F, BW, VL, DQ. OPD_CPU_LEVEL in the
-   environment may lower it. */
-OPDI_ALWAYS int opdi_cpu_level(void) {
-    const int level = OPDI_LOAD(&opdi_cpu_known);
-    return OPDI_LIKELY(level >= 0) ? level : opdi_cpu_look();
-}
 
 //== threads ===========================================================================================================
 
-/* A range function works on items [begin, end); begin is a multiple of the grain.  A range may span several grains. */
-typedef void (*opdi_range_fn)(void *ctx, int64_t begin, int64_t end);
-
 #define OPDI_MAX_THREADS 256
 #define OPDI_LENT_MOST ((size_t)1 << 28)           /* a thread's part of a room is no larger */
-#define OPDI_LENT(bytes) (((bytes) + 63) & ~(size_t)63)   /* what a kernel's working memory takes of a room */
 
 static int opdi_threads_wanted;                   /* 0: not asked yet */
 
@@ -103,13 +74,13 @@ void opd_threads_set(int count) {
 #if defined(OPD_NO_THREADS)
 
 OPDI_COLD_END
-static void opdi_parallel_lend(int64_t count, int64_t grain, opdi_range_fn fn, void *ctx, size_t bytes) {
+OPDI_INTERNAL void opdi_parallel_lend(int64_t count, int64_t grain, opdi_range_fn fn, void *ctx, size_t bytes) {
     (void)grain;
     (void)bytes;
     if (count > 0) { fn(ctx, 0, count); }
 }
-static char *opdi_lend(size_t bytes) { return opdi_data_alloc((int64_t)bytes); }
-static void opdi_lend_end(char *memory, size_t bytes) { opdi_data_free(memory, (int64_t)bytes); }
+OPDI_INTERNAL char *opdi_lend(size_t bytes) { return opdi_data_alloc((int64_t)bytes); }
+OPDI_INTERNAL void opdi_lend_end(char *memory, size_t bytes) { opdi_data_free(memory, (int64_t)bytes); }
 
 #else
 
@@ -144,7 +115,7 @@ static OPDI_TLS size_t opdi_lent_left;
 /* Returns memory that a kernel works with, until opdi_lend_end with the same bytes, inside a job the last first; NULL
    with an error.  In a job it is of the room that the job's caller has, where that is large enough; elsewhere a run
    plans it as it plans tensors. */
-static char *opdi_lend(size_t bytes) {
+OPDI_INTERNAL char *opdi_lend(size_t bytes) {
     if (!opdi_in_parallel) { return opdi_data_alloc((int64_t)bytes); }
     bytes = OPDI_MAX(bytes, 1);                   /* what is lent has a place of its own */
     if (OPDI_LENT(bytes) > opdi_lent_left) { return (char *)opdi_alloc(bytes); }
@@ -153,7 +124,7 @@ static char *opdi_lend(size_t bytes) {
     opdi_lent_left -= OPDI_LENT(bytes);
     return memory;
 }
-static void opdi_lend_end(char *memory, size_t bytes) {
+OPDI_INTERNAL void opdi_lend_end(char *memory, size_t bytes) {
     const bool lent = opdi_lent && (uintptr_t)memory >= (uintptr_t)opdi_lent &&
         (uintptr_t)memory < (uintptr_t)opdi_lent_next;
     if (!opdi_in_parallel) {
@@ -285,7 +256,7 @@ static void opdi_pool_run(opdi_pool *pool, int workers, int64_t count, int64_t s
 
 /* Does what opdi_parallel_for does, for an fn that asks opdi_lend for no more than so many bytes in all at a time (each
    rounded up to 64): the room for all threads is the caller's, so that no thread needs memory of its own. */
-static void opdi_parallel_lend(int64_t count, int64_t grain, opdi_range_fn fn, void *ctx, size_t bytes) {
+OPDI_INTERNAL void opdi_parallel_lend(int64_t count, int64_t grain, opdi_range_fn fn, void *ctx, size_t bytes) {
     opdi_pool *pool = &opdi_the_pool;
     const int threads = opd_threads();
     if (count <= 0) { return; }
@@ -323,7 +294,7 @@ static void opdi_parallel_lend(int64_t count, int64_t grain, opdi_range_fn fn, v
 
 /* Runs fn over [0, count) in ranges that begin at multiples of `grain`; the caller takes part.  Runs everything in the
    caller where a range is all there is, inside another parallel_for, and while another thread has the pool. */
-static void opdi_parallel_for(int64_t count, int64_t grain, opdi_range_fn fn, void *ctx) {
+OPDI_INTERNAL void opdi_parallel_for(int64_t count, int64_t grain, opdi_range_fn fn, void *ctx) {
     opdi_parallel_lend(count, grain, fn, ctx, 0);
 }
 OPDI_LOOPS_END

@@ -1,3 +1,5 @@
+#include "kernels.h"
+
 //== vector math =======================================================================================================
 //
 // Float functions over arrays, 16 elements a step in loops without branches, which the compiler vectorises for each
@@ -9,11 +11,8 @@
 #if defined(OPDI_OPERATORS)
 OPDI_LOOPS_BEGIN
 
-#define OPDI_VSTEP 16
-#define OPDI_MAGIC 12582912.0f                    /* 1.5 * 2^23: adding it rounds to an integer in the low bits */
 /* A sum with the digits of its type, also where expressions are evaluated with more of them (x87). */
 #if FLT_EVAL_METHOD == 0 || FLT_EVAL_METHOD == 16
-#define OPDI_ROUNDED(type, sum) (sum)
 #else
 OPDI_ALWAYS float opdi_rounded_float(float sum) {
     volatile float f = sum;
@@ -23,38 +22,7 @@ OPDI_ALWAYS double opdi_rounded_double(double sum) {
     volatile double d = sum;
     return d;
 }
-#define OPDI_ROUNDED(type, sum) opdi_rounded_##type(sum)
 #endif
-
-/* count = round(x / ln 2), and r = x - count ln 2, |r| <= 0.347 */
-OPDI_ALWAYS float opdi_exp_reduce(int lv, float x, int32_t *count) {
-    float t = OPDI_ROUNDED(float, OPDI_FMAF(lv, x, 1.44269504f, OPDI_MAGIC)), k = t - OPDI_MAGIC;
-    float r = OPDI_FMAF(lv, k, -0.693359375f, x);
-    *count = (int32_t)(opdi_bits(t) - 0x4b400000u);
-    return OPDI_FMAF(lv, k, 2.12194442e-4f, r);
-}
-
-OPDI_ALWAYS float opdi_pick(int condition, float a, float b) {
-    return opdi_float(opdi_pick_bits(condition, opdi_bits(a), opdi_bits(b)));
-}
-
-OPDI_ALWAYS float opdi_pow2(int32_t count) { return opdi_float((uint32_t)(count + 127) << 23); }
-
-/* e^(x - less) = 2^count e^r for a small `less`; 2^count in two factors, so that results near the ends round once */
-OPDI_ALWAYS float opdi_exp_less(int lv, float x, float less) {
-    int32_t count;
-    x = opdi_pick(x > 89.0f, 89.0f, x);
-    x = opdi_pick(x < -104.0f, -104.0f, x);
-    float r = opdi_exp_reduce(lv, x, &count) - less;
-    float q = OPDI_FMAF(lv, 0.00139505544f, r, 0.00836892892f);
-    q = OPDI_FMAF(lv, q, r, 0.041666206f);
-    q = OPDI_FMAF(lv, q, r, 0.166665182f);
-    q = OPDI_FMAF(lv, q, r, 0.5f);
-    q = OPDI_FMAF(lv, q, r * r, r) + 1.0f;
-    count &= -(int32_t)(x == x);
-    return q * opdi_pow2(count >> 1) * opdi_pow2(count - (count >> 1));
-}
-OPDI_ALWAYS float opdi_exp1(int lv, float x) { return opdi_exp_less(lv, x, 0.0f); }
 
 /* e^x - 1 = 2^count (e^r - 1) + (2^count - 1), everything halved so that count = 128 does not overflow early */
 OPDI_ALWAYS float opdi_expm11(int lv, float a) {
@@ -71,32 +39,6 @@ OPDI_ALWAYS float opdi_expm11(int lv, float a) {
     count &= -(int32_t)(x == x);
     float sum = opdi_pow2(count - 1), y = OPDI_FMAF(lv, sum, q, sum - 0.5f) * 2.0f;
     return opdi_pick((opdi_bits(a) & 0x7fffffffu) < 0x33000000u, a, y);
-}
-
-/* log(m 2^e) for f = m - 1, m in [sqrt(1/2), sqrt(2)] */
-OPDI_ALWAYS float opdi_log_core(int lv, float f, float e) {
-    float p = OPDI_FMAF(lv, 0.0691537708f, f, -0.117898293f);
-    p = OPDI_FMAF(lv, p, f, 0.118729778f);
-    p = OPDI_FMAF(lv, p, f, -0.123843402f);
-    p = OPDI_FMAF(lv, p, f, 0.142186567f);
-    p = OPDI_FMAF(lv, p, f, -0.16669251f);
-    p = OPDI_FMAF(lv, p, f, 0.200022265f);
-    p = OPDI_FMAF(lv, p, f, -0.249999866f);
-    p = OPDI_FMAF(lv, p, f, 0.333333105f);
-    float z = f * f;
-    float y = OPDI_FMAF(lv, e, -2.12194442e-4f, p * f * z);
-    y = OPDI_FMAF(lv, -0.5f, z, y);
-    return OPDI_FMAF(lv, e, 0.693359375f, f + y);
-}
-
-OPDI_ALWAYS float opdi_log1(int lv, float a) {
-    int tiny = opdi_bits(a) < 0x00800000u;       /* denormal */
-    uint32_t bits = opdi_bits(opdi_pick(tiny, a * 8388608.0f, a)) - 0x3f3504f3u;
-    float e = (float)(((int32_t)bits >> 23) - (23 & -tiny));
-    float y = opdi_log_core(lv, opdi_float((bits & 0x7fffffu) + 0x3f3504f3u) - 1.0f, e);
-    y = opdi_pick(a < HUGE_VALF, y, a);                    /* inf and nan */
-    y = opdi_pick(a < 0.0f, NAN, y);
-    return opdi_pick(a == 0.0f, -HUGE_VALF, y);
 }
 
 /* bits = 1 + x rounded, with what rounding lost added back to the reduced argument */
@@ -306,7 +248,7 @@ static void opdi_vmath_steps(int function, int64_t count, float *out, const floa
     opdi_vmath_plain(function, count, out, a);
 }
 
-static void opdi_vmath(int function, int64_t count, float *out, const float *a) {
+OPDI_INTERNAL void opdi_vmath(int function, int64_t count, float *out, const float *a) {
     int64_t whole = count & ~(int64_t)(OPDI_VSTEP - 1);
     if (whole) { opdi_vmath_steps(function, whole, out, a); }
     if (count > whole) {
@@ -336,19 +278,19 @@ static void opdi_vtrig(int function, int64_t count, float *out, const float *a) 
     }
 }
 
-static void opdi_vexp(int64_t count, float *out, const float *a) { opdi_vmath(0, count, out, a); }
-static void opdi_vlog(int64_t count, float *out, const float *a) { opdi_vmath(1, count, out, a); }
-static void opdi_vlog1p(int64_t count, float *out, const float *a) { opdi_vmath(2, count, out, a); }
-static void opdi_vexpm1(int64_t count, float *out, const float *a) { opdi_vmath(3, count, out, a); }
-static void opdi_vtanh(int64_t count, float *out, const float *a) { opdi_vmath(4, count, out, a); }
-static void opdi_verf(int64_t count, float *out, const float *a) { opdi_vmath(5, count, out, a); }
-static void opdi_vsin(int64_t count, float *out, const float *a) { opdi_vtrig(6, count, out, a); }
-static void opdi_vcos(int64_t count, float *out, const float *a) { opdi_vtrig(7, count, out, a); }
-static void opdi_vsigmoid(int64_t count, float *out, const float *a) { opdi_vmath(8, count, out, a); }
-static void opdi_vphi(int64_t count, float *out, const float *a) { opdi_vmath(9, count, out, a); }
-static void opdi_vtan(int64_t count, float *out, const float *a) { opdi_vtrig(12, count, out, a); }
-static void opdi_verfc(int64_t count, float *out, const float *a) { opdi_vmath(14, count, out, a); }
-static void opdi_vatan(int64_t count, float *out, const float *a) { opdi_vmath(13, count, out, a); }
+OPDI_INTERNAL void opdi_vexp(int64_t count, float *out, const float *a) { opdi_vmath(0, count, out, a); }
+OPDI_INTERNAL void opdi_vlog(int64_t count, float *out, const float *a) { opdi_vmath(1, count, out, a); }
+OPDI_INTERNAL void opdi_vlog1p(int64_t count, float *out, const float *a) { opdi_vmath(2, count, out, a); }
+OPDI_INTERNAL void opdi_vexpm1(int64_t count, float *out, const float *a) { opdi_vmath(3, count, out, a); }
+OPDI_INTERNAL void opdi_vtanh(int64_t count, float *out, const float *a) { opdi_vmath(4, count, out, a); }
+OPDI_INTERNAL void opdi_verf(int64_t count, float *out, const float *a) { opdi_vmath(5, count, out, a); }
+OPDI_INTERNAL void opdi_vsin(int64_t count, float *out, const float *a) { opdi_vtrig(6, count, out, a); }
+OPDI_INTERNAL void opdi_vcos(int64_t count, float *out, const float *a) { opdi_vtrig(7, count, out, a); }
+OPDI_INTERNAL void opdi_vsigmoid(int64_t count, float *out, const float *a) { opdi_vmath(8, count, out, a); }
+OPDI_INTERNAL void opdi_vphi(int64_t count, float *out, const float *a) { opdi_vmath(9, count, out, a); }
+OPDI_INTERNAL void opdi_vtan(int64_t count, float *out, const float *a) { opdi_vtrig(12, count, out, a); }
+OPDI_INTERNAL void opdi_verfc(int64_t count, float *out, const float *a) { opdi_vmath(14, count, out, a); }
+OPDI_INTERNAL void opdi_vatan(int64_t count, float *out, const float *a) { opdi_vmath(13, count, out, a); }
 
 /* Roots, or one by them (inverse).  Assembly, because sqrtf may have to set errno, which keeps gcc from vectors. */
 #if defined(OPDI_X86)
@@ -385,9 +327,9 @@ static void opdi_roots_f64(int64_t count, double *out, const double *a, bool inv
 #endif
     for (; i < count; i++) { out[i] = inverse ? 1 / sqrt(a[i]) : sqrt(a[i]); }
 }
-static void opdi_vsqrt(int64_t count, float *out, const float *a) { opdi_roots_f32(count, out, a, false); }
-static void opdi_vrsqrt(int64_t count, float *out, const float *a) { opdi_roots_f32(count, out, a, true); }
-static void opdi_vsqrt64(int64_t count, double *out, const double *a) { opdi_roots_f64(count, out, a, false); }
-static void opdi_vrsqrt64(int64_t count, double *out, const double *a) { opdi_roots_f64(count, out, a, true); }
+OPDI_INTERNAL void opdi_vsqrt(int64_t count, float *out, const float *a) { opdi_roots_f32(count, out, a, false); }
+OPDI_INTERNAL void opdi_vrsqrt(int64_t count, float *out, const float *a) { opdi_roots_f32(count, out, a, true); }
+OPDI_INTERNAL void opdi_vsqrt64(int64_t count, double *out, const double *a) { opdi_roots_f64(count, out, a, false); }
+OPDI_INTERNAL void opdi_vrsqrt64(int64_t count, double *out, const double *a) { opdi_roots_f64(count, out, a, true); }
 OPDI_LOOPS_END
 #endif

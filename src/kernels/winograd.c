@@ -1,3 +1,5 @@
+#include "kernels.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>winograd     convolutions of 3 x 3 taps with a quarter of the multiplications
 //
@@ -451,7 +453,8 @@ static int opdi_tiles_uneven(const opdi_conv *conv, const float *x) {
     return largest <= 64 * (sum / (double)sizes.count) ? 0 : 1;
 }
 /* Computes y.  0, 1 where the convolution does not suit this way or has numbers that do not, -1 with an error. */
-static int opdi_tiles_forward(const opdi_conv *conv, const void *x, const void *weights, const void *bias, void *y) {
+OPDI_INTERNAL int opdi_tiles_forward(const opdi_conv *conv, const void *x, const void *weights, const void *bias,
+                                     void *y) {
     opdi_tiles tiles;
     if (!opdi_tiles_fit(conv, &tiles)) { return 1; }
     const int rc = opdi_tiles_uneven(conv, (const float *)x);
@@ -463,7 +466,7 @@ static int opdi_tiles_forward(const opdi_conv *conv, const void *x, const void *
     return opdi_tiles_run(&tiles);
 }
 /* Computes gx, the same of gy with the taps turned round. */
-static int opdi_tiles_grad_input(const opdi_conv *conv, const void *gy, const void *weights, void *gx) {
+OPDI_INTERNAL int opdi_tiles_grad_input(const opdi_conv *conv, const void *gy, const void *weights, void *gx) {
     opdi_conv other = *conv;
     opdi_tiles tiles;
     other.ph = 2 - conv->ph;
@@ -597,7 +600,7 @@ static void opdi_tiles_sums_range(void *ctx, int64_t begin, int64_t end) {
 }
 /* Computes gw from gy and x: 0, 1 where the convolution does not suit this way or has numbers that are not finite, -1
    with an error.  Tiles are summed in an order that depends on sizes only. */
-static int opdi_tiles_grad_weight(const opdi_conv *conv, const void *gy, const void *x, void *gw) {
+OPDI_INTERNAL int opdi_tiles_grad_weight(const opdi_conv *conv, const void *gy, const void *x, void *gw) {
     opdi_tiles tiles;
     if (!opdi_tiles_fit(conv, &tiles)) { return 1; }
     const int64_t width = opdi_tiles_width(&tiles), panels = (conv->cg - 1) / width + 1;
@@ -901,7 +904,8 @@ static int opdi_lone_done(const opdi_lone *lone) {
     return OPDI_LOAD(&lone->failed) ? opd_fail(OPD_ERROR_MEMORY, "convolution: out of memory") : 0;
 }
 /* Computes y: 0, 1 where the convolution does not suit this way, -1 with an error. */
-static int opdi_lone_forward(const opdi_conv *conv, const void *x, const void *weights, const void *bias, void *y) {
+OPDI_INTERNAL int opdi_lone_forward(const opdi_conv *conv, const void *x, const void *weights, const void *bias,
+                                    void *y) {
     opdi_lone lone;
     if (!opdi_lone_fits(conv, &lone)) { return 1; }
     lone.x = (const float *)x;
@@ -913,7 +917,7 @@ static int opdi_lone_forward(const opdi_conv *conv, const void *x, const void *w
     return opdi_lone_done(&lone);
 }
 /* Computes gx of one with strides: 0, 1 where the convolution does not suit this way, -1 with an error. */
-static int opdi_lone_grad_input(const opdi_conv *conv, const void *gy, const void *weights, void *gx) {
+OPDI_INTERNAL int opdi_lone_grad_input(const opdi_conv *conv, const void *gy, const void *weights, void *gx) {
     opdi_lone lone;
     if (conv->sh * conv->sw < 2 || conv->sh > 64 || conv->dh != 1 || conv->dw != 1 || conv->ph >= 1 << 10 ||
         conv->pw >= 1 << 10 || !opdi_lone_fits(conv, &lone)) { return 1; }
@@ -929,7 +933,7 @@ static int opdi_lone_grad_input(const opdi_conv *conv, const void *gy, const voi
     return opdi_lone_done(&lone);
 }
 /* Computes gw: 0, 1 where the convolution does not suit this way, -1 with an error. */
-static int opdi_lone_grad_weight(const opdi_conv *conv, const void *gy, const void *x, void *gw) {
+OPDI_INTERNAL int opdi_lone_grad_weight(const opdi_conv *conv, const void *gy, const void *x, void *gw) {
     opdi_lone lone;
     if (!opdi_lone_fits(conv, &lone)) { return 1; }
     lone.x = (const float *)x;

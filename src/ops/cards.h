@@ -8,5 +8,5 @@
 
 #if defined(OPDI_OPERATORS)
 
-#define OPDI_OP(name) static void opdi_card_##name(opd_op_desc *op)
+#define OPDI_OP(name) OPDI_INTERNAL void opdi_card_##name(opd_op_desc *op)
 #endif

@@ -1,3 +1,5 @@
+#include "ops.h"
+
 #if !defined(OPD_NO_OP_TRAIN)
 #if defined(OPDI_OPERATORS)
 

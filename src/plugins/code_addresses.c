@@ -1,3 +1,5 @@
+#include "plugins.h"
+
 #if defined(OPDI_CORE)
 OPDI_COLD_BEGIN
 
@@ -190,9 +192,8 @@ static void opdi_addresses_lines(opdi_place_name *place, int count) {
 }
 #endif
 
-typedef void (*opdi_any_fn)(void);
 /* Writes the name of a function, or "<unknown>"; returns buf. */
-static const char *opdi_function_name(opdi_any_fn fn, char *buf, size_t cap) {
+OPDI_INTERNAL const char *opdi_function_name(opdi_any_fn fn, char *buf, size_t cap) {
     const char *file = NULL;
     uintptr_t offset = 0;
     void *address;
@@ -204,7 +205,7 @@ static const char *opdi_function_name(opdi_any_fn fn, char *buf, size_t cap) {
 }
 
 /* Writes a trace, a line for each frame, the innermost last as in Python; frames of this header are left out. */
-static void opdi_trace_text(opdi_string *out, void *const *frames, int count) {
+OPDI_INTERNAL void opdi_trace_text(opdi_string *out, void *const *frames, int count) {
     const size_t bytes = (size_t)OPDI_MAX(count, 1) * sizeof(opdi_place_name);
     opdi_place_name *place = (opdi_place_name *)opdi_alloc(bytes);
     int i;
@@ -235,9 +236,8 @@ static void opdi_trace_text(opdi_string *out, void *const *frames, int count) {
     opdi_free(place, bytes);
 }
 
-#define OPDI_PLACE 256                            /* bytes */
 /* Writes "FILE:LINE" for the calls that return to total addresses: "" in this header, "?" where it is unknown. */
-static void opdi_places(void *const *addresses, int total, char (*places)[OPDI_PLACE]) {
+OPDI_INTERNAL void opdi_places(void *const *addresses, int total, char (*places)[OPDI_PLACE]) {
     enum { AT_ONCE = 500 };                       /* a command line is not endless */
     opdi_place_name list[AT_ONCE];
     for (int first = 0; first < total; first += AT_ONCE) {

@@ -1,3 +1,5 @@
+#include "plugins.h"
+
 //== compiling at run time =============================================================================================
 //
 //  A result is <name>-<key>-<contents>.so: the key is of flags, compiler, version and paths, `contents` of every file
@@ -7,8 +9,6 @@
 #if defined(OPDI_CORE)
 OPDI_ONCE_BEGIN
 #if !defined(OPD_NO_PLUGINS)
-
-#define OPDI_PATH 1024
 
 static uint64_t opdi_mix(uint64_t hash, const void *data, size_t size) {
     const char *at = (const char *)data;
@@ -295,7 +295,7 @@ static void opdi_words_split(opdi_string *words, const char *text) {
     }
 }
 
-static int opdi_wait(pid_t pid) {
+OPDI_INTERNAL int opdi_wait(pid_t pid) {
     int status = 0;
     while (waitpid(pid, &status, 0) < 0) {
         if (errno != EINTR) { return 0; }         /* SIGCHLD is ignored: the result will tell */
@@ -496,7 +496,8 @@ static opd_plugin *opdi_build_load(opdi_build *build) {
     return opdi_build_make(build, out) ? NULL : opd_library_load(out);
 }
 /* The same for source text. */
-static int opdi_build_text(const char *what, const char *name, const char *source, const char *flags, char *out) {
+OPDI_INTERNAL int opdi_build_text(const char *what, const char *name, const char *source, const char *flags,
+                                  char *out) {
     const bool cxx = name && opdi_is_cxx(name);
     char path[OPDI_PATH];
     const char *files[2] = {path, NULL};

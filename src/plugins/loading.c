@@ -1,3 +1,5 @@
+#include "plugins.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>plugins      loading libraries of operators, compiling at run time, addresses of code in words
 //
@@ -13,11 +15,8 @@ OPD_HOST_STRUCT;
 
 OPDI_ONCE_BEGIN
 
-/* A text that grows.  `failed`: there was no memory for it, and an error is pending. */
-typedef struct opdi_string { char *data; size_t length, cap; bool failed; } opdi_string;
-
 /* Appends length bytes of text to string; without memory it is `failed` from then on. */
-OPD_UNUSED static void opdi_string_add_n(opdi_string *string, const char *text, size_t length) {
+OPD_UNUSED OPDI_INTERNAL void opdi_string_add_n(opdi_string *string, const char *text, size_t length) {
     if (!string->failed && string->length + length + 1 > string->cap) {
         const size_t cap = OPDI_MAX(2 * string->cap, string->length + length + 256);
         char *data = (char *)opdi_alloc(cap);
@@ -37,10 +36,10 @@ OPD_UNUSED static void opdi_string_add_n(opdi_string *string, const char *text, 
     string->length += length;
     string->data[string->length] = 0;
 }
-OPD_UNUSED static void opdi_string_add(opdi_string *string, const char *text) {
+OPD_UNUSED OPDI_INTERNAL void opdi_string_add(opdi_string *string, const char *text) {
     opdi_string_add_n(string, text, strlen(text));
 }
-OPD_UNUSED static void opdi_string_free(opdi_string *string) {
+OPD_UNUSED OPDI_INTERNAL void opdi_string_free(opdi_string *string) {
     if (string->data) { opdi_free(string->data, string->cap); }
 }
 
@@ -50,7 +49,6 @@ static bool opdi_plugin_has(const opd_plugin *plugin, uintptr_t address) {
     return address >= plugin->begin && address < plugin->end;
 }
 
-static void opdi_hands_forget(const opd_plugin *plugin);
 /* Frees cards and formulas recorded by hand of a plug-in, which were kept while somebody could be inside.
    Under the lock. */
 static void opdi_plugin_forget(const opd_plugin *plugin) {
@@ -73,7 +71,7 @@ static void opdi_plugin_forget(const opd_plugin *plugin) {
 }
 
 /* Unmaps unloaded plug-ins that have no pins and that no call can be inside of. */
-static void opdi_plugins_sweep(void) {
+OPDI_INTERNAL void opdi_plugins_sweep(void) {
     opd_plugin *plugin = OPDI_LOAD(&opdi_plugins);
     if (plugin) { opdi_gone_give_back(); }        /* kernels that were waiting for a call to end */
     while (plugin) {
@@ -278,18 +276,6 @@ static int opdi_elf_read(const char *path, unsigned char *elf) {
     return file ? length == 20 && memcmp(elf, "\177ELF", 4) == 0 ? 0 : 1 : -1;
 }
 
-#if UINTPTR_MAX > 0xffffffffu
-typedef Elf64_Ehdr opdi_elf;
-typedef Elf64_Phdr opdi_elf_segment;
-typedef Elf64_Shdr opdi_elf_section;
-typedef Elf64_Sym opdi_elf_symbol;
-#else
-typedef Elf32_Ehdr opdi_elf;
-typedef Elf32_Phdr opdi_elf_segment;
-typedef Elf32_Shdr opdi_elf_section;
-typedef Elf32_Sym opdi_elf_symbol;
-#endif
-
 /* True if a file ends before what would be mapped of it does: touching that would kill the process. */
 static bool opdi_elf_cut(const char *path) {
     FILE *file = fopen(path, "rb");
@@ -327,7 +313,7 @@ static int opdi_plugin_file_check(const char *path) {
     return opdi_elf_cut(path) ? opd_fail(OPD_ERROR_REGISTER, "opd_library_load: '%s' is cut off", path) : 0;
 }
 
-static void *opdi_dlopen(const char *path) {
+OPDI_INTERNAL void *opdi_dlopen(const char *path) {
     void *handle = NULL;
     opdi_string file = {NULL, 0, 0, false};
     if (opdi_plugin_file_check(path)) { return NULL; }

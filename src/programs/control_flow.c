@@ -1,3 +1,5 @@
+#include "programs.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>programgraphs  exported programs: nodes, conditions and loops, graphs, names of inputs and outputs, signatures
 //
@@ -14,20 +16,12 @@
 //  Nodes with graphs of their own.  All that these read is handed to them; a graph that makes tensors on the module's
 //  device gets that as its last input.
 
-typedef struct opdi_program_region {
-    opd_graph *graphs[2];
-    bool wants_device[2];
-    int nfirst;                  /* loops: how many of the arguments are carried; map and scan: slices, see there */
-    int nsliced;
-    opd_value modes[4];          /* of wrap_with_...: what is switched on */
-} opdi_program_region;
-
-static int opdi_region_fail(const opdi_gnode *node, const char *what) {
+OPDI_INTERNAL int opdi_region_fail(const opdi_gnode *node, const char *what) {
     return opd_fail(OPD_ERROR_ARGUMENT, "%s: %s", node->function->name, what);
 }
 /* Runs one of the graphs; args ends with the device.  Results are of the innermost scope; 0, or -1 with an error. */
-static int opdi_region_call(const opdi_gnode *node, int which, const opd_value *args, int nargs, opd_value *outputs,
-                            int noutputs) {
+OPDI_INTERNAL int opdi_region_call(const opdi_gnode *node, int which, const opd_value *args, int nargs,
+                                   opd_value *outputs, int noutputs) {
     const opdi_program_region *region = (const opdi_program_region *)node->user;
     const opd_graph *const graph = region->graphs[which];
     const int count = nargs - !region->wants_device[which];
@@ -46,7 +40,7 @@ static int opdi_region_holds(const opd_value *value) {
     return opd_ok() ? number < 0 || number > 0 : -1;
 }
 /* Makes values of the innermost scope results of a node; 0, or -1 with an error. */
-static int opdi_region_give(opd_value *rets, const opd_value *values, int count) {
+OPDI_INTERNAL int opdi_region_give(opd_value *rets, const opd_value *values, int count) {
     for (int i = 0; i < count; i++) {
         rets[i] = values[i];
         if (opdi_value_hold(&rets[i]) == 0) { continue; }
@@ -55,7 +49,7 @@ static int opdi_region_give(opd_value *rets, const opd_value *values, int count)
     }
     return 0;
 }
-static opd_value *opdi_region_values(int count) {
+OPDI_INTERNAL opd_value *opdi_region_values(int count) {
     return (opd_value *)opdi_scope_alloc((size_t)(count + 1) * sizeof(opd_value));
 }
 /* True for a predicate whose value is not known: a fake's, a batched tensor's, which has one for each example, or one
@@ -172,7 +166,7 @@ static int opdi_region_while(const opdi_gnode *node, const opd_value *args, opd_
 }
 /* map_impl(body, sliced, more), scan(body, carried, sliced, more): the body gives the carried values anew and, for each
    slice along dim 0, what is stacked then. */
-static int opdi_region_scan(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
+OPDI_INTERNAL int opdi_region_scan(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
     const opdi_program_region *region = (const opdi_program_region *)node->user;
     const int carried = region->nfirst, sliced = region->nsliced, stacked = node->nout - carried;
     opd_value *const now = opdi_region_values(node->nin), *const outputs = opdi_region_values(node->nout);
@@ -261,13 +255,7 @@ static int opdi_region_wrap(const opdi_gnode *node, const opd_value *args, opd_v
     return opdi_region_call(node, 0, args, node->nin, outputs, node->nout) ? -1
         : opdi_region_give(rets, outputs, node->nout);
 }
-typedef struct opdi_region_kind {
-    opdi_gfunction function;
-    opdi_gfunction_run inside;
-    int graphs, modes;           /* how many arguments are graphs; are values in front of them */
-    int lists;                   /* how many lists of arguments there are behind the graphs; -1: no lists */
-} opdi_region_kind;
-static int opdi_region_run(const opdi_gnode *node, const opd_value *args, opd_value *rets);
+OPDI_INTERNAL int opdi_region_run(const opdi_gnode *node, const opd_value *args, opd_value *rets);
 static const opdi_region_kind opdi_regions[] = {
     {{"cond", opdi_region_run, true}, opdi_region_cond, 2, 0, 1},
     {{"while_loop", opdi_region_run, true}, opdi_region_while, 2, 0, 2},
@@ -283,14 +271,14 @@ static const opdi_region_kind opdi_regions[] = {
     {{"invoke_subgraph", opdi_region_run, true}, opdi_region_wrap, 1, 0, -1},
     {{"run_const_graph", opdi_region_run, true}, opdi_region_wrap, 1, 0, 1}};
 /* Runs the node in a scope of its own, which keeps nothing but the results. */
-static int opdi_region_run(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
+OPDI_INTERNAL int opdi_region_run(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
     const opdi_region_kind *const kind = (const opdi_region_kind *)(const void *)node->function;
     opd_scope scope = opd_scope_open();
     const int rc = kind->inside(node, args, rets);
     opd_scope_close(&scope);
     return rc;
 }
-static const opdi_region_kind *opdi_region_find(const char *target) {
+OPDI_INTERNAL const opdi_region_kind *opdi_region_find(const char *target) {
     static const char begin[] = "torch.ops.higher_order.";
     if (strncmp(target, begin, sizeof begin - 1) != 0) { return NULL; }
     for (size_t i = 0; i < sizeof opdi_regions / sizeof *opdi_regions; i++) {

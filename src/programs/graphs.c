@@ -1,3 +1,5 @@
+#include "programs.h"
+
 //== vmap ==============================================================================================================
 //
 //  torch.vmap in a program is four functions: a layer is begun, tensors go into it and come out of it, it is ended.
@@ -65,7 +67,8 @@ static int opdi_vmap_move_node(opdi_program_reader *reader, opdi_program_graph *
     return opdi_program_results(reader, made, opd_json_first(json, opd_json_get(json, at, "outputs")), node);
 }
 static int opdi_program_nodes(opdi_program_reader *reader, opdi_program_graph *made, int64_t *at);
-static int opdi_program_begin(opdi_program_reader *reader, opdi_program_graph *made, int64_t graph, int64_t count);
+OPDI_INTERNAL int opdi_program_begin(opdi_program_reader *reader, opdi_program_graph *made, int64_t graph,
+                                     int64_t count);
 static int opdi_program_end(opdi_program_graph *made);
 /* Counts the names that the nodes of a vmap have, from its first one on. */
 static int64_t opdi_vmap_values(const opd_json *json, int64_t node) {
@@ -196,7 +199,7 @@ static int opdi_program_node(opdi_program_reader *reader, opdi_program_graph *ma
 //== graphs ============================================================================================================
 
 /* Counts the values that a graph's nodes make, for the table of names. */
-static int64_t opdi_program_values_of(const opd_json *json, int64_t graph) {
+OPDI_INTERNAL int64_t opdi_program_values_of(const opd_json *json, int64_t graph) {
     int64_t count = opd_json_count(json, opd_json_get(json, graph, "inputs"));
     int64_t node = opd_json_first(json, opd_json_get(json, graph, "nodes"));
     for (; node >= 0; node = opd_json_next(json, node)) {
@@ -208,7 +211,8 @@ static int64_t opdi_program_values_of(const opd_json *json, int64_t graph) {
     return count;
 }
 /* Begins a graph: an empty one, with a table of `count` names in the innermost scope; 0, or -1 with an error. */
-static int opdi_program_begin(opdi_program_reader *reader, opdi_program_graph *made, int64_t graph, int64_t count) {
+OPDI_INTERNAL int opdi_program_begin(opdi_program_reader *reader, opdi_program_graph *made, int64_t graph,
+                                     int64_t count) {
     memset(made, 0, sizeof *made);
     made->text = graph;
     made->metas = opd_json_get(reader->json, graph, "tensor_values");
@@ -219,7 +223,8 @@ static int opdi_program_begin(opdi_program_reader *reader, opdi_program_graph *m
     return made->graph ? 0 : -1;
 }
 /* Adds an input of a graph that is what the text says at `at`; NULL with an error. */
-static opdi_gvalue *opdi_program_graph_input(const opdi_program_reader *reader, opdi_program_graph *made, int64_t at) {
+OPDI_INTERNAL opdi_gvalue *opdi_program_graph_input(const opdi_program_reader *reader, opdi_program_graph *made,
+                                                    int64_t at) {
     int64_t value;
     const char *const kind = opdi_program_union(reader, at, &value);
     if (!kind) { return NULL; }
@@ -263,7 +268,7 @@ static int opdi_program_end(opdi_program_graph *made) {
     return 0;
 }
 /* Reads the nodes of a graph, then its outputs; 0, or -1 with an error. */
-static int opdi_program_body(opdi_program_reader *reader, opdi_program_graph *made, int64_t graph) {
+OPDI_INTERNAL int opdi_program_body(opdi_program_reader *reader, opdi_program_graph *made, int64_t graph) {
     const opd_json *const json = reader->json;
     const int64_t outputs = opd_json_get(json, graph, "outputs"), count = opd_json_count(json, outputs);
     opd_graph *const to = made->graph;
@@ -372,8 +377,8 @@ static int opdi_program_region_results(const opdi_program_reader *reader, opdi_p
     return 0;
 }
 /* Reads a node that calls graphs; 0, or -1 with an error. */
-static int opdi_program_region_node(opdi_program_reader *reader, opdi_program_graph *made, int64_t at,
-                                    const opdi_region_kind *kind) {
+OPDI_INTERNAL int opdi_program_region_node(opdi_program_reader *reader, opdi_program_graph *made, int64_t at,
+                                           const opdi_region_kind *kind) {
     const opd_json *const json = reader->json;
     const int64_t inputs = opd_json_get(json, at, "inputs"), outputs = opd_json_get(json, at, "outputs");
     opdi_program_region *const region =

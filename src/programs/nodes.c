@@ -1,21 +1,12 @@
+#include "programs.h"
+
 //== arguments and nodes ===============================================================================================
 
 #if !defined(OPD_NO_PROGRAMS)
 #if defined(OPDI_CORE)
 
-/* A graph that is being made of the JSON text. */
-typedef struct opdi_program_graph {
-    opd_graph *graph;
-    opdi_gnamed *names;          /* [size], open addressing: values by their name */
-    int64_t size;
-    opdi_gvalue *device;         /* the input for the module's device, behind all others; NULL: not asked for */
-    int64_t text, metas;         /* where the text has it, and says what its tensors are */
-    opdi_gvalue *level;          /* of the vmap that it is the inside of; NULL: it is none */
-    struct opdi_program_graph *outer;             /* around that, whose values it takes */
-} opdi_program_graph;
-
 /* Adds an input, or makes room for it; NULL with an error. */
-static opdi_gvalue *opdi_program_input_add(opd_graph *graph, int32_t tag) {
+OPDI_INTERNAL opdi_gvalue *opdi_program_input_add(opd_graph *graph, int32_t tag) {
     opdi_gvalue *const value = opdi_graph_room(graph, graph->ninputs + 1) ? NULL : opdi_gvalue_new(graph, NULL, tag);
     if (value) {
         graph->inputs[graph->ninputs++] = value;
@@ -23,19 +14,19 @@ static opdi_gvalue *opdi_program_input_add(opd_graph *graph, int32_t tag) {
     }
     return value;
 }
-static opdi_gvalue *opdi_program_device_value(opdi_program_graph *made) {
+OPDI_INTERNAL opdi_gvalue *opdi_program_device_value(opdi_program_graph *made) {
     if (!made->device) {
         made->device = opdi_gvalue_new(made->graph, NULL, OPD_TAG_DEVICE);
         if (made->device) { made->device->name = "device"; }
     }
     return made->device;
 }
-static opdi_gnamed *opdi_program_slot(const opdi_program_graph *made, const char *name) {
+OPDI_INTERNAL opdi_gnamed *opdi_program_slot(const opdi_program_graph *made, const char *name) {
     return opdi_gnamed_slot(made->names, made->size, name, strlen(name));
 }
 /* Gives a value its name, by which it is found from now on; `at` is where the text says it.  0, or -1 with an error. */
-static int opdi_program_define(const opdi_program_reader *reader, opdi_program_graph *made, int64_t at,
-                               const char *name, opdi_gvalue *value) {
+OPDI_INTERNAL int opdi_program_define(const opdi_program_reader *reader, opdi_program_graph *made, int64_t at,
+                                      const char *name, opdi_gvalue *value) {
     if (!value) { return -1; }
     if (!*name || name[strspn(name, OPDI_GRAPH_NAME)] || opdi_is_digit(*name)) {
         return opdi_program_bad(reader, at, "'%.100s' is no name of a value", name);
@@ -54,7 +45,7 @@ static opdi_gvalue *opdi_program_value(const opdi_program_reader *reader, opdi_p
     opdi_gvalue *const input = around ? opdi_program_input_add(made->graph, around->tag) : NULL;
     return !around ? own : opdi_program_define(reader, made, at, name, input) ? NULL : input;
 }
-static opdi_gvalue *opdi_program_use(const opdi_program_reader *reader, opdi_program_graph *made, int64_t at) {
+OPDI_INTERNAL opdi_gvalue *opdi_program_use(const opdi_program_reader *reader, opdi_program_graph *made, int64_t at) {
     const char *const name = opd_json_text(reader->json, at, NULL);
     opdi_gvalue *const value = name ? opdi_program_value(reader, made, at, name) : NULL;
     if (!name) { (void)opdi_program_bad(reader, at, "expected the name of a value"); }
@@ -62,7 +53,8 @@ static opdi_gvalue *opdi_program_use(const opdi_program_reader *reader, opdi_pro
     return value;
 }
 /* Makes a constant of a value, as an argument of this type wants it (NULL: as it is); NULL with an error. */
-static opdi_gvalue *opdi_program_constant(opdi_program_graph *made, const opdi_type *type, const opd_value *value) {
+OPDI_INTERNAL opdi_gvalue *opdi_program_constant(opdi_program_graph *made, const opdi_type *type,
+                                                 const opd_value *value) {
     opd_value bound = *value;
     if (type && opdi_bind_value(type, value, &bound) < 0) { return NULL; }
     return opdi_graph_constants(made->graph, &bound);
@@ -74,11 +66,11 @@ static opdi_gvalue *opdi_program_list(opdi_program_graph *made, const char *word
         : OPD_TAG_INTS;
     return opdi_graph_list(made->graph, OPDI_G_LIST, tag, word, values, count);
 }
-static opdi_gvalue *opdi_program_argument(opdi_program_reader *reader, opdi_program_graph *made, int64_t at,
-                                          const opdi_type *type);
+OPDI_INTERNAL opdi_gvalue *opdi_program_argument(opdi_program_reader *reader, opdi_program_graph *made, int64_t at,
+                                                 const opdi_type *type);
 /* Reads a symbolic number: {"as_name": ".."} or {"as_int": 3}. */
-static opdi_gvalue *opdi_program_symbolic(opdi_program_reader *reader, opdi_program_graph *made, int64_t at,
-                                          const opdi_type *type) {
+OPDI_INTERNAL opdi_gvalue *opdi_program_symbolic(opdi_program_reader *reader, opdi_program_graph *made, int64_t at,
+                                                 const opdi_type *type) {
     int64_t value;
     const char *const kind = opdi_program_union(reader, at, &value);
     if (!kind) { return NULL; }
@@ -141,7 +133,8 @@ static opdi_gvalue *opdi_program_values(opdi_program_reader *reader, opdi_progra
     return opdi_program_list(made, word, values, i);
 }
 /* Reads a constant that is no list: into *constant; 0, 1 when the argument is none, -1 with an error. */
-static int opdi_program_single(const opdi_program_reader *reader, int64_t at, const char *kind, opd_value *constant) {
+OPDI_INTERNAL int opdi_program_single(const opdi_program_reader *reader, int64_t at, const char *kind,
+                                      opd_value *constant) {
     const opd_json *const json = reader->json;
     int64_t number = 0;
     if (strcmp(kind, "as_none") == 0) { *constant = opd_value_none(); }
@@ -173,8 +166,8 @@ static int opdi_program_single(const opdi_program_reader *reader, int64_t at, co
     return 0;
 }
 /* Reads an argument that the operator wants as `type` (NULL: not known) as a value of the graph; NULL with an error. */
-static opdi_gvalue *opdi_program_argument(opdi_program_reader *reader, opdi_program_graph *made, int64_t at,
-                                          const opdi_type *type) {
+OPDI_INTERNAL opdi_gvalue *opdi_program_argument(opdi_program_reader *reader, opdi_program_graph *made, int64_t at,
+                                                 const opdi_type *type) {
     opd_value constant;
     int64_t value;
     opd_device device;
@@ -208,8 +201,8 @@ static opdi_gvalue *opdi_program_argument(opdi_program_reader *reader, opdi_prog
 }
 
 /* Names the results of a node, which are those of the schema, from `first` on; 0, or -1 with an error. */
-static int opdi_program_results(const opdi_program_reader *reader, opdi_program_graph *made, int64_t first,
-                                opdi_gnode *node) {
+OPDI_INTERNAL int opdi_program_results(const opdi_program_reader *reader, opdi_program_graph *made, int64_t first,
+                                       opdi_gnode *node) {
     const opd_json *const json = reader->json;
     int32_t i = 0;
     for (int64_t at = first; at >= 0; at = opd_json_next(json, at), i++) {
@@ -250,7 +243,7 @@ static int opdi_program_results(const opdi_program_reader *reader, opdi_program_
     return 0;
 }
 /* Counts a call of an operator; what: why it cannot be called. */
-static int opdi_program_count(opd_program *program, const char *name, const char *what) {
+OPDI_INTERNAL int opdi_program_count(opd_program *program, const char *name, const char *what) {
     opdi_program_operator *const list = (opdi_program_operator *)(void *)program->operators.data;
     const size_t count = program->operators.length / sizeof *list;
     opdi_program_operator fresh = {NULL, NULL, 1};
@@ -272,8 +265,8 @@ static int opdi_program_missing_run(const opdi_gnode *node, const opd_value *arg
     return opd_fail(OPD_ERROR_NOT_FOUND, "%s", (const char *)node->user);
 }
 /* Reads a node of a function: of numbers, or one that fails when it is reached. */
-static int opdi_program_function_node(opdi_program_reader *reader, opdi_program_graph *made, int64_t at,
-                                      const opdi_gfunction *function, const void *user) {
+OPDI_INTERNAL int opdi_program_function_node(opdi_program_reader *reader, opdi_program_graph *made, int64_t at,
+                                             const opdi_gfunction *function, const void *user) {
     const opd_json *const json = reader->json;
     const int64_t inputs = opd_json_get(json, at, "inputs"), outputs = opd_json_get(json, at, "outputs");
     const int64_t nin = opd_json_count(json, inputs), nout = opd_json_count(json, outputs);
@@ -301,8 +294,8 @@ static int opdi_program_function_node(opdi_program_reader *reader, opdi_program_
 }
 static const opdi_gfunction opdi_program_missing = {"missing", opdi_program_missing_run, true};
 /* Reads a node that fails when it is reached; what: why. */
-static int opdi_program_missing_node(opdi_program_reader *reader, opdi_program_graph *made, int64_t at,
-                                     const char *target, const char *why) {
+OPDI_INTERNAL int opdi_program_missing_node(opdi_program_reader *reader, opdi_program_graph *made, int64_t at,
+                                            const char *target, const char *why) {
     opd_program *const program = reader->program;
     opdi_gfunction *const function = (opdi_gfunction *)opdi_arena_alloc(&program->arena, sizeof *function);
     char *const what = opdi_arena_copy(&program->arena, why, strlen(why));
@@ -314,7 +307,7 @@ static int opdi_program_missing_node(opdi_program_reader *reader, opdi_program_g
 }
 /* Finds a node's argument, from `first` on, by the name in the schema, or the place where it has no name; its value,
    -1: it is left out. */
-static int64_t opdi_program_given(const opd_json *json, int64_t first, const char *name, int place) {
+OPDI_INTERNAL int64_t opdi_program_given(const opd_json *json, int64_t first, const char *name, int place) {
     int64_t found = -1;
     for (int64_t at = first; at >= 0 && found < 0; at = opd_json_next(json, at), place--) {
         const char *const its = opd_json_text(json, opd_json_get(json, at, "name"), "");
@@ -353,8 +346,8 @@ static int opdi_program_note(opd_program *program, const opdi_gnode *node) {
     return 0;
 }
 /* Reads a node that calls an operator, whose arguments and results begin there. */
-static int opdi_program_call_node(opdi_program_reader *reader, opdi_program_graph *made, int64_t at, opd_op *op,
-                                  int64_t inputs, int64_t outputs) {
+OPDI_INTERNAL int opdi_program_call_node(opdi_program_reader *reader, opdi_program_graph *made, int64_t at, opd_op *op,
+                                         int64_t inputs, int64_t outputs) {
     const opd_json *const json = reader->json;
     opdi_gnode *const node = opdi_gnode_new(made->graph, OPDI_G_OP, op->nargs, op->nrets);
     if (!node || opdi_program_count(reader->program, op->name, NULL)) { return -1; }
@@ -375,7 +368,7 @@ static int opdi_program_call_node(opdi_program_reader *reader, opdi_program_grap
     return opdi_program_note(reader->program, node) ? -1 : opdi_program_results(reader, made, outputs, node);
 }
 /* Writes the qualified name of a target, "torch.ops.aten.add.Tensor": "aten::add.Tensor"; NULL: it is another one. */
-static const char *opdi_program_qualified(const char *target, char *name, size_t cap) {
+OPDI_INTERNAL const char *opdi_program_qualified(const char *target, char *name, size_t cap) {
     static const char begin[] = "torch.ops.";
     if (strncmp(target, begin, sizeof begin - 1) != 0) { return NULL; }
     const char *const space = target + sizeof begin - 1, *const dot = strchr(space, '.');
@@ -386,8 +379,8 @@ static const char *opdi_program_qualified(const char *target, char *name, size_t
                    plain ? "" : last);
     return name;
 }
-static int opdi_program_region_node(opdi_program_reader *reader, opdi_program_graph *made, int64_t at,
-                                    const opdi_region_kind *kind);
+OPDI_INTERNAL int opdi_program_region_node(opdi_program_reader *reader, opdi_program_graph *made, int64_t at,
+                                           const opdi_region_kind *kind);
 /* Gives the value that `from` is named for a second name, which `to` is; 0, or -1 with an error. */
 static int opdi_program_again(const opdi_program_reader *reader, opdi_program_graph *made, int64_t from, int64_t to) {
     const opd_json *const json = reader->json;
@@ -403,7 +396,7 @@ static int opdi_program_again(const opdi_program_reader *reader, opdi_program_gr
     return slot->name ? 0 : -1;
 }
 /* Reads with_effects(token, operator, its arguments), which gives the token and the operator's results. */
-static int opdi_program_effects_node(opdi_program_reader *reader, opdi_program_graph *made, int64_t at) {
+OPDI_INTERNAL int opdi_program_effects_node(opdi_program_reader *reader, opdi_program_graph *made, int64_t at) {
     const opd_json *const json = reader->json;
     const int64_t token = opd_json_first(json, opd_json_get(json, at, "inputs")), called = opd_json_next(json, token);
     const int64_t result = opd_json_first(json, opd_json_get(json, at, "outputs"));
@@ -695,8 +688,8 @@ static int opdi_functional_node(opdi_functionalizer *from, opd_op *op, bool seco
     return opdi_functional_second(from) || opdi_functional_bases(from, bases, optional) ? -1
         : opdi_functional_make(from, &opdi_functionals[1]);
 }
-static int opdi_program_functional_node(opdi_program_reader *reader, opdi_program_graph *made, int64_t at,
-                                        bool second) {
+OPDI_INTERNAL int opdi_program_functional_node(opdi_program_reader *reader, opdi_program_graph *made, int64_t at,
+                                               bool second) {
     const opd_json *const json = reader->json;
     const int64_t first = opd_json_first(json, opd_json_get(json, at, "inputs"));
     const char *const target = opd_json_text(json, opdi_program_member(json, opd_json_get(json, first, "arg"),

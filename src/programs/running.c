@@ -1,3 +1,5 @@
+#include "programs.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>programruns  exported programs: what they are, their inputs checked, runs
 //
@@ -329,7 +331,7 @@ static int opdi_program_run_begin(opdi_program_run *run, const opd_program *prog
 }
 #if !defined(OPD_NO_COMPILER)
 /* Checks inputs as a run does; 0, or -1 with an error. */
-static int opdi_program_takes(const opd_program *program, const opd_value *inputs) {
+OPDI_INTERNAL int opdi_program_takes(const opd_program *program, const opd_value *inputs) {
     opdi_program_run run;
     opd_value *const given = (opd_value *)opdi_scope_alloc((size_t)(program->ninputs + 1) * sizeof *given);
     if (!given || opdi_program_run_begin(&run, program)) { return -1; }

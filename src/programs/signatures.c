@@ -1,3 +1,5 @@
+#include "programs.h"
+
 //== names of inputs and outputs =======================================================================================
 //
 //  What a call's arguments and results look like is JSON within the JSON: "[1, {type, context, children_spec}]".  A
@@ -296,7 +298,7 @@ static int opdi_program_tables(opd_program *program, int64_t nin, int64_t nout) 
     return 0;
 }
 /* Reads the program that the JSON text is; 0, or -1 with an error. */
-static int opdi_program_read(opdi_program_reader *reader) {
+OPDI_INTERNAL int opdi_program_read(opdi_program_reader *reader) {
     const opd_json *const json = reader->json;
     opd_program *const program = reader->program;
     const int64_t top = opd_json_get(json, 0, "graph_module"), graph = opd_json_get(json, top, "graph");

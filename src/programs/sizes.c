@@ -1,3 +1,5 @@
+#include "programs.h"
+
 #if !defined(OPD_NO_PROGRAMS)
 //----------------------------------------------------------------------------------------------------------------------
 //  >>programs     exported programs, what torch.export writes: sizes, tensors, known integers
@@ -10,92 +12,9 @@
 
 #if defined(OPDI_CORE)
 
-/* Where an input of the graph comes from. */
-typedef enum opdi_program_source {
-    OPDI_FROM_MODULE,            /* the module's tensor number `at` */
-    OPDI_FROM_USER,              /* the user's input number `at` */
-    OPDI_FROM_DEVICE,            /* the device where the module is */
-    OPDI_FROM_NOWHERE            /* None: a token, which only keeps what has effects in order, as any graph does */
-} opdi_program_source;
-/* Where an output of the graph goes to. */
-typedef enum opdi_program_sink {
-    OPDI_TO_USER, OPDI_TO_MODULE, OPDI_TO_INPUT,  /* written into the tensor or input number `at` */
-    OPDI_TO_NOWHERE                               /* a token */
-} opdi_program_sink;
-typedef struct opdi_program_place { int kind; int64_t at; } opdi_program_place;
-
-/* What an input's dim must be: `size` where there is no symbol and no expression. */
-typedef struct opdi_program_dim {
-    int64_t size;
-    int32_t symbol;              /* -1: none */
-    const char *text;            /* of an expression; NULL: it is none */
-} opdi_program_dim;
-/* A user's input: what there is to check. */
-typedef struct opdi_program_input {
-    const char *name;
-    bool constant;               /* value is what the program was exported with, and no other will do */
-    opd_value value;             /* NONE and not constant: a tensor */
-    int32_t tag;                 /* OPD_TAG_TENSOR, or that of a number */
-    opd_scalar_type dtype;       /* of a tensor as it was exported; OPD_DTYPE_NONE: one that is not known here */
-    int32_t symbol;              /* of a number; -1 */
-    int32_t ndim;
-    opdi_program_dim *dims;
-} opdi_program_input;
-/* A size that differs between runs, and between what it may be. */
-typedef struct opdi_program_symbol { const char *name; int64_t least, most; } opdi_program_symbol;
-/* An operator that the program calls, how often; what: why it cannot be called, NULL: it can. */
-typedef struct opdi_program_operator { const char *name, *what; int64_t count; } opdi_program_operator;
-
-/* A tensor of the module as it was loaded. */
-typedef struct opdi_program_shape {
-    const char *name;
-    opd_module_kind kind;
-    opd_scalar_type dtype;
-    int32_t ndim;
-    int64_t *sizes;
-} opdi_program_shape;
-
-struct opd_program {
-    opdi_arena arena;            /* names and tables */
-    opd_tensor_file *file;       /* from which it was loaded: what it says is written again when it is saved */
-    int64_t text;                /* the file's entry with the JSON text */
-    int64_t major, major_at;     /* the version of its form, and the byte where the text says it */
-    opd_module *module;
-    opdi_program_shape *shapes;  /* of its tensors */
-    int32_t nshapes;
-    opd_graph *graph;
-    const char *name;            /* of the program in its file */
-    const char *path;
-    opdi_program_place *from, *to;                /* of the graph's inputs, outputs */
-    opdi_program_input *inputs;
-    const char **outputs;        /* names of the user's */
-    opdi_program_symbol *symbols;
-    opdi_string operators;       /* opdi_program_operator[] */
-    opdi_string graphs;          /* opd_graph *[]: those of conditions and loops */
-    opdi_string notes;           /* const char *[] */
-    const char **names;          /* of the file's programs */
-    int32_t ninputs, noutputs, nsymbols, nnames;
-    opd_device device;           /* where the program was exported */
-};
-
-/* What is read, and where. */
-typedef struct opdi_program_reader {
-    opd_program *program;
-    opd_tensor_file *file;
-    opd_tensor_file *weights, *constants;         /* of older files; NULL */
-    opdi_source source;                           /* the JSON text */
-    const char *root;                             /* what names in the file begin with */
-    size_t root_bytes;
-    const opd_json *json;
-    opd_json *configs[2];                         /* what is said of weights and of constants; NULL */
-    opd_tensor **storages;                        /* by entry of the file; references */
-    bool plain;                  /* an older file: the tensors are two checkpoints in it */
-    int depth;
-} opdi_program_reader;
-
 /* Fails because of a value of the JSON text; -1: of the whole. */
-OPD_PRINTF_LIKE(3, 4) static int opdi_program_bad(const opdi_program_reader *reader, int64_t value,
-                                                  const char *format, ...) {
+OPD_PRINTF_LIKE(3, 4) OPDI_INTERNAL int opdi_program_bad(const opdi_program_reader *reader, int64_t value,
+                                                         const char *format, ...) {
     char text[512];
     int64_t line, column;
     va_list ap;
@@ -109,13 +28,13 @@ OPD_PRINTF_LIKE(3, 4) static int opdi_program_bad(const opdi_program_reader *rea
                     text);
 }
 /* Returns a member of a union; -1 when it is another one that is there. */
-static int64_t opdi_program_member(const opd_json *json, int64_t of, const char *name) {
+OPDI_INTERNAL int64_t opdi_program_member(const opd_json *json, int64_t of, const char *name) {
     const int64_t value = opd_json_get(json, of, name);
     return opd_json_kind_of(json, value) == OPD_JSON_NULL ? -1 : value;
 }
 /* Returns the name of the only member of a union, and its value in *value; older files have all that it might be beside
    it, as null.  NULL with an error. */
-static const char *opdi_program_union(const opdi_program_reader *reader, int64_t of, int64_t *value) {
+OPDI_INTERNAL const char *opdi_program_union(const opdi_program_reader *reader, int64_t of, int64_t *value) {
     const opd_json *const json = reader->json;
     int64_t at = opd_json_first(json, of), known = 0;
     const bool only = at >= 0 && opd_json_next(json, at) < 0;
@@ -133,7 +52,7 @@ static const char *opdi_program_union(const opdi_program_reader *reader, int64_t
     return key;
 }
 /* Counts what lists the members of a union have. */
-static int64_t opdi_program_union_count(const opd_json *json, int64_t of) {
+OPDI_INTERNAL int64_t opdi_program_union_count(const opd_json *json, int64_t of) {
     int64_t count = 0;
     for (int64_t at = opd_json_first(json, of); at >= 0; at = opd_json_next(json, at)) {
         count += opd_json_count(json, at);
@@ -143,24 +62,24 @@ static int64_t opdi_program_union_count(const opd_json *json, int64_t of) {
 
 //== numbers of the file's and ours ====================================================================================
 
-static opd_scalar_type opdi_program_dtype(int64_t number) {
+OPDI_INTERNAL opd_scalar_type opdi_program_dtype(int64_t number) {
     static const opd_scalar_type later[] = {OPD_UINT16, OPD_FLOAT8_E4M3FN, OPD_FLOAT8_E5M2, OPD_FLOAT8_E4M3FNUZ,
                                             OPD_FLOAT8_E5M2FNUZ, OPD_FLOAT8_E8M0FNU, OPD_UINT32, OPD_UINT64};
     if (number >= 1 && number <= 12) { return (opd_scalar_type)(number - 1); }
     return number == 13 ? OPD_BFLOAT16 : number >= 28 && number <= 35 ? later[number - 28] : OPD_DTYPE_NONE;
 }
 /* Returns ATen's number of a layout: strided 0, COO 1, CSR 2, mkldnn 3, CSC 4, BSR 5, BSC 6. */
-static int64_t opdi_program_layout(int64_t number) {
+OPDI_INTERNAL int64_t opdi_program_layout(int64_t number) {
     static const int8_t numbers[] = {-1, 1, 2, 4, 5, 6, 3, 0};
     return number >= 1 && number <= 7 ? numbers[number] : -1;
 }
 /* Returns ATen's number of a memory format: contiguous 0, preserve 1, channels_last 2, channels_last_3d 3. */
-static int64_t opdi_program_format(int64_t number) {
+OPDI_INTERNAL int64_t opdi_program_format(int64_t number) {
     static const int8_t numbers[] = {-1, 0, 2, 3, 1};
     return number >= 1 && number <= 4 ? numbers[number] : -1;
 }
 /* Reads a number, which is a text where it is infinite or none; 0, or -1 with an error. */
-static int opdi_program_float(const opdi_program_reader *reader, int64_t value, double *number) {
+OPDI_INTERNAL int opdi_program_float(const opdi_program_reader *reader, int64_t value, double *number) {
     const char *const text = opd_json_text(reader->json, value, NULL);
     const opd_json_kind kind = opd_json_kind_of(reader->json, value);
     if (kind == OPD_JSON_INT || kind == OPD_JSON_FLOAT) { *number = opd_json_float(reader->json, value, 0); }
@@ -170,14 +89,14 @@ static int opdi_program_float(const opdi_program_reader *reader, int64_t value, 
     else { return opdi_program_bad(reader, value, "expected a number"); }
     return 0;
 }
-static int opdi_program_int(const opdi_program_reader *reader, int64_t value, int64_t *number) {
+OPDI_INTERNAL int opdi_program_int(const opdi_program_reader *reader, int64_t value, int64_t *number) {
     if (opd_json_kind_of(reader->json, value) != OPD_JSON_INT) {
         return opdi_program_bad(reader, value, "expected an integer");
     }
     *number = opd_json_int(reader->json, value, 0);
     return 0;
 }
-static int opdi_program_device(const opdi_program_reader *reader, int64_t value, opd_device *device) {
+OPDI_INTERNAL int opdi_program_device(const opdi_program_reader *reader, int64_t value, opd_device *device) {
     char text[80];
     const char *const type = opd_json_text(reader->json, opd_json_get(reader->json, value, "type"), NULL);
     const int64_t index = opd_json_int(reader->json, opd_json_get(reader->json, value, "index"), -1);
@@ -187,7 +106,7 @@ static int opdi_program_device(const opdi_program_reader *reader, int64_t value,
     device->index = (int32_t)OPDI_MIN(OPDI_MAX(index, -1), 127);
     return 0;
 }
-static bool opdi_program_same_device(opd_device device, opd_device other) {
+OPDI_INTERNAL bool opdi_program_same_device(opd_device device, opd_device other) {
     return device.type == other.type && (device.index < 0 ? 0 : device.index) == (other.index < 0 ? 0 : other.index);
 }
 
@@ -196,14 +115,14 @@ static bool opdi_program_same_device(opd_device device, opd_device other) {
 //  A size is an integer, or a text that Python's sympy printed: "Mul(Integer(4), Symbol('s39', integer=True))".
 
 /* Returns the number of the symbol with this name, made when there is none; -1 without memory. */
-static int32_t opdi_program_symbol_of(opd_program *program, const char *name, size_t length) {
+OPDI_INTERNAL int32_t opdi_program_symbol_of(opd_program *program, const char *name, size_t length) {
     int32_t i = 0;
     while (i < program->nsymbols && (strncmp(program->symbols[i].name, name, length) != 0 ||
                                      program->symbols[i].name[length])) { i++; }
     return i < program->nsymbols ? i : -1;
 }
 /* Returns the name in "Mul(Integer(4), Symbol('s0', ...))", and its length; NULL: it is another expression. */
-static const char *opdi_program_multiple(const char *text, int64_t *factor, int *length) {
+OPDI_INTERNAL const char *opdi_program_multiple(const char *text, int64_t *factor, int *length) {
     char *end;
     if (strncmp(text, "Mul(Integer(", 12) != 0) { return NULL; }
     *factor = strtoll(text + 12, &end, 10);
@@ -214,7 +133,7 @@ static const char *opdi_program_multiple(const char *text, int64_t *factor, int 
     return last && strcmp(last, "))") == 0 ? name : NULL;
 }
 /* Reads the symbol that a text is; -1: it is another expression. */
-static int32_t opdi_program_plain_symbol(opd_program *program, const char *text) {
+OPDI_INTERNAL int32_t opdi_program_plain_symbol(opd_program *program, const char *text) {
     static const char begin[] = "Symbol('";
     if (strncmp(text, begin, sizeof begin - 1) != 0) {           /* older files: s0 */
         return opdi_program_symbol_of(program, text, strlen(text));
@@ -223,13 +142,6 @@ static int32_t opdi_program_plain_symbol(opd_program *program, const char *text)
     return end && strchr(end, ')') && !strchr(end, ')')[1] ? opdi_program_symbol_of(program, name, (size_t)(end - name))
         : -1;
 }
-/* What an expression is worked out with: symbols that are bound. */
-typedef struct opdi_program_sizes {
-    const opd_program *program;
-    const int64_t *values;
-    const bool *bound;
-} opdi_program_sizes;
-#define OPDI_PROGRAM_SIZE (INT64_C(1) << 40)      /* sizes beyond are not worked out */
 
 /* Applies one of sympy's functions of integers; false: there is no such one, or the result is too large. */
 static bool opdi_program_apply(const char *name, size_t length, const int64_t *args, int count, int64_t *result) {
@@ -268,7 +180,8 @@ static bool opdi_program_apply(const char *name, size_t length, const int64_t *a
 }
 /* Works out the expression at *at, which moves behind it; false: it has a symbol that is not bound, or a function that
    is not known here. */
-static bool opdi_program_expression(const opdi_program_sizes *sizes, const char **at, int depth, int64_t *result) {
+OPDI_INTERNAL bool opdi_program_expression(const opdi_program_sizes *sizes, const char **at, int depth,
+                                           int64_t *result) {
     const char *const name = *at;
     const size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_0123456789");
     int64_t args[8];
@@ -314,7 +227,7 @@ static int opdi_program_size(const opdi_program_reader *reader, const opd_json *
 //== tensors of the file ===============================================================================================
 
 /* Returns the entry of a name under the root; -1: there is none. */
-static int64_t opdi_program_entry(const opdi_program_reader *reader, const char *folder, const char *name) {
+OPDI_INTERNAL int64_t opdi_program_entry(const opdi_program_reader *reader, const char *folder, const char *name) {
     opdi_string path = {NULL, 0, 0, false};
     opdi_string_add_n(&path, reader->root, reader->root_bytes);
     opdi_string_add(&path, folder);
@@ -388,8 +301,8 @@ static opd_tensor *opdi_program_shared(const opd_program *program, const opd_ten
 }
 /* Adds the tensor of that name to the module; trained: whether it requires grad, where the file's tensors do not say
    so.  Returns its number there, -1 with an error. */
-static int64_t opdi_program_add(const opdi_program_reader *reader, const char *name, opd_module_kind kind,
-                                bool persistent, bool trained) {
+OPDI_INTERNAL int64_t opdi_program_add(const opdi_program_reader *reader, const char *name, opd_module_kind kind,
+                                       bool persistent, bool trained) {
     static const char *const folders[] = {"data/weights/", "data/constants/"};
     opd_module *const module = reader->program->module;
     const int64_t have = opd_module_find(module, name);
@@ -434,7 +347,7 @@ typedef enum opdi_program_sym {
     OPDI_SYM_GT, OPDI_SYM_GE, OPDI_SYM_MAX, OPDI_SYM_MIN, OPDI_SYM_NEG, OPDI_SYM_POS, OPDI_SYM_TRUNC, OPDI_SYM_NOT,
     OPDI_SYM_INT, OPDI_SYM_FLOAT, OPDI_SYM_SQRT, OPDI_SYM_ITE, OPDI_SYM_COUNT
 } opdi_program_sym;
-static int opdi_sym_run(const opdi_gnode *node, const opd_value *args, opd_value *rets);
+OPDI_INTERNAL int opdi_sym_run(const opdi_gnode *node, const opd_value *args, opd_value *rets);
 static const opdi_gfunction opdi_sym_functions[] = {
     {"_operator.add", opdi_sym_run, false}, {"_operator.sub", opdi_sym_run, false},
     {"_operator.mul", opdi_sym_run, false}, {"_operator.floordiv", opdi_sym_run, false},
@@ -563,7 +476,7 @@ static int opdi_sym_compare_mixed(int64_t x, double y) {
     return x != whole ? (x > whole) - (x < whole) : (rest < 0) - (rest > 0);
 }
 /* Compares: -1, 0, 1; 2 where one is no number. */
-static int opdi_sym_compare(const opd_value *x, const opd_value *y) {
+OPDI_INTERNAL int opdi_sym_compare(const opd_value *x, const opd_value *y) {
     if (x->tag != OPD_TAG_FLOAT && y->tag != OPD_TAG_FLOAT) { return (x->u.i > y->u.i) - (x->u.i < y->u.i); }
     if (x->tag != OPD_TAG_FLOAT) { return opdi_sym_compare_mixed(x->u.i, y->u.d); }
     if (y->tag != OPD_TAG_FLOAT) {
@@ -601,7 +514,7 @@ static int opdi_sym_one(const char *name, opdi_program_sym sym, const opd_value 
     }
 }
 /* Runs a node that computes with numbers. */
-static int opdi_sym_run(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
+OPDI_INTERNAL int opdi_sym_run(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
     const opdi_program_sym sym = (opdi_program_sym)(node->function - opdi_sym_functions);
     const char *const name = node->function->name;
     const int want = sym == OPDI_SYM_ITE ? 3 : sym >= OPDI_SYM_NEG ? 1 : 2;
@@ -653,7 +566,7 @@ static int opdi_sym_run(const opdi_gnode *node, const opd_value *args, opd_value
     return 0;
 }
 /* Returns the function of a target's name; NULL: there is none. */
-static const opdi_gfunction *opdi_sym_find(const char *target) {
+OPDI_INTERNAL const opdi_gfunction *opdi_sym_find(const char *target) {
     const char *const word = strrchr(target, '.');
     if (!word || strncmp(target, "torch.ops.", 10) == 0) { return NULL; }
     for (int i = 0; i < OPDI_SYM_COUNT; i++) {

@@ -1,3 +1,5 @@
+#include "script.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>archives     archives of torch.jit.save: objects, their tensors, the texts of their classes
 //
@@ -11,12 +13,6 @@
 OPDI_COLD_BEGIN
 
 enum { OPDI_SCRIPT_VERSION = 10 };                /* the newest version of archives that PyTorch writes */
-/* An archive while a script lives. */
-typedef struct opdi_sarchive {
-    opdi_arena arena;
-    opd_tensor_file *file;
-    const char *root;                             /* "model/" */
-} opdi_sarchive;
 
 static void opdi_sarchive_free(opdi_sarchive *archive) {
     if (archive->file) {
@@ -602,8 +598,6 @@ static int opdi_sarchive_pickle(opd_script *script, const char *name, const char
     if (rc) { *value = opd_value_none(); }
     return rc || !opd_ok() ? -1 : 0;
 }
-
-//== parameters ========================================================================================================
 
 //== loading ===========================================================================================================
 

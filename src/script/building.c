@@ -1,28 +1,10 @@
+#include "script.h"
+
 //== building ==========================================================================================================
 
 #if !defined(OPD_NO_SCRIPTS)
 #if defined(OPDI_CORE)
 OPDI_COLD_BEGIN
-
-/* A value of a list of such. */
-typedef struct opdi_spooled {
-    struct opdi_spooled *next;
-    opdi_gvalue *value;
-} opdi_spooled;
-/* A name of a function's values.  taken: some value has it, NULL: one that TorchScript takes away again. */
-typedef struct opdi_snamed {
-    struct opdi_snamed *next;
-    const char *name;
-    opdi_gvalue *value;
-    int32_t suffix;                               /* of x.1, x.3, ...: the last one that was given, and 1 */
-    bool taken;
-} opdi_snamed;
-/* A name that value (NULL: one that does not stay) gets when the function is done. */
-typedef struct opdi_slater {
-    struct opdi_slater *next;
-    const char *name;                             /* NULL: it loses the one that it has */
-    opdi_gvalue *value;
-} opdi_slater;
 
 /* Returns the place of the source that what stands in a text at `at` was made of, or NULL. */
 static const opdi_splace *opdi_stext_place(const opdi_stext *text, uint32_t at) {
@@ -34,7 +16,7 @@ static const opdi_splace *opdi_stext_place(const opdi_stext *text, uint32_t at) 
     return low ? &text->places[low - 1] : NULL;
 }
 /* Writes "FILE:LINE:COLUMN" of the place that is being compiled; NULL: what PyTorch says no place of. */
-static const char *opdi_se_place(const opdi_semit *task, char *buf, size_t cap) {
+OPDI_INTERNAL const char *opdi_se_place(const opdi_semit *task, char *buf, size_t cap) {
     const opdi_stext *text = task->at->text;
     if (task->nowhere) { return NULL; }
     const opdi_splace *place = opdi_stext_place(text, task->at->at);
@@ -51,11 +33,11 @@ static const char *opdi_se_place(const opdi_semit *task, char *buf, size_t cap) 
     return buf;
 }
 /* Returns the first node of a function, or NULL: it has none. */
-static opdi_gnode *opdi_sbody_first(const opdi_sbody *body) {
+OPDI_INTERNAL opdi_gnode *opdi_sbody_first(const opdi_sbody *body) {
     return body->before ? body->before->next : body->block->first;
 }
 /* Returns the node of a function behind `node` in the text, those of its blocks first; NULL behind the last. */
-static opdi_gnode *opdi_sbody_after(const opdi_sbody *body, const opdi_gnode *node) {
+OPDI_INTERNAL opdi_gnode *opdi_sbody_after(const opdi_sbody *body, const opdi_gnode *node) {
     for (int32_t i = 0; i < node->nblocks; i++) { if (node->blocks[i].first) { return node->blocks[i].first; } }
     while (!node->next && node->block != body->block) {
         const opdi_gnode *const owner = node->block->owner;
@@ -67,7 +49,7 @@ static opdi_gnode *opdi_sbody_after(const opdi_sbody *body, const opdi_gnode *no
     return node->next;
 }
 /* Returns the function that body called and whose value this is, or NULL: its own. */
-static opdi_scalled *opdi_sbody_called(const opdi_sbody *body, const opdi_gvalue *value) {
+OPDI_INTERNAL opdi_scalled *opdi_sbody_called(const opdi_sbody *body, const opdi_gvalue *value) {
     opdi_scalled *called = body->called;
     while (called && (value->id < called->from || value->id >= called->to)) { called = called->next; }
     return called;
@@ -86,7 +68,7 @@ static void opdi_se_back(opdi_semit *task, opdi_sspot spot) {
     task->graph->into = spot.into;
     task->graph->at = spot.at;
 }
-static bool opdi_se_same_constant(const opd_value *first, const opd_value *second) {
+OPDI_INTERNAL bool opdi_se_same_constant(const opd_value *first, const opd_value *second) {
     if (first->tag != second->tag || first->n != second->n) { return false; }
     switch (first->tag) {
     case OPD_TAG_NONE: return true;
@@ -100,7 +82,7 @@ static bool opdi_se_same_constant(const opd_value *first, const opd_value *secon
     }
 }
 /* Returns a constant where nodes are made now. */
-static opdi_gvalue *opdi_se_constant(opdi_semit *task, opd_value value, const opdi_gtype *type) {
+OPDI_INTERNAL opdi_gvalue *opdi_se_constant(opdi_semit *task, opd_value value, const opdi_gtype *type) {
     char place[400];
     opdi_gvalue *out = type ? opdi_emit_constant(task->graph, value, type, opdi_se_place(task, place, sizeof place))
         : NULL;
@@ -117,7 +99,7 @@ static opdi_gvalue *opdi_se_keep(opdi_semit *task, opdi_spooled **list, opdi_gva
     return value;
 }
 /* Returns a number that the text has: equal ones are one constant, in front of the function's nodes. */
-static opdi_gvalue *opdi_se_literal(opdi_semit *task, opd_value value, const opdi_gtype *type) {
+OPDI_INTERNAL opdi_gvalue *opdi_se_literal(opdi_semit *task, opd_value value, const opdi_gtype *type) {
     for (opdi_spooled *pooled = task->body->literals; pooled; pooled = pooled->next) {
         if (opdi_se_same_constant(&pooled->value->node->constant, &value)) { return pooled->value; }
     }
@@ -127,7 +109,7 @@ static opdi_gvalue *opdi_se_literal(opdi_semit *task, opd_value value, const opd
     return opdi_se_keep(task, &task->body->literals, out);
 }
 /* Returns a truth that tells how statements end, which is no value of the text. */
-static opdi_gvalue *opdi_se_flag_value(opdi_semit *task, bool value) {
+OPDI_INTERNAL opdi_gvalue *opdi_se_flag_value(opdi_semit *task, bool value) {
     opdi_gvalue **at = &task->body->flags[value];
     if (*at) { return *at; }
     const opdi_sspot spot = opdi_se_top(task);
@@ -136,7 +118,7 @@ static opdi_gvalue *opdi_se_flag_value(opdi_semit *task, bool value) {
     return *at;
 }
 /* Returns what stands for a value of that type which is not set. */
-static opdi_gvalue *opdi_se_unset(opdi_semit *task, const opdi_gtype *type) {
+OPDI_INTERNAL opdi_gvalue *opdi_se_unset(opdi_semit *task, const opdi_gtype *type) {
     const bool none = type->kind == OPDI_GT_NONE;
     for (opdi_spooled *pooled = task->body->unsets; pooled && type->kind != OPDI_GT_ANY; pooled = pooled->next) {
         if (opdi_gvalue_gtype(task->graph, pooled->value) == type) { return pooled->value; }
@@ -149,22 +131,22 @@ static opdi_gvalue *opdi_se_unset(opdi_semit *task, const opdi_gtype *type) {
     return opdi_se_keep(task, &task->body->unsets, out);
 }
 /* Returns the truth that a value is known to have, or -1. */
-static int opdi_se_known_bool(const opdi_gvalue *value) {
+OPDI_INTERNAL int opdi_se_known_bool(const opdi_gvalue *value) {
     const opdi_gnode *node = value->node;
     return node && node->kind == OPDI_G_CONSTANT && node->constant.tag == OPD_TAG_BOOL ? node->constant.u.i != 0 : -1;
 }
-static bool opdi_se_known_int(const opdi_gvalue *value, int64_t *number) {
+OPDI_INTERNAL bool opdi_se_known_int(const opdi_gvalue *value, int64_t *number) {
     const opdi_gnode *node = value->node;
     if (!node || node->kind != OPDI_G_CONSTANT || node->constant.tag != OPD_TAG_INT) { return false; }
     *number = node->constant.u.i;
     return true;
 }
 /* Returns what a tuple or list that was just made is made of, or NULL. */
-static opdi_gvalue *const *opdi_se_constructed(const opdi_gvalue *value, opdi_gkind kind) {
+OPDI_INTERNAL opdi_gvalue *const *opdi_se_constructed(const opdi_gvalue *value, opdi_gkind kind) {
     return value->node && value->node->kind == kind ? value->node->in : NULL;
 }
 /* Goes on at the end of a block; returns where it was. */
-static opdi_gblock *opdi_se_goto(opdi_semit *task, opdi_gblock *block) {
+OPDI_INTERNAL opdi_gblock *opdi_se_goto(opdi_semit *task, opdi_gblock *block) {
     opdi_gblock *const before = task->graph->into;
     task->graph->into = block == &task->graph->body ? NULL : block;
     task->graph->at = NULL;
@@ -183,16 +165,16 @@ static int opdi_se_append(opdi_semit *task, opdi_gvalue ***values, int32_t *coun
     (*values)[(*count)++] = value;
     return 0;
 }
-static int opdi_se_give(opdi_semit *task, opdi_gblock *block, opdi_gvalue *value) {
+OPDI_INTERNAL int opdi_se_give(opdi_semit *task, opdi_gblock *block, opdi_gvalue *value) {
     return opdi_se_append(task, &block->outputs, &block->noutputs, value);
 }
 /* Adds a result to a node whose blocks have one more. */
-static opdi_gvalue *opdi_se_out(opdi_semit *task, opdi_gnode *node, const opdi_gtype *type) {
+OPDI_INTERNAL opdi_gvalue *opdi_se_out(opdi_semit *task, opdi_gnode *node, const opdi_gtype *type) {
     opdi_gvalue *value = opdi_gvalue_new(task->graph, node, OPD_TAG_NONE);
     if (value) { opdi_gvalue_typed(value, type); }
     return opdi_se_append(task, &node->out, &node->nout, value) ? NULL : value;
 }
-static opdi_snamed *opdi_se_named_as(opdi_semit *task, const char *name, size_t length) {
+OPDI_INTERNAL opdi_snamed *opdi_se_named_as(opdi_semit *task, const char *name, size_t length) {
     opdi_snamed **chain = &task->body->names[opdi_hash(name, length) % OPDI_SCRIPT_NAMES], *named = *chain;
     while (named && (strncmp(named->name, name, length) != 0 || named->name[length])) { named = named->next; }
     if (named || !(named = (opdi_snamed *)opdi_se_alloc(task, sizeof *named))) { return named; }
@@ -202,7 +184,7 @@ static opdi_snamed *opdi_se_named_as(opdi_semit *task, const char *name, size_t 
 }
 /* Gives the name to value, or to one that does not stay (NULL), as TorchScript does: who has it becomes x.1, the next
    one x.3, ... */
-static void opdi_se_take(opdi_semit *task, const char *name, opdi_gvalue *value) {
+OPDI_INTERNAL void opdi_se_take(opdi_semit *task, const char *name, opdi_gvalue *value) {
     char numbered[300];
     int32_t suffix;
     opdi_snamed *named = opdi_se_named_as(task, name, strlen(name)), *other = NULL;
@@ -228,11 +210,11 @@ static void opdi_se_take(opdi_semit *task, const char *name, opdi_gvalue *value)
     if (value) { value->name = named->name; }
 }
 /* True for a name that values get: not that of a temporary one, _0. */
-static bool opdi_se_means(const char *name) {
+OPDI_INTERNAL bool opdi_se_means(const char *name) {
     return *name && *name != '$' && !(*name == '_' && strspn(name + 1, "0123456789") == strlen(name + 1));
 }
 /* Names a value that a variable or attribute is set to, unless it has a name, or is of another block. */
-static void opdi_se_name(opdi_semit *task, opdi_gvalue *value, const char *name) {
+OPDI_INTERNAL void opdi_se_name(opdi_semit *task, opdi_gvalue *value, const char *name) {
     char numbered[80];
     const opdi_sbody *const body = task->body;
     const opdi_gblock *const here = task->graph->into ? task->graph->into : &task->graph->body;
@@ -251,11 +233,11 @@ static void opdi_se_name(opdi_semit *task, opdi_gvalue *value, const char *name)
     if (task->moved) { (void)opdi_se_keep(task, &task->body->moved, value); }
 }
 /* Notes that a variable was read: in TorchScript that makes a value of its name. */
-static void opdi_se_loaded(opdi_semit *task, const char *name) {
+OPDI_INTERNAL void opdi_se_loaded(opdi_semit *task, const char *name) {
     if (!task->quiet && opdi_se_means(name)) { opdi_se_take(task, name, NULL); }
 }
 /* Names a value, or one that does not stay (NULL), when the function is done; name NULL: takes its name away. */
-static void opdi_se_name_later(opdi_semit *task, opdi_gvalue *value, const char *name) {
+OPDI_INTERNAL void opdi_se_name_later(opdi_semit *task, opdi_gvalue *value, const char *name) {
     opdi_slater *later = !name || opdi_se_means(name) ? (opdi_slater *)opdi_se_alloc(task, sizeof *later) : NULL;
     if (!later) { return; }
     if (value && name) { value->first = true; }
@@ -266,7 +248,7 @@ static void opdi_se_name_later(opdi_semit *task, opdi_gvalue *value, const char 
 }
 
 /* Returns a list or dict of which it is not known yet what is in it. */
-static opdi_gvalue *opdi_se_empty(opdi_semit *task, bool dict) {
+OPDI_INTERNAL opdi_gvalue *opdi_se_empty(opdi_semit *task, bool dict) {
     const opdi_gtype *const tensor = opdi_gtype_simple(OPDI_GT_TENSOR);
     opdi_spooled *pooled = (opdi_spooled *)opdi_se_alloc(task, sizeof *pooled);
     if (!pooled) { return NULL; }
@@ -276,7 +258,7 @@ static opdi_gvalue *opdi_se_empty(opdi_semit *task, bool dict) {
     task->empty = pooled;
     return pooled->value;
 }
-static bool opdi_se_untyped(const opdi_semit *task, const opdi_gvalue *value) {
+OPDI_INTERNAL bool opdi_se_untyped(const opdi_semit *task, const opdi_gvalue *value) {
     if (!value->node || value->node->nin) { return false; }
     for (const opdi_spooled *pooled = task->empty; pooled; pooled = pooled->next) {
         if (pooled->value == value) { return true; }
@@ -284,7 +266,7 @@ static bool opdi_se_untyped(const opdi_semit *task, const opdi_gvalue *value) {
     return false;
 }
 /* Says of what such a list or dict is. */
-static void opdi_se_retype(opdi_semit *task, opdi_gvalue *value, const opdi_gtype *type) {
+OPDI_INTERNAL void opdi_se_retype(opdi_semit *task, opdi_gvalue *value, const opdi_gtype *type) {
     if (!type) { return; }
     opdi_gvalue_typed(value, type);
     if (type->kind == OPDI_GT_LIST && value->node) {
@@ -300,16 +282,16 @@ static void opdi_se_retype(opdi_semit *task, opdi_gvalue *value, const opdi_gtyp
 
 /* True if there is an operator or builtin function of that name, with or without an overload; false, with an error,
    without memory. */
-static bool opdi_se_has(const char *name) {
+OPDI_INTERNAL bool opdi_se_has(const char *name) {
     if (opdi_builtin_next(name, -1) >= 0) { return true; }
     const char *const colons = strstr(name, "::");
     opd_overloads *set = colons && !strchr(colons, '.') ? opdi_overloads_quiet(name) : NULL;
     opd_op *op = colons && strchr(colons, '.') ? opd_find_quiet(name) : NULL;
     return set || op;
 }
-static void opdi_se_type_set(opdi_gvalue *value, const opdi_gtype *type) { opdi_gvalue_typed(value, type); }
+OPDI_INTERNAL void opdi_se_type_set(opdi_gvalue *value, const opdi_gtype *type) { opdi_gvalue_typed(value, type); }
 /* Makes an error of the graph's builder say where in the script it is. */
-static void opdi_se_placed(opdi_semit *task) {
+OPDI_INTERNAL void opdi_se_placed(opdi_semit *task) {
     char text[1800];
     const opd_code code = opd_error_code();
     if (opd_ok() || code == OPD_ERROR_MEMORY) { return; }
@@ -321,8 +303,8 @@ static void opdi_se_placed(opdi_semit *task) {
     opdi_string_free(&shown);
 }
 /* Makes a node of a builtin without a choice of overloads: one result of that type, or none for NULL. */
-static opdi_gnode *opdi_se_builtin(opdi_semit *task, const char *name, opdi_gvalue *const *args, int count,
-                                   const opdi_gtype *type) {
+OPDI_INTERNAL opdi_gnode *opdi_se_builtin(opdi_semit *task, const char *name, opdi_gvalue *const *args, int count,
+                                          const opdi_gtype *type) {
     char place[400];
     const bool nowhere = strcmp(name, "prim::unchecked_cast") == 0 || strcmp(name, "prim::TupleIndex") == 0;
     opdi_gnode *node = opdi_emit_builtin(task->graph, name, args, count, &type, type != NULL,
@@ -330,19 +312,20 @@ static opdi_gnode *opdi_se_builtin(opdi_semit *task, const char *name, opdi_gval
     if (!node) { opdi_se_placed(task); }
     return node;
 }
-static opdi_gvalue *opdi_se_builtin_1(opdi_semit *task, const char *name, opdi_gvalue *arg, const opdi_gtype *type) {
+OPDI_INTERNAL opdi_gvalue *opdi_se_builtin_1(opdi_semit *task, const char *name, opdi_gvalue *arg,
+                                             const opdi_gtype *type) {
     opdi_gnode *node = arg ? opdi_se_builtin(task, name, &arg, 1, type) : NULL;
     return node ? node->out[0] : NULL;
 }
 /* Returns isinstance(value, type). */
-static opdi_gvalue *opdi_se_isinstance(opdi_semit *task, opdi_gvalue *value, const opdi_gtype *type) {
+OPDI_INTERNAL opdi_gvalue *opdi_se_isinstance(opdi_semit *task, opdi_gvalue *value, const opdi_gtype *type) {
     opdi_gnode *node = opdi_se_builtin(task, "prim::isinstance", &value, 1, opdi_gtype_simple(OPDI_GT_BOOL));
     const opdi_gtype *types = opdi_gtype_tuple(task->space, &type, 1);
     if (!node || !types) { return NULL; }
     node->constant = opd_value_object((void *)(uintptr_t)types);
     return node->out[0];
 }
-static opdi_gvalue *opdi_se_none(opdi_semit *task) {
+OPDI_INTERNAL opdi_gvalue *opdi_se_none(opdi_semit *task) {
     return opdi_se_constant(task, opd_value_none(), opdi_gtype_simple(OPDI_GT_NONE));
 }
 /* Makes a tuple; klass: of a named one, or NULL. */
@@ -351,7 +334,7 @@ static opdi_gvalue *opdi_se_tuple_of(opdi_semit *task, opdi_gclass *klass, opdi_
     return opdi_emit_tuple(task->graph, klass, values, count, opdi_se_place(task, place, sizeof place));
 }
 /* True for what a function that is not known gives: running it is an error, so its type does not matter. */
-static bool opdi_se_is_unknown(const opdi_gvalue *value) {
+OPDI_INTERNAL bool opdi_se_is_unknown(const opdi_gvalue *value) {
     return value->node && value->node->kind == OPDI_G_BUILTIN && value->node->builtin &&
         value->node->builtin->run == opdi_builtin_unknown;
 }
@@ -367,12 +350,6 @@ static bool opdi_se_absent(const char *name, opdi_gvalue *const *values, int cou
     }
     return false;
 }
-/* A traced number, which is a constant without dims, and the number that it is to type promotion. */
-typedef struct opdi_swrapped {
-    struct opdi_swrapped *next;
-    const opd_tensor *traced;
-    opd_tensor *number;
-} opdi_swrapped;
 /* Returns the number for a traced one, made when it is first asked for; NULL with an error. */
 static opd_tensor *opdi_script_number(opd_script *script, const opd_tensor *traced) {
     const opd_scalar_type dtype = (opd_scalar_type)traced->dtype;
@@ -441,8 +418,8 @@ static int opdi_se_ordered(opdi_semit *task, const opdi_gtype *type) {
 }
 /* Calls an operator or builtin function, by the overload that PyTorch would take; nkw of the arguments, the last ones,
    have names.  Returns what it gives (several as a tuple, nothing as None); NULL with an error. */
-static opdi_gvalue *opdi_se_op(opdi_semit *task, const char *name, opdi_gvalue *const *values, int count,
-                               const char *const *names, int nkw) {
+OPDI_INTERNAL opdi_gvalue *opdi_se_op(opdi_semit *task, const char *name, opdi_gvalue *const *values, int count,
+                                      const char *const *names, int nkw) {
     char place[400];
     opdi_gargs args;
     opdi_gnode *node;

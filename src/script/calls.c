@@ -1,3 +1,5 @@
+#include "script.h"
+
 //== calls =============================================================================================================
 
 #if !defined(OPD_NO_SCRIPTS)
@@ -10,7 +12,6 @@ typedef struct opdi_sargs {
     const char *names[OPDI_SCRIPT_ARGS];          /* of the last nkw */
     int count, nkw;
 } opdi_sargs;
-
 
 /* Compiles the arguments of a call behind those that are there; 0, or -1 with an error. */
 static int opdi_se_args(opdi_semit *task, const opdi_syntax *call, opdi_sargs *args) {
@@ -53,8 +54,8 @@ static opdi_gvalue *opdi_sargs_get(const opdi_sargs *args, const opdi_sformal *f
     return NULL;
 }
 /* Makes [value, value] of one number for a parameter that is a BroadcastingList2[int]. */
-static opdi_gvalue *opdi_se_repeated(opdi_semit *task, opdi_gvalue *value, const opdi_syntax *written,
-                                     const opdi_gtype *type) {
+OPDI_INTERNAL opdi_gvalue *opdi_se_repeated(opdi_semit *task, opdi_gvalue *value, const opdi_syntax *written,
+                                            const opdi_gtype *type) {
     opdi_gvalue *values[9];
     if (type->kind == OPDI_GT_OPTIONAL && written && written->kind == OPDI_SX_SUBSCRIPT) {
         written = written->parts[1];
@@ -169,8 +170,8 @@ static opdi_gvalue *opdi_se_call_method(opdi_semit *task, opdi_sfunction *functi
     return opdi_se_call_chosen(task, args->values[0], function, 0, args);
 }
 /* Calls a method of an object by its name. */
-static opdi_gvalue *opdi_se_method(opdi_semit *task, opdi_gvalue *self, const char *name, opdi_gvalue *const *given,
-                                   int count) {
+OPDI_INTERNAL opdi_gvalue *opdi_se_method(opdi_semit *task, opdi_gvalue *self, const char *name,
+                                          opdi_gvalue *const *given, int count) {
     opdi_sfunction *function = opdi_se_method_of(task, self, name);
     opdi_sargs args;
     char said[200];
@@ -523,7 +524,7 @@ static const char *opdi_smagic_of(const char *name) {
     return NULL;
 }
 /* True while a method of a module's class in a source is compiled. */
-static bool opdi_se_in_module(const opdi_semit *task) {
+OPDI_INTERNAL bool opdi_se_in_module(const opdi_semit *task) {
     const opdi_sfunction *const function = task->body ? task->body->function : NULL;
     return function && function->owner && function->owner->gclass->kind == OPDI_CLASS_MODULE && function->nformals &&
         !task->script->archive;
@@ -676,7 +677,7 @@ static opdi_sugar opdi_se_attribute_of(opdi_semit *task, const opdi_syntax *node
     return sugar;
 }
 /* Returns what the node means; kind NOTHING with an error. */
-static opdi_sugar opdi_se_sugar(opdi_semit *task, const opdi_syntax *node, const opdi_gtype *hint) {
+OPDI_INTERNAL opdi_sugar opdi_se_sugar(opdi_semit *task, const opdi_syntax *node, const opdi_gtype *hint) {
     task->at = node;
     switch (node->kind) {
     case OPDI_SX_NAME: {
@@ -742,7 +743,7 @@ static opdi_sugar opdi_se_sugar(opdi_semit *task, const opdi_syntax *node, const
 //== what with opens ===================================================================================================
 
 /* Opens the region that an object of torch.autocast is about; returns what its end takes, NULL with an error. */
-static opdi_gvalue *opdi_se_autocast(opdi_semit *task, opdi_gvalue *object) {
+OPDI_INTERNAL opdi_gvalue *opdi_se_autocast(opdi_semit *task, opdi_gvalue *object) {
     static const char *const names[] = {"device", "fast_dtype", "_enabled", "_cache_enabled"};
     opdi_gvalue *args[4] = {NULL, NULL, NULL, NULL};
     for (int i = 0; i < 4; i++) {
@@ -759,7 +760,7 @@ static opdi_gvalue *opdi_se_autocast(opdi_semit *task, opdi_gvalue *object) {
 }
 /* Opens the region of a `with` that needs no object: grad mode, a span.  Returns what the function *end takes; NULL
    with an error, or, *end NULL, where it is none of them. */
-static opdi_gvalue *opdi_se_region(opdi_semit *task, const opdi_syntax *what, const char **end) {
+OPDI_INTERNAL opdi_gvalue *opdi_se_region(opdi_semit *task, const opdi_syntax *what, const char **end) {
     char name[64];
     if (what->kind != OPDI_SX_CALL || !opdi_syntax_dotted(what->parts[0], name, sizeof name)) { return NULL; }
     if (strcmp(name, "torch.no_grad") == 0 || strcmp(name, "torch.enable_grad") == 0) {

@@ -1,3 +1,5 @@
+#include "script.h"
+
 //== clean-up ==========================================================================================================
 //
 //  As PyTorch's runCleanupPasses, for each function when it is compiled: constants once and at its top, results of
@@ -130,7 +132,7 @@ static bool opdi_sclean_becomes(opdi_gnode *node, opd_value value) {
 }
 /* Makes a constant of a builtin function of constants whose result is a number, truth, text or device; true if it is
    one. */
-static bool opdi_sclean_folds(opdi_gnode *node) {
+OPDI_INTERNAL bool opdi_sclean_folds(opdi_gnode *node) {
     opd_value args[8], out = opd_value_none();
     opdi_bcall call;
     if (node->kind != OPDI_G_BUILTIN || node->nout != 1 || node->nin < 1 || node->nin > 8 ||
@@ -253,7 +255,7 @@ static void opdi_sclean_replace(opdi_gvalue **values, int32_t count) {
     for (int32_t i = 0; i < count; i++) { while (values[i]->same) { values[i] = values[i]->same; } }
 }
 /* Does so in all of a function, and in what it gives. */
-static void opdi_sclean_replace_all(const opdi_sbody *body, opdi_gvalue **result) {
+OPDI_INTERNAL void opdi_sclean_replace_all(const opdi_sbody *body, opdi_gvalue **result) {
     for (opdi_gnode *node = opdi_sbody_first(body); node; node = opdi_sbody_after(body, node)) {
         opdi_sclean_replace(node->in, node->nin);
         for (int32_t b = 0; b < node->nblocks; b++) {
@@ -468,7 +470,7 @@ static void opdi_sclean_rounds(const opdi_sbody *body, opdi_gvalue **result, boo
     }
 }
 /* Tidies up a function that is compiled; *result: what it gives.  0, or -1 without memory. */
-static int opdi_sbody_close(opdi_semit *task, opdi_sbody *body, opdi_gvalue **result) {
+OPDI_INTERNAL int opdi_sbody_close(opdi_semit *task, opdi_sbody *body, opdi_gvalue **result) {
     opdi_snaming naming;
     memset(&naming, 0, sizeof naming);
     naming.task = task;

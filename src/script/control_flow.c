@@ -1,3 +1,5 @@
+#include "script.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>scripts      scripts compiled: statements, functions, methods; running them
 //
@@ -12,16 +14,7 @@ OPDI_COLD_BEGIN
 
 //== branches ==========================================================================================================
 
-/* A prim::If while it is compiled: two blocks, and what each makes of the variables. */
-typedef struct opdi_sbranch {
-    opdi_gnode *node;
-    opdi_gblock *blocks[2], *before;
-    opdi_sframe frames[2];
-    opdi_sleave leaves[2];
-    bool unnamed;                                 /* its results are no variables of the text */
-} opdi_sbranch;
-
-static int opdi_sbranch_begin(opdi_semit *task, opdi_sbranch *branch, opdi_gvalue *value) {
+OPDI_INTERNAL int opdi_sbranch_begin(opdi_semit *task, opdi_sbranch *branch, opdi_gvalue *value) {
     memset(branch, 0, sizeof *branch);
     if (!(branch->node = opdi_se_if(task, value))) { return -1; }
     for (int i = 0; i < 2; i++) { branch->blocks[i] = &branch->node->blocks[i]; }
@@ -30,7 +23,7 @@ static int opdi_sbranch_begin(opdi_semit *task, opdi_sbranch *branch, opdi_gvalu
     return 0;
 }
 /* Goes on in block i. */
-static void opdi_sbranch_side(opdi_semit *task, opdi_sbranch *branch, int i) {
+OPDI_INTERNAL void opdi_sbranch_side(opdi_semit *task, opdi_sbranch *branch, int i) {
     opdi_se_goto(task, branch->blocks[i]);
     task->frame = &branch->frames[i];
 }
@@ -98,7 +91,7 @@ static int opdi_sbranch_join(opdi_semit *task, opdi_sbranch *branch, const char 
     return opdi_svar_put(task, name, opdi_sugar_value(out), outer && outer->type ? outer->type : type);
 }
 /* Notes what TorchScript reads at the end of both sides: each variable that one of them sets. */
-static void opdi_sbranch_read(opdi_semit *task, opdi_sbranch *branch, bool taken) {
+OPDI_INTERNAL void opdi_sbranch_read(opdi_semit *task, opdi_sbranch *branch, bool taken) {
     const bool ends[2] = {branch->leaves[0] >= OPDI_LEAVE_TURN, branch->leaves[1] >= OPDI_LEAVE_TURN};
     for (int i = 0; i < 2; i++) {
         for (const opdi_svar *var = branch->frames[i].vars; var; var = var->next) {
@@ -118,7 +111,7 @@ static void opdi_sbranch_read(opdi_semit *task, opdi_sbranch *branch, bool taken
     }
 }
 /* Goes on behind the branch, with its variables joined; 0, or -1 with an error. */
-static int opdi_sbranch_end(opdi_semit *task, opdi_sbranch *branch) {
+OPDI_INTERNAL int opdi_sbranch_end(opdi_semit *task, opdi_sbranch *branch) {
     const bool both = branch->leaves[0] >= OPDI_LEAVE_RETURN && branch->leaves[1] >= OPDI_LEAVE_RETURN;
     int count = 0;
     for (int i = 0; i < 2; i++) { for (opdi_svar *var = branch->frames[i].vars; var; var = var->next) { count++; } }
@@ -137,7 +130,7 @@ static int opdi_sbranch_end(opdi_semit *task, opdi_sbranch *branch) {
     return 0;
 }
 /* Returns how both sides together end. */
-static opdi_sleave opdi_sleave_of(opdi_sleave first, opdi_sleave second) {
+OPDI_INTERNAL opdi_sleave opdi_sleave_of(opdi_sleave first, opdi_sleave second) {
     if (first == OPDI_LEAVE_ERROR || second == OPDI_LEAVE_ERROR) { return OPDI_LEAVE_ERROR; }
     if (first == OPDI_LEAVE_RAISE) { return second; }
     if (second == OPDI_LEAVE_RAISE) { return first; }
@@ -147,21 +140,7 @@ static opdi_sleave opdi_sleave_of(opdi_sleave first, opdi_sleave second) {
 
 //== loops =============================================================================================================
 
-/* What is iterated over. */
-typedef enum opdi_siter_kind {
-    OPDI_SI_LIST, OPDI_SI_RANGE, OPDI_SI_ZIP, OPDI_SI_UNROLLED
-} opdi_siter_kind;
-enum { OPDI_SCRIPT_ZIPPED = 8 };
-typedef struct opdi_siter {
-    opdi_siter_kind kind;
-    opdi_gvalue *value, *start, *step;            /* list; of a range without an end or with all three */
-    opdi_gvalue *length;                          /* NULL: without an end */
-    struct opdi_siter *parts[OPDI_SCRIPT_ZIPPED];
-    int nparts, count;                            /* count: turns of one that is unrolled, or -1 */
-    opdi_gvalue **items;
-} opdi_siter;
-
-static opdi_siter *opdi_se_iterate(opdi_semit *task, const opdi_syntax *node);
+OPDI_INTERNAL opdi_siter *opdi_se_iterate(opdi_semit *task, const opdi_syntax *node);
 
 static opdi_siter *opdi_siter_new(opdi_semit *task, opdi_siter_kind kind) {
     opdi_siter *iter = (opdi_siter *)opdi_se_alloc(task, sizeof *iter);
@@ -236,7 +215,7 @@ static opdi_siter *opdi_siter_zip(opdi_semit *task, const opdi_syntax *call, boo
     return iter->length ? iter : NULL;
 }
 /* Looks at what a for loop goes over; NULL with an error. */
-static opdi_siter *opdi_se_iterate(opdi_semit *task, const opdi_syntax *node) {
+OPDI_INTERNAL opdi_siter *opdi_se_iterate(opdi_semit *task, const opdi_syntax *node) {
     char said[200];
     if (node->kind == OPDI_SX_CALL && node->parts[0]->kind == OPDI_SX_NAME &&
         !opdi_svar_find(task->frame, node->parts[0]->word)) {
@@ -316,22 +295,8 @@ static void opdi_sscan_statement(opdi_sscan *scan, const opdi_syntax *node, bool
     }
 }
 
-/* A loop while it is compiled. */
-typedef struct opdi_sloop {
-    const opdi_syntax *node, *body, *target;      /* body: a block, or an expression of a comprehension */
-    const opdi_syntax *condition;                 /* of while */
-    opdi_siter *iter;                             /* of for */
-    opdi_gvalue *list;                            /* a comprehension's; */
-    const opdi_syntax *key, *only;                /* its dict's keys, its condition */
-    const char **names;                           /* of carried variables */
-    int ncarried;
-    bool flags, returns;
-    opdi_gvalue *always;                          /* True, of a loop over something */
-    opdi_gvalue *one, *length;                    /* of a loop over something that may end early */
-} opdi_sloop;
-
-static opdi_sleave opdi_ss_statements(opdi_semit *task, opdi_syntax *const *nodes, int count);
-static int opdi_ss_assign(opdi_semit *task, const opdi_syntax *target, opdi_gvalue *value);
+OPDI_INTERNAL opdi_sleave opdi_ss_statements(opdi_semit *task, opdi_syntax *const *nodes, int count);
+OPDI_INTERNAL int opdi_ss_assign(opdi_semit *task, const opdi_syntax *target, opdi_gvalue *value);
 static int opdi_ss_collect(opdi_semit *task, const opdi_sloop *loop);
 /* Notes a value whose type is that of what the function returns, which is not known yet. */
 static int opdi_se_await(opdi_semit *task, opdi_gvalue *value) {
@@ -344,7 +309,7 @@ static int opdi_se_await(opdi_semit *task, opdi_gvalue *value) {
     return 0;
 }
 /* Now it is known. */
-static void opdi_se_awaited(opdi_semit *task, const opdi_gtype *type) {
+OPDI_INTERNAL void opdi_se_awaited(opdi_semit *task, const opdi_gtype *type) {
     for (; task->body->awaiting; task->body->awaiting = task->body->awaiting->next) {
         opdi_se_type_set(task->body->awaiting->value, type);
     }
@@ -355,11 +320,11 @@ static const char *opdi_se_flag(opdi_semit *task, const char *flag, int depth) {
     snprintf(text, sizeof text, "%d", depth);
     return opdi_se_join(task, flag, text, "");
 }
-static int opdi_ss_set_flag(opdi_semit *task, const char *flag, bool value) {
+OPDI_INTERNAL int opdi_ss_set_flag(opdi_semit *task, const char *flag, bool value) {
     const char *name = opdi_se_flag(task, flag, task->body->loops);
     return name ? opdi_svar_value(task, name, opdi_se_flag_value(task, value)) : -1;
 }
-static opdi_gvalue *opdi_ss_flag(opdi_semit *task, const char *flag, int depth) {
+OPDI_INTERNAL opdi_gvalue *opdi_ss_flag(opdi_semit *task, const char *flag, int depth) {
     const char *name = depth ? opdi_se_flag(task, flag, depth) : flag;
     const opdi_svar *var = name ? opdi_svar_find(task->frame, name) : NULL;
     return var ? var->sugar.value : NULL;
@@ -399,7 +364,7 @@ static int opdi_sloop_condition(opdi_semit *task, const opdi_syntax *condition, 
     return rc;
 }
 /* Sets whether there is another turn, as the condition says it at this place. */
-static int opdi_sloop_again(opdi_semit *task, const opdi_syntax *condition) {
+OPDI_INTERNAL int opdi_sloop_again(opdi_semit *task, const opdi_syntax *condition) {
     opdi_scond cond;
     const char *name = opdi_se_flag(task, "$go", task->body->loops);
     if (!name) { return -1; }
@@ -486,7 +451,7 @@ static opdi_gnode *opdi_se_loop(opdi_semit *task, const opdi_sloop *loop, opdi_g
                                     opdi_se_place(task, place, sizeof place)) : NULL;
 }
 /* Compiles a loop that is not unrolled. */
-static opdi_sleave opdi_ss_loop(opdi_semit *task, opdi_sloop *loop) {
+OPDI_INTERNAL opdi_sleave opdi_ss_loop(opdi_semit *task, opdi_sloop *loop) {
     opdi_scond cond;
     const opdi_gtype *const number = opdi_gtype_simple(OPDI_GT_INT);
     opdi_gvalue *limit = loop->iter ? loop->iter->length : opdi_se_literal(task, opd_value_int(INT64_MAX), number);
@@ -549,7 +514,7 @@ static opdi_sleave opdi_ss_loop(opdi_semit *task, opdi_sloop *loop) {
     return OPDI_LEAVE_MAYBE;
 }
 /* Compiles one turn of a loop that is unrolled. */
-static opdi_sleave opdi_sloop_unrolled_turn(opdi_semit *task, const opdi_sloop *loop, int turn) {
+OPDI_INTERNAL opdi_sleave opdi_sloop_unrolled_turn(opdi_semit *task, const opdi_sloop *loop, int turn) {
     opdi_gvalue *at = opdi_se_int(task, turn), *item = at ? opdi_siter_at(task, loop->iter, at, turn) : NULL;
     if (!item || opdi_ss_assign(task, loop->target, item)) { return OPDI_LEAVE_ERROR; }
     if (loop->list) { return opdi_ss_collect(task, loop) ? OPDI_LEAVE_ERROR : OPDI_LEAVE_NOT; }
@@ -560,7 +525,7 @@ static opdi_sleave opdi_sloop_unrolled_turn(opdi_semit *task, const opdi_sloop *
 }
 /* Compiles each turn of a loop whose length is known one behind the other: each is a statement, so that those behind
    one that may return are left out then. */
-static opdi_sleave opdi_ss_unrolled(opdi_semit *task, opdi_sloop *loop) {
+OPDI_INTERNAL opdi_sleave opdi_ss_unrolled(opdi_semit *task, opdi_sloop *loop) {
     const int count = loop->iter->count;
     opdi_sscan scan;
     memset(&scan, 0, sizeof scan);
@@ -607,7 +572,7 @@ static int opdi_ss_collect(opdi_semit *task, const opdi_sloop *loop) {
     return loop->only ? opdi_sbranch_end(task, &branch) : 0;
 }
 /* [f(x) for x in y if c], {k: v for ...} */
-static opdi_gvalue *opdi_se_comprehension(opdi_semit *task, const opdi_syntax *node, const opdi_gtype *hint) {
+OPDI_INTERNAL opdi_gvalue *opdi_se_comprehension(opdi_semit *task, const opdi_syntax *node, const opdi_gtype *hint) {
     const int first = node->kind == OPDI_SX_DICTCOMP ? 2 : 1;
     opdi_sloop loop;
     opdi_sframe frame;

@@ -1,3 +1,5 @@
+#include "script.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>scriptvalues scripts: expressions and calls become values of graphs
 //
@@ -12,39 +14,39 @@ OPDI_COLD_BEGIN
 
 //== conversions =======================================================================================================
 
-static opdi_gvalue *opdi_se_op1(opdi_semit *task, const char *name, opdi_gvalue *first) {
+OPDI_INTERNAL opdi_gvalue *opdi_se_op1(opdi_semit *task, const char *name, opdi_gvalue *first) {
     return first ? opdi_se_op(task, name, &first, 1, NULL, 0) : NULL;
 }
-static opdi_gvalue *opdi_se_op2(opdi_semit *task, const char *name, opdi_gvalue *first, opdi_gvalue *second) {
+OPDI_INTERNAL opdi_gvalue *opdi_se_op2(opdi_semit *task, const char *name, opdi_gvalue *first, opdi_gvalue *second) {
     opdi_gvalue *args[2] = {NULL, NULL};
     args[0] = first;
     args[1] = second;
     return first && second ? opdi_se_op(task, name, args, 2, NULL, 0) : NULL;
 }
-static opdi_gvalue *opdi_se_op3(opdi_semit *task, const char *name, opdi_gvalue *first, opdi_gvalue *second,
-                                opdi_gvalue *third) {
+OPDI_INTERNAL opdi_gvalue *opdi_se_op3(opdi_semit *task, const char *name, opdi_gvalue *first, opdi_gvalue *second,
+                                       opdi_gvalue *third) {
     opdi_gvalue *args[3] = {NULL, NULL, NULL};
     args[0] = first;
     args[1] = second;
     args[2] = third;
     return first && second && third ? opdi_se_op(task, name, args, 3, NULL, 0) : NULL;
 }
-static opdi_gvalue *opdi_se_bool(opdi_semit *task, bool value) {
+OPDI_INTERNAL opdi_gvalue *opdi_se_bool(opdi_semit *task, bool value) {
     return opdi_se_constant(task, opd_value_bool(value), opdi_gtype_simple(OPDI_GT_BOOL));
 }
-static opdi_gvalue *opdi_se_int(opdi_semit *task, int64_t value) {
+OPDI_INTERNAL opdi_gvalue *opdi_se_int(opdi_semit *task, int64_t value) {
     return opdi_se_constant(task, opd_value_int(value), opdi_gtype_simple(OPDI_GT_INT));
 }
-static opdi_gvalue *opdi_se_text(opdi_semit *task, const char *text) {
+OPDI_INTERNAL opdi_gvalue *opdi_se_text(opdi_semit *task, const char *text) {
     return opdi_se_constant(task, opd_value_str(text), opdi_gtype_simple(OPDI_GT_STR));
 }
 /* Makes a branch of two empty blocks. */
-static opdi_gnode *opdi_se_if(opdi_semit *task, opdi_gvalue *condition) {
+OPDI_INTERNAL opdi_gnode *opdi_se_if(opdi_semit *task, opdi_gvalue *condition) {
     char place[400];
     return condition ? opdi_emit_if(task->graph, condition, opdi_se_place(task, place, sizeof place)) : NULL;
 }
-static opdi_gvalue *opdi_se_tuple_index(opdi_semit *task, opdi_gvalue *tuple, opdi_gvalue *index,
-                                        const opdi_gtype *type) {
+OPDI_INTERNAL opdi_gvalue *opdi_se_tuple_index(opdi_semit *task, opdi_gvalue *tuple, opdi_gvalue *index,
+                                               const opdi_gtype *type) {
     opdi_gvalue *args[2] = {NULL, NULL};
     args[0] = tuple;
     args[1] = index;
@@ -52,14 +54,14 @@ static opdi_gvalue *opdi_se_tuple_index(opdi_semit *task, opdi_gvalue *tuple, op
     return node ? node->out[0] : NULL;
 }
 /* Makes a list, tuple or dict of that type; a dict's values are a key and a value by turns. */
-static opdi_gvalue *opdi_se_construct(opdi_semit *task, const opdi_gtype *type, opdi_gvalue *const *values,
-                                      int count) {
+OPDI_INTERNAL opdi_gvalue *opdi_se_construct(opdi_semit *task, const opdi_gtype *type, opdi_gvalue *const *values,
+                                             int count) {
     if (!type) { return NULL; }
     if (type->kind == OPDI_GT_LIST) { return opdi_emit_list(task->graph, type->parts[0], values, count, NULL); }
     if (type->kind == OPDI_GT_TUPLE) { return opdi_emit_tuple(task->graph, type->klass, values, count, NULL); }
     return opdi_emit_dict(task->graph, type->parts[0], type->parts[1], values, count / 2, NULL);
 }
-static opdi_gvalue *opdi_se_tuple(opdi_semit *task, opdi_gvalue *const *values, int count) {
+OPDI_INTERNAL opdi_gvalue *opdi_se_tuple(opdi_semit *task, opdi_gvalue *const *values, int count) {
     const opdi_gtype *types[OPDI_SCRIPT_ARGS];
     if (count > OPDI_SCRIPT_ARGS) {
         (void)OPDI_SE_FAIL(task, "a tuple of %d", count);
@@ -69,7 +71,7 @@ static opdi_gvalue *opdi_se_tuple(opdi_semit *task, opdi_gvalue *const *values, 
     return opdi_se_construct(task, opdi_gtype_tuple(task->space, types, count), values, count);
 }
 /* Fills the parts of a tuple, or of a list that must have as many; 0, or -1 with an error. */
-static int opdi_se_unpack(opdi_semit *task, opdi_gvalue *value, opdi_gvalue **parts, int count) {
+OPDI_INTERNAL int opdi_se_unpack(opdi_semit *task, opdi_gvalue *value, opdi_gvalue **parts, int count) {
     const opdi_gtype *type = opdi_se_type(value);
     const bool tuple = type->kind == OPDI_GT_TUPLE;
     if (!tuple && type->kind != OPDI_GT_LIST) {
@@ -104,7 +106,8 @@ static opdi_gvalue *opdi_se_listed(opdi_semit *task, opdi_gvalue *value, const o
 }
 /* Returns value as one of `type` where PyTorch changes it unasked, else value itself; NULL with an error.  implicit:
    also from tensors to numbers. */
-static opdi_gvalue *opdi_se_convert(opdi_semit *task, opdi_gvalue *value, const opdi_gtype *type, bool implicit) {
+OPDI_INTERNAL opdi_gvalue *opdi_se_convert(opdi_semit *task, opdi_gvalue *value, const opdi_gtype *type,
+                                           bool implicit) {
     const opdi_gtype *its = opdi_se_type(value), *wanted = type;
     if (type->kind == OPDI_GT_OPTIONAL && its->kind != OPDI_GT_OPTIONAL && its->kind != OPDI_GT_NONE) {
         wanted = type->parts[0];
@@ -143,8 +146,8 @@ static opdi_gvalue *opdi_se_convert(opdi_semit *task, opdi_gvalue *value, const 
     return value;
 }
 /* As above, and an error where it does not become one: "WHAT: expected a value of type ...". */
-static opdi_gvalue *opdi_se_become(opdi_semit *task, opdi_gvalue *value, const opdi_gtype *type, const char *format,
-                                   const char *name) {
+OPDI_INTERNAL opdi_gvalue *opdi_se_become(opdi_semit *task, opdi_gvalue *value, const opdi_gtype *type,
+                                          const char *format, const char *name) {
     char wanted[200], found[200], what[200];
     opdi_gvalue *out = value ? opdi_se_convert(task, value, type, true) : NULL;
     if (!out || opdi_gtype_fits(opdi_se_type(out), type)) { return out; }
@@ -157,11 +160,11 @@ static opdi_gvalue *opdi_se_become(opdi_semit *task, opdi_gvalue *value, const o
 
 //== expressions =======================================================================================================
 
-static opdi_sugar opdi_se_sugar(opdi_semit *task, const opdi_syntax *node, const opdi_gtype *hint);
-static opdi_gvalue *opdi_se_expr(opdi_semit *task, const opdi_syntax *node, const opdi_gtype *hint);
+OPDI_INTERNAL opdi_sugar opdi_se_sugar(opdi_semit *task, const opdi_syntax *node, const opdi_gtype *hint);
+OPDI_INTERNAL opdi_gvalue *opdi_se_expr(opdi_semit *task, const opdi_syntax *node, const opdi_gtype *hint);
 
 /* Returns a member of an enum as the text's place has it; NULL with an error. */
-static opdi_gvalue *opdi_se_enum_member(opdi_semit *task, opdi_sclass *klass, int32_t which) {
+OPDI_INTERNAL opdi_gvalue *opdi_se_enum_member(opdi_semit *task, opdi_sclass *klass, int32_t which) {
     const opd_value *const member = opdi_senum_at(&task->script->arena, klass, task->at, which);
     return member ? opdi_se_constant(task, *member, klass->gclass->type) : NULL;
 }
@@ -187,7 +190,7 @@ static opdi_gvalue *opdi_se_plain(opdi_semit *task, const opdi_sugar *sugar) {
     return NULL;
 }
 /* Returns what the node says, as a value; NULL with an error.  hint: the type that is wanted, or NULL. */
-static opdi_gvalue *opdi_se_expr(opdi_semit *task, const opdi_syntax *node, const opdi_gtype *hint) {
+OPDI_INTERNAL opdi_gvalue *opdi_se_expr(opdi_semit *task, const opdi_syntax *node, const opdi_gtype *hint) {
     const opdi_syntax *const before = task->at;
     if (++task->depth > 4 * OPDI_SCRIPT_DEPTH) {
         (void)OPDI_SE_FAIL(task, "this is nested too deep");
@@ -202,32 +205,19 @@ static opdi_gvalue *opdi_se_expr(opdi_semit *task, const opdi_syntax *node, cons
     task->depth--;
     return value;
 }
-static opdi_gvalue *opdi_se_method(opdi_semit *task, opdi_gvalue *self, const char *name, opdi_gvalue *const *args,
-                                   int nargs);
-static opdi_sfunction *opdi_se_method_of(opdi_semit *task, const opdi_gvalue *value, const char *name);
+OPDI_INTERNAL opdi_gvalue *opdi_se_method(opdi_semit *task, opdi_gvalue *self, const char *name,
+                                          opdi_gvalue *const *args, int nargs);
+OPDI_INTERNAL opdi_sfunction *opdi_se_method_of(opdi_semit *task, const opdi_gvalue *value, const char *name);
 
 //== conditions ========================================================================================================
 
-/* What is known of a variable where a condition holds. */
-typedef struct opdi_srefine {
-    struct opdi_srefine *next;
-    const char *name;
-    const opdi_gtype *type;
-} opdi_srefine;
-/* A condition: fixed 0 or 1 where it is known already, else -1. */
-typedef struct opdi_scond {
-    opdi_gvalue *value;
-    int fixed;
-    opdi_srefine *holds, *fails;                  /* what is known of variables then */
-} opdi_scond;
+OPDI_INTERNAL int opdi_se_cond(opdi_semit *task, const opdi_syntax *node, opdi_scond *cond);
 
-static int opdi_se_cond(opdi_semit *task, const opdi_syntax *node, opdi_scond *cond);
-
-static bool opdi_se_has_length(const opdi_gvalue *value) {
+OPDI_INTERNAL bool opdi_se_has_length(const opdi_gvalue *value) {
     return opdi_se_is(value, OPDI_GT_STR) || opdi_se_is(value, OPDI_GT_LIST) || opdi_se_is(value, OPDI_GT_DICT);
 }
 /* Returns a value as a bool, or NULL with an error. */
-static opdi_gvalue *opdi_se_truth(opdi_semit *task, opdi_gvalue *value) {
+OPDI_INTERNAL opdi_gvalue *opdi_se_truth(opdi_semit *task, opdi_gvalue *value) {
     char said[200];
     if (!value || opdi_se_is(value, OPDI_GT_BOOL)) { return value; }
     if (opdi_se_is(value, OPDI_GT_TENSOR) || opdi_se_is(value, OPDI_GT_INT) || opdi_se_is(value, OPDI_GT_FLOAT)) {
@@ -258,7 +248,7 @@ static opdi_srefine *opdi_se_refine_all(opdi_semit *task, opdi_srefine *next, co
     return next;
 }
 /* Makes what is known of variables so. */
-static int opdi_se_apply(opdi_semit *task, const opdi_srefine *list) {
+OPDI_INTERNAL int opdi_se_apply(opdi_semit *task, const opdi_srefine *list) {
     for (; list; list = list->next) {
         opdi_svar *var = opdi_svar_find(task->frame, list->name);
         opdi_se_loaded(task, list->name);
@@ -340,7 +330,7 @@ static int opdi_se_cond_both(opdi_semit *task, const opdi_syntax *node, opdi_sco
     return cond->value ? 0 : -1;
 }
 /* isinstance(x, T): known, unless x is optional, a union or Any. */
-static int opdi_se_cond_isinstance(opdi_semit *task, const opdi_syntax *node, opdi_scond *cond) {
+OPDI_INTERNAL int opdi_se_cond_isinstance(opdi_semit *task, const opdi_syntax *node, opdi_scond *cond) {
     const opdi_syntax *types = node->parts[2];
     opdi_gvalue *value = opdi_se_expr(task, node->parts[1], NULL);
     if (!value) { return -1; }
@@ -381,7 +371,7 @@ static int opdi_se_cond_isinstance(opdi_semit *task, const opdi_syntax *node, op
     return cond->value ? 0 : -1;
 }
 /* Compiles a condition; 0, or -1 with an error. */
-static int opdi_se_cond(opdi_semit *task, const opdi_syntax *node, opdi_scond *cond) {
+OPDI_INTERNAL int opdi_se_cond(opdi_semit *task, const opdi_syntax *node, opdi_scond *cond) {
     const opdi_syntax *const before = task->at;
     int rc = 0;
     memset(cond, 0, sizeof *cond);
@@ -416,7 +406,7 @@ static int opdi_se_cond(opdi_semit *task, const opdi_syntax *node, opdi_scond *c
 
 /* Returns the type that all of these have in common, or NULL: there is none.  What a function gives that is not known
    becomes one of that type, as running it is an error. */
-static const opdi_gtype *opdi_se_common(opdi_semit *task, opdi_gvalue *const *values, int count) {
+OPDI_INTERNAL const opdi_gtype *opdi_se_common(opdi_semit *task, opdi_gvalue *const *values, int count) {
     const opdi_gtype *type = NULL;
     for (int i = 0; i < count; i++) {
         if (opdi_se_is_unknown(values[i])) { continue; }
@@ -427,8 +417,8 @@ static const opdi_gtype *opdi_se_common(opdi_semit *task, opdi_gvalue *const *va
 }
 /* Compiles an element of a tuple or list, which is several where a star stands before it; returns their count, at most
    `room`, or -1 with an error. */
-static int opdi_se_element(opdi_semit *task, const opdi_syntax *part, const opdi_gtype *hint, opdi_gvalue **values,
-                           int room) {
+OPDI_INTERNAL int opdi_se_element(opdi_semit *task, const opdi_syntax *part, const opdi_gtype *hint,
+                                  opdi_gvalue **values, int room) {
     const bool star = part->kind == OPDI_SX_STAR;
     opdi_gvalue *value = opdi_se_expr(task, star ? part->parts[0] : part, star ? NULL : hint);
     if (!value) { return -1; }
@@ -441,7 +431,7 @@ static int opdi_se_element(opdi_semit *task, const opdi_syntax *part, const opdi
     else if (opdi_se_unpack(task, value, values, count)) { return -1; }
     return count;
 }
-static opdi_gvalue *opdi_se_list(opdi_semit *task, const opdi_syntax *node, const opdi_gtype *hint) {
+OPDI_INTERNAL opdi_gvalue *opdi_se_list(opdi_semit *task, const opdi_syntax *node, const opdi_gtype *hint) {
     int room = 0, count = 0;
     for (int i = 0; i < node->nparts; i++) { room += node->parts[i]->kind == OPDI_SX_STAR ? OPDI_SCRIPT_ARGS : 1; }
     opdi_gvalue **values = (opdi_gvalue **)opdi_se_alloc(task, (size_t)(room + 1) * sizeof *values);
@@ -461,7 +451,7 @@ static opdi_gvalue *opdi_se_list(opdi_semit *task, const opdi_syntax *node, cons
     }
     return opdi_se_construct(task, opdi_gtype_list(task->space, element), values, count);
 }
-static opdi_gvalue *opdi_se_dict(opdi_semit *task, const opdi_syntax *node, const opdi_gtype *hint) {
+OPDI_INTERNAL opdi_gvalue *opdi_se_dict(opdi_semit *task, const opdi_syntax *node, const opdi_gtype *hint) {
     const int pairs = node->nparts / 2;
     opdi_gvalue **values = (opdi_gvalue **)opdi_se_alloc(task, (size_t)(2 * node->nparts + 2) * sizeof *values);
     opdi_gvalue **apart = values + node->nparts;
@@ -490,8 +480,7 @@ static opdi_gvalue *opdi_se_dict(opdi_semit *task, const opdi_syntax *node, cons
     return opdi_se_construct(task, opdi_gtype_dict(task->space, types[0], types[1]), values,
                              node->nparts);
 }
-/* The operators by name, and the methods of classes that stand for them. */
-static const struct opdi_soperator { const char *name, *written, *method; } opdi_soperators[] = {
+OPDI_INTERNAL const opdi_soperator opdi_soperators[] = {
     {"aten::add", "aten::add_", "__add__"}, {"aten::sub", "aten::sub_", "__sub__"},
     {"aten::mul", "aten::mul_", "__mul__"}, {"aten::div", "aten::div_", "__truediv__"},
     {"aten::floordiv", "aten::floor_divide_", "__floordiv__"}, {"aten::remainder", "aten::fmod_", "__mod__"},
@@ -506,7 +495,7 @@ static const struct opdi_soperator { const char *name, *written, *method; } opdi
 static opdi_gvalue *opdi_se_swapped(opdi_semit *task, int op, opdi_gvalue *left, opdi_gvalue *right);
 
 /* Returns `left op right`. */
-static opdi_gvalue *opdi_se_operator(opdi_semit *task, int op, opdi_gvalue *left, opdi_gvalue *right) {
+OPDI_INTERNAL opdi_gvalue *opdi_se_operator(opdi_semit *task, int op, opdi_gvalue *left, opdi_gvalue *right) {
     if (!left || !right) { return NULL; }
     if (opdi_se_is(left, OPDI_GT_CLASS) && opdi_se_method_of(task, left, opdi_soperators[op].method)) {
         return opdi_se_method(task, left, opdi_soperators[op].method, &right, 1);
@@ -552,7 +541,7 @@ static opdi_gvalue *opdi_se_swapped(opdi_semit *task, int op, opdi_gvalue *left,
     default: return opdi_se_op2(task, opdi_soperators[op].name, right, left);
     }
 }
-static opdi_gvalue *opdi_se_unary(opdi_semit *task, const opdi_syntax *node) {
+OPDI_INTERNAL opdi_gvalue *opdi_se_unary(opdi_semit *task, const opdi_syntax *node) {
     opdi_gvalue *value = opdi_se_expr(task, node->parts[0], NULL);
     if (!value || node->op == OPDI_SO_POS) { return value; }
     if (opdi_se_is(value, OPDI_GT_CLASS)) {
@@ -560,7 +549,7 @@ static opdi_gvalue *opdi_se_unary(opdi_semit *task, const opdi_syntax *node) {
     }
     return opdi_se_op1(task, opdi_soperators[node->op].name, value);
 }
-static opdi_gvalue *opdi_se_compare(opdi_semit *task, const opdi_syntax *node) {
+OPDI_INTERNAL opdi_gvalue *opdi_se_compare(opdi_semit *task, const opdi_syntax *node) {
     if (node->op == OPDI_SO_IS || node->op == OPDI_SO_ISNOT) {
         opdi_scond cond;
         return opdi_se_cond(task, node, &cond) ? NULL : cond.value;
@@ -575,7 +564,7 @@ static opdi_gvalue *opdi_se_compare(opdi_semit *task, const opdi_syntax *node) {
     return opdi_se_operator(task, node->op, left, right);
 }
 /* value if condition else other */
-static opdi_gvalue *opdi_se_ternary(opdi_semit *task, const opdi_syntax *node, const opdi_gtype *hint) {
+OPDI_INTERNAL opdi_gvalue *opdi_se_ternary(opdi_semit *task, const opdi_syntax *node, const opdi_gtype *hint) {
     opdi_scond cond;
     opdi_gvalue *values[2] = {NULL, NULL};
     opdi_gblock *blocks[2] = {NULL, NULL};
@@ -655,7 +644,8 @@ static int64_t opdi_se_index(opdi_semit *task, const opdi_syntax *node, int64_t 
 }
 /* Takes what of the indices are no tensors from *value on; the others go to tensors, whose number is returned, or -1
    with an error. */
-static int opdi_se_indices(opdi_semit *task, opdi_gvalue **value, const opdi_syntax *node, opdi_gvalue **tensors) {
+OPDI_INTERNAL int opdi_se_indices(opdi_semit *task, opdi_gvalue **value, const opdi_syntax *node,
+                                  opdi_gvalue **tensors) {
     opdi_gvalue *index[OPDI_SCRIPT_ARGS];
     int64_t dims[OPDI_SCRIPT_ARGS], dim = 0;
     const int count = node->nparts - 1;
@@ -693,7 +683,7 @@ static int opdi_se_indices(opdi_semit *task, opdi_gvalue **value, const opdi_syn
     }
     return ntensors;
 }
-static opdi_gvalue *opdi_se_index_list(opdi_semit *task, opdi_gvalue *const *tensors, int count) {
+OPDI_INTERNAL opdi_gvalue *opdi_se_index_list(opdi_semit *task, opdi_gvalue *const *tensors, int count) {
     const opdi_gtype *element = opdi_gtype_optional(task->space, opdi_gtype_simple(OPDI_GT_TENSOR));
     return opdi_se_construct(task, opdi_gtype_list(task->space, element), tensors, count);
 }
@@ -761,11 +751,11 @@ static opdi_gvalue *opdi_se_tuple_slice(opdi_semit *task, opdi_gvalue *tuple, co
     for (int64_t i = ends[0]; back ? i > ends[1] : i < ends[1]; i += step) { taken[ntaken++] = parts[i]; }
     return opdi_se_tuple(task, taken, ntaken);
 }
-static bool opdi_se_is_interface(const opdi_gtype *type) {
+OPDI_INTERNAL bool opdi_se_is_interface(const opdi_gtype *type) {
     return type->kind == OPDI_GT_CLASS && type->klass && type->klass->kind == OPDI_CLASS_INTERFACE;
 }
 /* Returns value[...]; hint: the type that is wanted, or NULL. */
-static opdi_gvalue *opdi_se_subscript(opdi_semit *task, const opdi_syntax *node, const opdi_gtype *hint) {
+OPDI_INTERNAL opdi_gvalue *opdi_se_subscript(opdi_semit *task, const opdi_syntax *node, const opdi_gtype *hint) {
     opdi_gvalue *tensors[OPDI_SCRIPT_ARGS];
     opdi_gvalue *value = opdi_se_expr(task, node->parts[0], NULL);
     if (!value) { return NULL; }

@@ -1,3 +1,5 @@
+#include "script.h"
+
 //== functions =========================================================================================================
 
 #if !defined(OPD_NO_SCRIPTS)
@@ -32,7 +34,7 @@ static int opdi_se_stand_ins(opdi_semit *task, const opdi_sfunction *function, o
     return 0;
 }
 /* Compiles a function's body where it is called; values: of its parameters.  Returns what it gives. */
-static opdi_gvalue *opdi_se_inline(opdi_semit *task, opdi_sfunction *function, opdi_gvalue *const *values) {
+OPDI_INTERNAL opdi_gvalue *opdi_se_inline(opdi_semit *task, opdi_sfunction *function, opdi_gvalue *const *values) {
     opdi_gvalue *within[OPDI_SCRIPT_ARGS];
     opdi_sframe *const frame = task->frame;
     opdi_sunit *const unit = task->unit;
@@ -103,7 +105,7 @@ static opdi_gvalue *opdi_se_inline(opdi_semit *task, opdi_sfunction *function, o
 
 //== methods become graphs =============================================================================================
 
-static opd_graph *opdi_script_graph_begin(opdi_semit *task, opdi_sfunction *function) {
+OPDI_INTERNAL opd_graph *opdi_script_graph_begin(opdi_semit *task, opdi_sfunction *function) {
     task->graph = opd_graph_new();
     if (!task->graph) { return NULL; }
     opdi_graph_share(task->graph, task->space);
@@ -122,14 +124,14 @@ static opdi_gvalue *opdi_script_body(opdi_semit *task, opdi_sfunction *function)
     return opdi_se_inline(task, function, values);
 }
 /* Compiles __init__ for the attributes that it makes. */
-static int opdi_script_discover(opdi_semit *task, opdi_sfunction *init) {
+OPDI_INTERNAL int opdi_script_discover(opdi_semit *task, opdi_sfunction *init) {
     opdi_gvalue *value = opdi_script_graph_begin(task, init) ? opdi_script_body(task, init) : NULL;
     opd_graph_free(task->graph);
     task->graph = NULL;
     return value ? 0 : -1;
 }
 /* Returns a function's graph, compiled when it is first asked for; NULL with an error. */
-static opd_graph *opdi_script_compiled(opd_script *script, opdi_sfunction *function) {
+OPDI_INTERNAL opd_graph *opdi_script_compiled(opd_script *script, opdi_sfunction *function) {
     opdi_arena arena;
     opdi_semit task;
     if (function->graph) { return function->graph; }
@@ -147,7 +149,7 @@ static opd_graph *opdi_script_compiled(opd_script *script, opdi_sfunction *funct
     return function->graph;
 }
 /* Returns the method or function of that name; "" or NULL: forward, or the only function.  NULL with an error. */
-static opdi_sfunction *opdi_script_method(opd_script *script, const char *name) {
+OPDI_INTERNAL opdi_sfunction *opdi_script_method(opd_script *script, const char *name) {
     opdi_sfunction *function = NULL;
     if (!opd_ok()) { return NULL; }
     if (opd_value_cell(script->self) == OPD_CELL_OBJECT) {

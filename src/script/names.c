@@ -1,3 +1,5 @@
+#include "script.h"
+
 //== functions of Python ===============================================================================================
 
 #if !defined(OPD_NO_SCRIPTS)
@@ -6,7 +8,7 @@ OPDI_COLD_BEGIN
 
 /* Returns the function of torch.nn.functional of that name, whose text is read when it is first asked for; NULL: none,
    or an error. */
-static opdi_sfunction *opdi_script_prelude(opd_script *script, const char *name) {
+OPDI_INTERNAL opdi_sfunction *opdi_script_prelude(opd_script *script, const char *name) {
     char wanted[80];
     opdi_sfunction *found = NULL;
     snprintf(wanted, sizeof wanted, "def %.70s(", name);
@@ -36,7 +38,7 @@ static const struct { const char *name, *builtin; } opdi_sglobals[] = {
     {"fork", NULL}, {"wait", NULL}, {"reversed", NULL}};
 static const char opdi_sspaces[] = "torch ops math CONSTANTS __torch__ F nn typing ";
 
-static opdi_gvalue *opdi_se_number_named(opdi_semit *task, const char *space, const char *name);
+OPDI_INTERNAL opdi_gvalue *opdi_se_number_named(opdi_semit *task, const char *space, const char *name);
 
 /* Returns a value of the archive's constants in the graph: lists, tuples and dicts are made of what is in them.
    Constants are tensors, texts that are not ASCII, and what has such a text in it. */
@@ -93,7 +95,7 @@ static opdi_gvalue *opdi_se_kept_constant(opdi_semit *task, const char *name) {
     return opdi_se_kept(task, &value, name, 0);
 }
 /* Returns what a name means that is no variable. */
-static opdi_sugar opdi_se_global(opdi_semit *task, const char *name) {
+OPDI_INTERNAL opdi_sugar opdi_se_global(opdi_semit *task, const char *name) {
     opdi_sfunction *function = task->unit ? opdi_sfunction_in(task->unit->functions, name) : NULL;
     opdi_sclass *klass = function ? NULL : opdi_se_class(task, name);
     opdi_sugar sugar = opdi_sugar_of(OPDI_SK_NOTHING);
@@ -137,7 +139,7 @@ static const struct { const char *name; double value; } opdi_sreals[] = {
     {"pi", 3.141592653589793}, {"e", 2.718281828459045}, {"tau", 6.283185307179586}, {"inf", 0}, {"nan", 0}};
 
 /* torch.name, math.name: a number, or nothing. */
-static opdi_gvalue *opdi_se_number_named(opdi_semit *task, const char *space, const char *name) {
+OPDI_INTERNAL opdi_gvalue *opdi_se_number_named(opdi_semit *task, const char *space, const char *name) {
     for (size_t i = 0; strcmp(space, "torch") == 0 && i < sizeof opdi_snumbers / sizeof opdi_snumbers[0]; i++) {
         if (strcmp(opdi_snumbers[i].name, name) == 0) { return opdi_se_int(task, opdi_snumbers[i].value); }
     }
@@ -168,7 +170,7 @@ static opdi_sfunction *opdi_se_python(opdi_semit *task, const char *space, const
     return opdi_script_prelude(task->script, name);
 }
 /* Returns space.name. */
-static opdi_sugar opdi_se_within(opdi_semit *task, const char *space, const char *name) {
+OPDI_INTERNAL opdi_sugar opdi_se_within(opdi_semit *task, const char *space, const char *name) {
     static const char inner[] = "nn functional jit linalg special fft _C _nn Tensor autograd _VariableFunctions init "
         "modules cuda backends utils ";
     const char *full = opdi_se_join(task, space, ".", name);
@@ -248,7 +250,8 @@ static const char *const opdi_scasts[][2] = {
     {"cdouble", "cdouble"}};
 
 /* Returns object.name, or sets it to value, which is returned then. */
-static opdi_gvalue *opdi_se_attribute(opdi_semit *task, opdi_gvalue *object, const char *name, opdi_gvalue *value) {
+OPDI_INTERNAL opdi_gvalue *opdi_se_attribute(opdi_semit *task, opdi_gvalue *object, const char *name,
+                                             opdi_gvalue *value) {
     char place[400];
     opdi_gvalue *out = opdi_emit_attribute(task->graph, object, name, value,
                                            value ? opdi_se_place(task, place, sizeof place) : NULL);
@@ -291,7 +294,7 @@ static opdi_sugar opdi_se_member(opdi_semit *task, opdi_gvalue *self, const char
     return sugar;
 }
 /* Returns the method of that name that a value's class has, or NULL. */
-static opdi_sfunction *opdi_se_method_of(opdi_semit *task, const opdi_gvalue *value, const char *name) {
+OPDI_INTERNAL opdi_sfunction *opdi_se_method_of(opdi_semit *task, const opdi_gvalue *value, const char *name) {
     opdi_sclass *klass = opdi_se_is(value, OPDI_GT_CLASS) ? (opdi_sclass *)opdi_se_type(value)->klass->user : NULL;
     return klass && opdi_sclass_know(task->script, klass) ? opdi_sfunction_in(klass->methods, name) : NULL;
 }
@@ -324,13 +327,13 @@ static const opdi_cell *opdi_se_object_of(const opdi_semit *task, const opdi_gva
     return opd_value_cell(part) == OPD_CELL_OBJECT ? opdi_cell_of(&part) : NULL;
 }
 /* True for a module that a number or name chooses when the script runs. */
-static bool opdi_se_is_chosen(const opdi_gvalue *value) {
+OPDI_INTERNAL bool opdi_se_is_chosen(const opdi_gvalue *value) {
     return value->node && value->node->kind == OPDI_G_BUILTIN && value->node->builtin &&
         strcmp(value->node->builtin->schema, "prim::ModuleContainerIndex") == 0;
 }
 /* Returns a module that is known by its interface as one of its own class, so that its methods are found; one that is
    chosen later as it is. */
-static opdi_gvalue *opdi_se_actual(opdi_semit *task, opdi_gvalue *value) {
+OPDI_INTERNAL opdi_gvalue *opdi_se_actual(opdi_semit *task, opdi_gvalue *value) {
     if (!opdi_se_is_interface(opdi_se_type(value)) || opdi_se_is_chosen(value)) { return value; }
     const opdi_cell *object = opdi_se_object_of(task, value, 0);
     opdi_gvalue *out = object ? opdi_se_builtin_1(task, "prim::unchecked_cast", value, object->klass->type) : NULL;
@@ -354,7 +357,7 @@ static opdi_gvalue *opdi_se_enum_part(opdi_semit *task, opdi_gvalue *member, boo
     return part;
 }
 /* Returns value.name. */
-static opdi_sugar opdi_se_attr_of(opdi_semit *task, opdi_gvalue *value, const char *name) {
+OPDI_INTERNAL opdi_sugar opdi_se_attr_of(opdi_semit *task, opdi_gvalue *value, const char *name) {
     if (!(value = opdi_se_actual(task, value))) { return opdi_sugar_of(OPDI_SK_NOTHING); }
     const opdi_gtype *type = opdi_se_type(value);
     opdi_sugar sugar = opdi_sugar_of(OPDI_SK_NOTHING);
@@ -421,7 +424,7 @@ static opdi_sugar opdi_se_attr_of(opdi_semit *task, opdi_gvalue *value, const ch
 }
 
 /* Finds out what a function takes and gives; 0, or -1 with an error. */
-static int opdi_sfunction_know(opdi_semit *task, opdi_sfunction *function) {
+OPDI_INTERNAL int opdi_sfunction_know(opdi_semit *task, opdi_sfunction *function) {
     const opdi_syntax *def = function->def;
     const int count = def->nparts - 2;
     opdi_sunit *const unit = task->unit;

@@ -1,69 +1,10 @@
+#include "script.h"
+
 //== syntax ============================================================================================================
 
 #if !defined(OPD_NO_SCRIPTS)
 #if defined(OPDI_CORE)
 OPDI_COLD_BEGIN
-
-/* What a node of the tree is, and what its parts are. */
-typedef enum opdi_sx {
-    OPDI_SX_NAME,                /* word */
-    OPDI_SX_INT, OPDI_SX_FLOAT, OPDI_SX_IMAGINARY,       /* integer; number; op: its sign */
-    OPDI_SX_TEXT,                /* word, integer: its bytes */
-    OPDI_SX_FORMAT,              /* of an f-string: texts and expressions */
-    OPDI_SX_TRUE, OPDI_SX_FALSE, OPDI_SX_NONE, OPDI_SX_DOTS,
-    OPDI_SX_TUPLE, OPDI_SX_LIST, OPDI_SX_SET,            /* elements */
-    OPDI_SX_DICT,                /* key, value by turns */
-    OPDI_SX_LISTCOMP,            /* element, target, iterated, condition or NULL */
-    OPDI_SX_DICTCOMP,            /* key, value, target, iterated, condition or NULL */
-    OPDI_SX_CALL,                /* called, arguments; OPDI_SX_KEYWORD and STAR among them */
-    OPDI_SX_KEYWORD,             /* word = part */
-    OPDI_SX_STAR,                /* *part */
-    OPDI_SX_ATTR,                /* part.word */
-    OPDI_SX_SUBSCRIPT,           /* part[index, ...] */
-    OPDI_SX_SLICE,               /* begin, end, step or NULL */
-    OPDI_SX_UNARY, OPDI_SX_BINARY,                       /* op; parts */
-    OPDI_SX_COMPARE,             /* op; two parts */
-    OPDI_SX_AND, OPDI_SX_OR, OPDI_SX_NOT,
-    OPDI_SX_TERNARY,             /* condition, then, else */
-    OPDI_SX_EXPR,                /* statements from here on: part */
-    OPDI_SX_ASSIGN,              /* value, targets */
-    OPDI_SX_ANNOTATED,           /* target, type, value or NULL */
-    OPDI_SX_AUGMENTED,           /* op; target, value */
-    OPDI_SX_IF,                  /* condition, body, else body (blocks) */
-    OPDI_SX_WHILE,               /* condition, body */
-    OPDI_SX_FOR,                 /* target, iterated, body */
-    OPDI_SX_RETURN,              /* value or NULL */
-    OPDI_SX_PASS, OPDI_SX_BREAK, OPDI_SX_CONTINUE,
-    OPDI_SX_RAISE,               /* value or NULL */
-    OPDI_SX_ASSERT,              /* condition, text or NULL */
-    OPDI_SX_DELETE,              /* targets */
-    OPDI_SX_WITH,                /* value, target or NULL, body */
-    OPDI_SX_AGAIN,               /* a turn of a loop ends: whether there is another one */
-    OPDI_SX_TURN,                /* turn `integer` of a loop that is unrolled */
-    OPDI_SX_BLOCK,               /* statements */
-    OPDI_SX_DEF,                 /* word; parameters (PARAM), returned type or NULL at parts[0], body at parts[1] */
-    OPDI_SX_PARAM,               /* word; type or NULL, default or NULL; op: 1 behind the *, 2 is *args */
-    OPDI_SX_CLASS                /* word; base or NULL, body */
-} opdi_sx;
-
-/* Operators of UNARY, BINARY, AUGMENTED and COMPARE. */
-enum {
-    OPDI_SO_ADD, OPDI_SO_SUB, OPDI_SO_MUL, OPDI_SO_DIV, OPDI_SO_FLOORDIV, OPDI_SO_MOD, OPDI_SO_POW, OPDI_SO_MATMUL,
-    OPDI_SO_AND, OPDI_SO_OR, OPDI_SO_XOR, OPDI_SO_SHL, OPDI_SO_SHR, OPDI_SO_NEG, OPDI_SO_POS, OPDI_SO_INVERT,
-    OPDI_SO_EQ, OPDI_SO_NE, OPDI_SO_LT, OPDI_SO_LE, OPDI_SO_GT, OPDI_SO_GE, OPDI_SO_IN, OPDI_SO_NOTIN, OPDI_SO_IS,
-    OPDI_SO_ISNOT
-};
-
-typedef struct opdi_syntax {
-    int16_t kind, op;
-    int32_t nparts;
-    uint32_t at, length;         /* in the text */
-    const opdi_stext *text;
-    struct opdi_syntax **parts;
-    const char *word;
-    int64_t integer;
-    double number;
-} opdi_syntax;
 
 /* Words and signs of Python that TorchScript does not take, and what to do. */
 static const struct { const char *found, *instead; } opdi_snot_there[] = {
@@ -84,10 +25,6 @@ typedef struct opdi_sparser {
     int depth;
     int decorated;               /* OPDI_SD_*: how the next def is */
 } opdi_sparser;
-/* The sign of a number: op of its node.  NEEDED: 2^63, which only stands behind a minus. */
-enum { OPDI_SIGN_NONE, OPDI_SIGN_WRITTEN, OPDI_SIGN_NEEDED };
-/* What decorators make of a method: op of its node. */
-enum { OPDI_SD_PLAIN, OPDI_SD_PROPERTY, OPDI_SD_SETTER, OPDI_SD_STATIC };
 
 static const opdi_stoken *opdi_stoken_at(const opdi_sparser *parser) { return &parser->tokens[parser->at]; }
 static opdi_syntax *opdi_sparse_fail(const opdi_sparser *parser, const char *wanted) {
@@ -1032,7 +969,7 @@ static int opdi_stext_lines(opdi_arena *arena, opdi_stext *text) {
     return 0;
 }
 /* Reads a whole text into arena; what the tree says of places refers to text, which must stay.  NULL with an error. */
-static opdi_syntax *opdi_sparse(opdi_arena *arena, opdi_stext *text) {
+OPDI_INTERNAL opdi_syntax *opdi_sparse(opdi_arena *arena, opdi_stext *text) {
     opdi_slexer lexer;
     opdi_sparser parser;
     opdi_string items = {NULL, 0, 0, false};

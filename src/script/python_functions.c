@@ -1,3 +1,5 @@
+#include "script.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>scriptpython scripts: functions that PyTorch has in Python, as sources
 //
@@ -811,7 +813,7 @@ static const char opdi_sprelude_older[] =
     "                pin_memory: Optional[bool]=None) -> Tensor:\n"
     "  return torch.logspace(start, end, 100 if steps is None else steps, base, dtype=dtype, layout=layout,\n"
     "                        device=device, pin_memory=pin_memory)\n";
-static const struct opdi_sprelude_text { const char *text; size_t size; } opdi_sprelude[] = {
+OPDI_INTERNAL const opdi_sprelude_text opdi_sprelude[OPDI_SCRIPT_PRELUDES] = {
     {opdi_sprelude_activations, sizeof opdi_sprelude_activations - 1},
     {opdi_sprelude_layers, sizeof opdi_sprelude_layers - 1}, {opdi_sprelude_losses, sizeof opdi_sprelude_losses - 1},
     {opdi_sprelude_pools, sizeof opdi_sprelude_pools - 1},
@@ -826,6 +828,6 @@ static const struct opdi_sprelude_text { const char *text; size_t size; } opdi_s
     {opdi_sprelude_heads, sizeof opdi_sprelude_heads - 1},
     {opdi_sprelude_attention, sizeof opdi_sprelude_attention - 1},
     {opdi_sprelude_more, sizeof opdi_sprelude_more - 1}, {opdi_sprelude_older, sizeof opdi_sprelude_older - 1}};
-enum { OPDI_SCRIPT_PRELUDES = sizeof opdi_sprelude / sizeof opdi_sprelude[0] };
+OPDI_HAS_COUNT(opdi_sprelude, OPDI_SCRIPT_PRELUDES);
 #endif
 #endif

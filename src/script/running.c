@@ -1,3 +1,5 @@
+#include "script.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>script_runs  scripts from outside: sources compiled, modules made, methods asked for and run
 //
@@ -13,7 +15,7 @@ OPDI_COLD_BEGIN
 
 static const opdi_swork opdi_script_work = {opdi_se_inline, opdi_se_comprehension, opdi_script_discover,
                                             opdi_script_compiled};
-static opd_script *opdi_script_new(void) {
+OPDI_INTERNAL opd_script *opdi_script_new(void) {
     opd_script *script = (opd_script *)opdi_alloc(sizeof *script);
     if (!script) { return NULL; }
     memset(script, 0, sizeof *script);
@@ -50,7 +52,7 @@ void opd_script_free(opd_script *script) {
     opdi_free(script, sizeof *script);
 }
 /* Adds the parameters and buffers of an object and those below it to the module; 0, or -1 with an error. */
-static int opdi_script_bind(opd_script *script, opdi_cell *object, opdi_string *path, int depth) {
+OPDI_INTERNAL int opdi_script_bind(opd_script *script, opdi_cell *object, opdi_string *path, int depth) {
     const opdi_gclass *gclass = object->klass;
     const opdi_sclass *klass = (const opdi_sclass *)gclass->user;
     if (depth > 60) { return opd_fail(OPD_ERROR_SCHEMA, "modules within each other more than 60 deep"); }
@@ -83,7 +85,7 @@ static int opdi_script_bind(opd_script *script, opdi_cell *object, opdi_string *
     return path->failed || script->bound.failed ? -1 : 0;
 }
 /* Returns a graph without inputs that gives the default of a parameter; NULL with an error. */
-static opd_graph *opdi_sdefault_graph(opd_script *script, opdi_sfunction *function, int32_t i) {
+OPDI_INTERNAL opd_graph *opdi_sdefault_graph(opd_script *script, opdi_sfunction *function, int32_t i) {
     const opdi_sformal *const formal = &function->formals[i];
     const opdi_gtype *const plain = formal->type->kind == OPDI_GT_OPTIONAL ? formal->type->parts[0] : formal->type;
     opdi_arena arena;
@@ -139,7 +141,8 @@ static int opdi_sdefault(opd_script *script, opdi_sfunction *function, int32_t i
     return count == 1 && opd_ok() ? 0 : -1;
 }
 /* Runs a function with values for all of its parameters; 0, or -1 with an error. */
-static int opdi_script_call(opd_script *script, opdi_sfunction *function, const opd_value *values, opd_value *result) {
+OPDI_INTERNAL int opdi_script_call(opd_script *script, opdi_sfunction *function, const opd_value *values,
+                                   opd_value *result) {
     const opd_graph *graph = opdi_script_compiled(script, function);
     const int count = graph ? opdi_graph_run_values(graph, values, function->nformals, result, 1) : -1;
     return count < 0 || !opd_ok() ? -1 : 0;
@@ -277,7 +280,7 @@ const opd_graph *opd_script_graph(const opd_script *script, const char *method) 
 }
 /* Makes module and objects have the same tensors: before a run what the module was given, behind it what the script
    set.  0, or -1 with an error. */
-static int opdi_script_sync(opd_script *script, bool before) {
+OPDI_INTERNAL int opdi_script_sync(opd_script *script, bool before) {
     const opdi_sbound *bound = (const opdi_sbound *)(void *)script->bound.data;
     const size_t count = script->bound.length / sizeof *bound;
     for (size_t i = 0; i < count; i++) {

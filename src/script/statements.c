@@ -1,3 +1,5 @@
+#include "script.h"
+
 //== statements ========================================================================================================
 
 #if !defined(OPD_NO_SCRIPTS)
@@ -105,7 +107,7 @@ static int opdi_ss_set_attr(opdi_semit *task, const opdi_syntax *target, opdi_gv
     return value && opdi_se_attribute(task, object, gclass->attributes[slot].name, value) ? 0 : -1;
 }
 /* Assigns value to a target; 0, or -1 with an error. */
-static int opdi_ss_assign(opdi_semit *task, const opdi_syntax *target, opdi_gvalue *value) {
+OPDI_INTERNAL int opdi_ss_assign(opdi_semit *task, const opdi_syntax *target, opdi_gvalue *value) {
     opdi_gvalue *parts[OPDI_SCRIPT_ARGS];
     const opdi_syntax *const before = task->at;
     int rc = 0;
@@ -190,7 +192,7 @@ static int opdi_ss_augmented(opdi_semit *task, const opdi_syntax *node) {
     return opdi_ss_assign(task, target, now);
 }
 /* Compiles `return value` or, with node NULL, the end of a function. */
-static opdi_sleave opdi_ss_return(opdi_semit *task, const opdi_syntax *value) {
+OPDI_INTERNAL opdi_sleave opdi_ss_return(opdi_semit *task, const opdi_syntax *value) {
     opdi_sbody *body = task->body;
     char is[200], was[200];
     opdi_gvalue *out = value ? opdi_se_expr(task, value, body->result) : opdi_se_none(task);
@@ -402,7 +404,7 @@ static opdi_sleave opdi_ss_if(opdi_semit *task, const opdi_syntax *node, opdi_sy
     return opdi_sleave_of(branch.leaves[0], branch.leaves[1]);
 }
 /* Compiles what stands behind statements that may have left: only if they did not. */
-static opdi_sleave opdi_ss_guarded(opdi_semit *task, opdi_syntax *const *rest, int nrest) {
+OPDI_INTERNAL opdi_sleave opdi_ss_guarded(opdi_semit *task, opdi_syntax *const *rest, int nrest) {
     const int loops = task->body->loops;
     opdi_gvalue *left = opdi_ss_flag(task, loops ? "$skip" : "$done", loops);
     opdi_sbranch branch;
@@ -532,7 +534,7 @@ static opdi_sleave opdi_ss_statement(opdi_semit *task, const opdi_syntax *node) 
     }
 }
 /* Compiles statements; what can never be reached is left out. */
-static opdi_sleave opdi_ss_statements(opdi_semit *task, opdi_syntax *const *nodes, int count) {
+OPDI_INTERNAL opdi_sleave opdi_ss_statements(opdi_semit *task, opdi_syntax *const *nodes, int count) {
     if (++task->depth > 4 * OPDI_SCRIPT_DEPTH) {
         (void)OPDI_SE_FAIL(task, "this is nested too deep");
         return OPDI_LEAVE_ERROR;

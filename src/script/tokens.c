@@ -1,3 +1,5 @@
+#include "script.h"
+
 #if !defined(OPD_NO_SCRIPTS)
 //----------------------------------------------------------------------------------------------------------------------
 //  >>scripttext   the text of scripts: tokens, and the tree of syntax
@@ -9,48 +11,15 @@
 #if defined(OPDI_CORE)
 OPDI_COLD_BEGIN
 
-/* Where what stands in a text from `at` on was in the source of which the text was made. */
-typedef struct opdi_splace {
-    uint32_t at, line, column;
-    const char *file;
-} opdi_splace;
-/* A text with the name that errors say. */
-typedef struct opdi_stext {
-    const char *name, *text;
-    size_t length;
-    const uint32_t *lines;                        /* where they begin; set when the text is read */
-    uint32_t nlines, nplaces;
-    const opdi_splace *places;                    /* in order; NULL: the text is the source */
-} opdi_stext;
-
 //== tokens ============================================================================================================
 
-/* Kinds of token; a sign of one character has its character as kind. */
-enum {
-    OPDI_ST_END = 256, OPDI_ST_NAME, OPDI_ST_INT, OPDI_ST_FLOAT, OPDI_ST_IMAGINARY, OPDI_ST_TEXT, OPDI_ST_NEWLINE,
-    OPDI_ST_INDENT, OPDI_ST_DEDENT, OPDI_ST_SIGN /* of several characters: see opdi_stoken.sign */
-};
 /* A sign of several characters is its number in this list; one with = at its end is an augmented assignment. */
 static const char *const opdi_ssigns[] = {"**=", "//=", "<<=", ">>=", "...", "**", "//", "<<", ">>", "==", "!=", "<=",
     ">=", "->", "+=", "-=", "*=", "/=", "%=", "&=", "|=", "^=", "@=", ":="};
 enum { OPDI_SSIGNS = sizeof opdi_ssigns / sizeof opdi_ssigns[0] };
-enum { OPDI_SCRIPT_DEPTH = 200, OPDI_SCRIPT_INDENTS = 100, OPDI_SCRIPT_TEXT = 1 << 26 };
-
-typedef struct opdi_stoken {
-    int16_t kind, sign;
-    uint32_t at, length;         /* in the text; of a string with its prefix and quotes */
-} opdi_stoken;
-typedef struct opdi_slexer {
-    const opdi_stext *text;
-    size_t at;
-    int nesting, nindents;       /* open brackets; */
-    uint32_t indents[OPDI_SCRIPT_INDENTS];
-    opdi_string tokens;          /* opdi_stoken[] */
-    bool pending;                /* a line has begun */
-} opdi_slexer;
 
 /* Writes "File NAME, line N", three lines of the text and a mark under [at, at + length) into to, as PyTorch does. */
-static void opdi_stext_show(const opdi_stext *text, size_t at, size_t length, opdi_string *to) {
+OPDI_INTERNAL void opdi_stext_show(const opdi_stext *text, size_t at, size_t length, opdi_string *to) {
     char head[64];
     size_t line = 1, begin = 0, end = OPDI_MIN(at, text->length);
     at = end;
@@ -79,9 +48,9 @@ static void opdi_stext_show(const opdi_stext *text, size_t at, size_t length, op
     opdi_string_add(to, " <--- HERE");
 }
 /* Records an error with the place in the text; returns -1. */
-static int opdi_stext_fail(const opdi_stext *text, size_t at, size_t length, const char *format, ...)
-    OPD_PRINTF_LIKE(4, 5);
-static int opdi_stext_fail(const opdi_stext *text, size_t at, size_t length, const char *format, ...) {
+OPDI_INTERNAL int opdi_stext_fail(const opdi_stext *text, size_t at, size_t length, const char *format,
+                                  ...) OPD_PRINTF_LIKE(4, 5);
+OPDI_INTERNAL int opdi_stext_fail(const opdi_stext *text, size_t at, size_t length, const char *format, ...) {
     char what[512];
     opdi_string shown = {NULL, 0, 0, false};
     va_list args;
@@ -102,10 +71,10 @@ static bool opdi_slex_digit(int letter) { return letter >= '0' && letter <= '9';
 static bool opdi_slex_in_word(int letter) {
     return opdi_slex_digit(letter) || opdi_is_letter((char)letter) || letter >= 128;
 }
-static bool opdi_is_hex(char letter) {
+OPDI_INTERNAL bool opdi_is_hex(char letter) {
     return opdi_is_digit(letter) || ((letter | 32) >= 'a' && (letter | 32) <= 'f');
 }
-static int opdi_slex_put(opdi_slexer *lexer, int kind, int sign, size_t at, size_t length) {
+OPDI_INTERNAL int opdi_slex_put(opdi_slexer *lexer, int kind, int sign, size_t at, size_t length) {
     opdi_stoken token;
     token.kind = (int16_t)kind;
     token.sign = (int16_t)sign;
@@ -253,7 +222,7 @@ static int opdi_slex_line(opdi_slexer *lexer) {
     return opdi_slex_indent(lexer, column);
 }
 /* Reads the next token, or begins a line; 0, or -1 with an error. */
-static int opdi_slex_step(opdi_slexer *lexer) {
+OPDI_INTERNAL int opdi_slex_step(opdi_slexer *lexer) {
     if (!lexer->pending && !lexer->nesting) { return opdi_slex_line(lexer); }
     const int rc = opdi_slex_blank(lexer), letter = opdi_slex_peek(lexer, 0);
     if (rc || lexer->at >= lexer->text->length) { return rc < 0 ? -1 : 0; }
@@ -270,7 +239,7 @@ static int opdi_slex_step(opdi_slexer *lexer) {
     return opdi_slex_sign(lexer);
 }
 /* Reads all tokens of a text into lexer->tokens, which the caller frees; 0, or -1 with an error. */
-static int opdi_slex(opdi_slexer *lexer, const opdi_stext *text) {
+OPDI_INTERNAL int opdi_slex(opdi_slexer *lexer, const opdi_stext *text) {
     memset(lexer, 0, sizeof *lexer);
     lexer->text = text;
     lexer->nindents = 1;

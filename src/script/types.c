@@ -1,3 +1,5 @@
+#include "script.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>scripttypes  scripts: what names mean, types that are written, how nodes are made and named
 //
@@ -10,204 +12,44 @@
 #if defined(OPDI_CORE)
 OPDI_COLD_BEGIN
 
-//== scripts ===========================================================================================================
-
-/* A parameter of a function. */
-typedef struct opdi_sformal {
-    const char *name;
-    const opdi_gtype *type;
-    const opdi_syntax *otherwise;                 /* its default; NULL: none */
-    bool keyword_only;
-} opdi_sformal;
-typedef struct opdi_sfunction {
-    struct opdi_sfunction *next;
-    const char *name;                             /* "__torch__.f"; of a method "forward" */
-    const opdi_syntax *def;
-    struct opdi_sclass *owner;                    /* of a method */
-    struct opdi_sunit *unit;                      /* where it stands */
-    opdi_sformal *formals;                        /* NULL: not looked at yet */
-    int32_t nformals;
-    const opdi_gtype *result;                     /* NULL: what it returns says it */
-    struct opdi_sframe *around;                   /* of one inside of another: its variables */
-    bool busy;                                    /* it is being compiled */
-    opd_graph *graph;                             /* NULL: not asked for yet */
-} opdi_sfunction;
-typedef struct opdi_sclass {
-    struct opdi_sclass *next;
-    opdi_gclass *gclass;
-    const opdi_syntax *def;
-    struct opdi_sunit *unit;
-    opdi_sfunction *methods;
-    int state;                                    /* 0 declared, 1 being looked at, 2 known */
-    opd_value *members;                           /* of an enum: an object of a name and a value for each */
-    int32_t nmembers;
-    struct opdi_senum_said *said;                 /* its members as places of the text name them */
-} opdi_sclass;
-/* A text of a script: a source, or a file of an archive, which is read when something in it is asked for. */
-typedef struct opdi_sunit {
-    struct opdi_sunit *next;
-    const char *prefix;                           /* of names in it: "__torch__.a.b" */
-    opdi_stext text;
-    opdi_syntax *tree;                            /* NULL: not read yet */
-    opdi_sfunction *functions;
-    opdi_sclass *classes;
-    int32_t builtin;                              /* 1, 2, ...: a text of this library, see opdi_sprelude; else 0 */
-} opdi_sunit;
-struct opd_script {
-    int32_t refs;
-    opdi_arena arena;
-    opdi_gspace *space;
-    opdi_sunit *units;
-    opd_value self;                               /* the object whose methods are the script's; NONE: functions */
-    opd_value constants;                          /* a tuple: CONSTANTS.c0, ... */
-    opd_module *module;
-    opdi_string bound;                            /* opdi_sbound[]: what module and objects share */
-    struct opdi_sarchive *archive;                /* NULL: of source text */
-    int version;                                  /* the archive's: operators do what they did then */
-    void (*let_go)(struct opdi_sarchive *archive);
-    opdi_sunit *(*find)(struct opd_script *script, const char *prefix);          /* a text of the archive, or NULL */
-    const struct opdi_swork *work;
-    struct opdi_slisted *listed;                  /* its operators; NULL: nobody has asked */
-    struct opdi_swrapped *numbers;
-};
-/* An operator of a script's graphs, and how often it is there. */
-typedef struct opdi_slisted {
-    struct opdi_slisted *next;
-    const char *name;
-    int64_t count;
-    bool missing;
-} opdi_slisted;
-/* A tensor of an object, and its place in the module. */
-typedef struct opdi_sbound { opdi_cell *object; int32_t slot; int64_t place; } opdi_sbound;
-
 //== emission ==========================================================================================================
 
-/* What an expression is. */
-typedef enum opdi_skind {
-    OPDI_SK_NOTHING, OPDI_SK_VALUE,
-    OPDI_SK_SPACE,               /* a name with names behind its point: word, "torch.nn" */
-    OPDI_SK_BUILTIN,             /* an operator or builtin function: word, "aten::add"; value: its self */
-    OPDI_SK_SPECIAL,             /* what the compiler does itself: word, "isinstance" */
-    OPDI_SK_FUNCTION, OPDI_SK_METHOD,             /* function; value: the object */
-    OPDI_SK_CLASS                /* klass */
-} opdi_skind;
-typedef struct opdi_sugar {
-    opdi_skind kind;
-    opdi_gvalue *value;
-    const char *word;
-    opdi_sfunction *function;
-    opdi_gclass *klass;
-} opdi_sugar;
-
-/* A variable of a frame; type: what may be assigned to it further inside. */
-typedef struct opdi_svar {
-    struct opdi_svar *next;
-    const char *name;
-    uint32_t hash;                                /* of its name, so that others are passed over at once */
-    opdi_sugar sugar;
-    const opdi_gtype *type;
-} opdi_svar;
-typedef struct opdi_sframe {
-    struct opdi_sframe *up;                       /* NULL: a function begins */
-    opdi_svar *vars;
-    bool rest;                                    /* what is compiled into it stands behind its branch in the text */
-} opdi_sframe;
-/* How statements end: they do not leave, may leave, or always leave: the loop's turn, the function, by an error. */
-typedef enum opdi_sleave {
-    OPDI_LEAVE_NOT, OPDI_LEAVE_MAYBE, OPDI_LEAVE_TURN, OPDI_LEAVE_RETURN, OPDI_LEAVE_RAISE, OPDI_LEAVE_ERROR
-} opdi_sleave;
-
-enum { OPDI_SCRIPT_CALLS = 64, OPDI_SCRIPT_ARGS = 64, OPDI_SCRIPT_NAMES = 64 };
-/* A function that another one has called: its values are numbered from `from` to before `to`. */
-typedef struct opdi_scalled {
-    struct opdi_scalled *next;
-    int32_t from, to;
-    opdi_gvalue *result, *call;                   /* what it gave, and what TorchScript names for it: the call's */
-    opdi_gvalue *self;                            /* its first argument, a method's object; or what stands for it */
-} opdi_scalled;
-/* The function that is being compiled into the graph.  Its nodes stand together in `block`, behind `before`. */
-typedef struct opdi_sbody {
-    struct opdi_sbody *up;
-    opdi_sfunction *function;
-    const opdi_gtype *result;                     /* NULL: not known yet */
-    opdi_gvalue *unset;                           /* stands for what has not been returned */
-    int loops;                                    /* how deep in loops */
-    const opdi_syntax *again;                     /* the condition of the innermost while; NULL: another loop */
-    opdi_gvalue *always;                          /* then: True */
-    const struct opdi_sloop *unrolled;            /* the innermost loop whose turns are compiled one by one */
-    struct opdi_spooled *awaiting;                /* values of a type that its first return tells */
-    struct opdi_spooled *literals, *unsets;       /* numbers that are written, values that are not set */
-    opdi_gvalue *flags[2];                        /* False, True of flags that its text does not have */
-    opdi_gblock *block;
-    opdi_gnode *before;                           /* NULL: the block begins with it */
-    int32_t from;                                 /* the number of its first value */
-    opdi_gvalue *self;                            /* its first argument, where it is a method; or a constant for it */
-    opdi_scalled *called;                         /* the last one first */
-    struct opdi_snamed *names[OPDI_SCRIPT_NAMES];
-    struct opdi_spooled *moved;                   /* named values of statements that were moved into branches */
-    struct opdi_slater *later, **last;            /* names that results of branches and loops get at the end */
-} opdi_sbody;
-typedef struct opdi_semit {
-    opd_script *script;
-    opdi_gspace *space;
-    opd_graph *graph;
-    opdi_arena *arena;                            /* of what is needed while compiling */
-    opdi_sframe *frame;
-    opdi_sbody *body;
-    const opdi_syntax *at;                        /* for errors and places */
-    opdi_sunit *unit;
-    int depth;
-    bool nowhere, quiet;                          /* nodes have no place; reading a variable tells of no name */
-    int moved;                                    /* in how many branches of statements that stand behind them */
-    struct opdi_spooled *empty;
-    opdi_gvalue *parameter;                       /* the last that torch.nn.Parameter(...) gave */
-} opdi_semit;
-/* What expressions need of statements. */
-typedef struct opdi_swork {
-    opdi_gvalue *(*inlined)(opdi_semit *task, opdi_sfunction *function, opdi_gvalue *const *values);
-    opdi_gvalue *(*comprehension)(opdi_semit *task, const opdi_syntax *node, const opdi_gtype *hint);
-    int (*discover)(opdi_semit *task, opdi_sfunction *init);      /* compiles __init__ for the attributes it makes */
-    opd_graph *(*compiled)(opd_script *script, opdi_sfunction *function);
-} opdi_swork;
-
-/* Records an error at the place that is being compiled; returns -1. */
-#define OPDI_SE_FAIL(task, ...) \
-    opdi_stext_fail((task)->at->text, (task)->at->at, (task)->at->length, __VA_ARGS__)
-
-static void *opdi_se_alloc(opdi_semit *task, size_t size) {
+OPDI_INTERNAL void *opdi_se_alloc(opdi_semit *task, size_t size) {
     void *memory = opdi_arena_alloc(task->arena, size + 1);
     if (memory) { memset(memory, 0, size + 1); }
     return memory;
 }
-static const opdi_gtype *opdi_se_type(const opdi_gvalue *value) { return opdi_gvalue_gtype(value->graph, value); }
-static bool opdi_se_is(const opdi_gvalue *value, int kind) {
+OPDI_INTERNAL const opdi_gtype *opdi_se_type(const opdi_gvalue *value) {
+    return opdi_gvalue_gtype(value->graph, value);
+}
+OPDI_INTERNAL bool opdi_se_is(const opdi_gvalue *value, int kind) {
     const opdi_gtype *type = value ? opdi_se_type(value) : NULL;
     return type && type->kind == kind;
 }
 /* Returns a type's text as annotations have it, in one of four buffers of the thread's stack frame. */
-static const char *opdi_se_said(const opdi_gtype *type, char *buf, size_t cap) {
+OPDI_INTERNAL const char *opdi_se_said(const opdi_gtype *type, char *buf, size_t cap) {
     opdi_text text = opdi_text_of(buf, cap);
     opdi_gtype_print(&text, type, true);
     return buf;
 }
-static opdi_sugar opdi_sugar_of(opdi_skind kind) {
+OPDI_INTERNAL opdi_sugar opdi_sugar_of(opdi_skind kind) {
     opdi_sugar sugar;
     memset(&sugar, 0, sizeof sugar);
     sugar.kind = kind;
     return sugar;
 }
-static opdi_sugar opdi_sugar_value(opdi_gvalue *value) {
+OPDI_INTERNAL opdi_sugar opdi_sugar_value(opdi_gvalue *value) {
     opdi_sugar sugar = opdi_sugar_of(value ? OPDI_SK_VALUE : OPDI_SK_NOTHING);
     sugar.value = value;
     return sugar;
 }
-static opdi_sugar opdi_sugar_word(opdi_skind kind, const char *word) {
+OPDI_INTERNAL opdi_sugar opdi_sugar_word(opdi_skind kind, const char *word) {
     opdi_sugar sugar = opdi_sugar_of(word ? kind : OPDI_SK_NOTHING);
     sugar.word = word;
     return sugar;
 }
 /* Joins texts in the emission's arena; NULL without memory. */
-static const char *opdi_se_join(opdi_semit *task, const char *first, const char *second, const char *third) {
+OPDI_INTERNAL const char *opdi_se_join(opdi_semit *task, const char *first, const char *second, const char *third) {
     const size_t a = strlen(first), b = strlen(second), c = strlen(third);
     char *text = (char *)opdi_se_alloc(task, a + b + c + 1);
     if (!text) { return NULL; }
@@ -219,18 +61,18 @@ static const char *opdi_se_join(opdi_semit *task, const char *first, const char 
 
 //== variables =========================================================================================================
 
-static uint32_t opdi_svar_hash(const char *name) {
+OPDI_INTERNAL uint32_t opdi_svar_hash(const char *name) {
     uint32_t hash = 0;
     while (*name) { hash = hash * 31 + (unsigned char)*name++; }
     return hash;
 }
-static opdi_svar *opdi_sframe_find(const opdi_sframe *frame, const char *name, uint32_t hash) {
+OPDI_INTERNAL opdi_svar *opdi_sframe_find(const opdi_sframe *frame, const char *name, uint32_t hash) {
     opdi_svar *var = frame->vars;
     while (var && (var->hash != hash || strcmp(var->name, name) != 0)) { var = var->next; }
     return var;
 }
 /* Returns what name is here or in a frame around, or NULL. */
-static opdi_svar *opdi_svar_find(const opdi_sframe *frame, const char *name) {
+OPDI_INTERNAL opdi_svar *opdi_svar_find(const opdi_sframe *frame, const char *name) {
     const uint32_t hash = opdi_svar_hash(name);
     for (; frame; frame = frame->up) {
         opdi_svar *var = opdi_sframe_find(frame, name, hash);
@@ -240,7 +82,7 @@ static opdi_svar *opdi_svar_find(const opdi_sframe *frame, const char *name) {
     return NULL;
 }
 /* Sets name in the innermost frame without a look at types; 0, or -1 without memory. */
-static int opdi_svar_put(opdi_semit *task, const char *name, opdi_sugar sugar, const opdi_gtype *type) {
+OPDI_INTERNAL int opdi_svar_put(opdi_semit *task, const char *name, opdi_sugar sugar, const opdi_gtype *type) {
     const uint32_t hash = opdi_svar_hash(name);
     opdi_svar *var = opdi_sframe_find(task->frame, name, hash);
     if (!var) {
@@ -254,10 +96,10 @@ static int opdi_svar_put(opdi_semit *task, const char *name, opdi_sugar sugar, c
     var->type = type;
     return 0;
 }
-static int opdi_svar_value(opdi_semit *task, const char *name, opdi_gvalue *value) {
+OPDI_INTERNAL int opdi_svar_value(opdi_semit *task, const char *name, opdi_gvalue *value) {
     return value ? opdi_svar_put(task, name, opdi_sugar_value(value), opdi_se_type(value)) : -1;
 }
-static void opdi_sframe_enter(opdi_semit *task, opdi_sframe *frame) {
+OPDI_INTERNAL void opdi_sframe_enter(opdi_semit *task, opdi_sframe *frame) {
     frame->up = task->frame;
     frame->vars = NULL;
     frame->rest = false;
@@ -266,10 +108,10 @@ static void opdi_sframe_enter(opdi_semit *task, opdi_sframe *frame) {
 
 //== classes and functions by name =====================================================================================
 
-static opdi_sunit *opdi_sunit_read(opd_script *script, opdi_sunit *unit);
+OPDI_INTERNAL opdi_sunit *opdi_sunit_read(opd_script *script, opdi_sunit *unit);
 
 /* Returns the text whose names have that prefix, read; NULL: there is none, or with an error. */
-static opdi_sunit *opdi_script_unit(opd_script *script, const char *prefix, size_t length) {
+OPDI_INTERNAL opdi_sunit *opdi_script_unit(opd_script *script, const char *prefix, size_t length) {
     char name[1024];
     for (opdi_sunit *unit = script->units; unit; unit = unit->next) {
         if (strncmp(unit->prefix, prefix, length) == 0 && !unit->prefix[length]) {
@@ -282,18 +124,18 @@ static opdi_sunit *opdi_script_unit(opd_script *script, const char *prefix, size
     opdi_sunit *unit = script->find(script, name);
     return unit ? opdi_sunit_read(script, unit) : NULL;
 }
-static opdi_sfunction *opdi_sfunction_in(opdi_sfunction *functions, const char *name) {
+OPDI_INTERNAL opdi_sfunction *opdi_sfunction_in(opdi_sfunction *functions, const char *name) {
     while (functions && strcmp(functions->name, name) != 0) { functions = functions->next; }
     return functions;
 }
 /* Returns the function of a qualified name, or NULL. */
-static opdi_sfunction *opdi_script_function(opd_script *script, const char *name) {
+OPDI_INTERNAL opdi_sfunction *opdi_script_function(opd_script *script, const char *name) {
     const char *dot = strrchr(name, '.');
     opdi_sunit *unit = dot ? opdi_script_unit(script, name, (size_t)(dot - name)) : NULL;
     return unit ? opdi_sfunction_in(unit->functions, dot + 1) : NULL;
 }
 /* Returns the class of a qualified name, or NULL: without an error where there is none. */
-static opdi_sclass *opdi_script_class(opd_script *script, const char *name) {
+OPDI_INTERNAL opdi_sclass *opdi_script_class(opd_script *script, const char *name) {
     const char *dot = strrchr(name, '.');
     opdi_sunit *unit = dot ? opdi_script_unit(script, name, (size_t)(dot - name)) : NULL;
     for (opdi_sclass *klass = unit ? unit->classes : NULL; klass; klass = klass->next) {
@@ -304,11 +146,11 @@ static opdi_sclass *opdi_script_class(opd_script *script, const char *name) {
 
 //== types that are written ============================================================================================
 
-static const opdi_gtype *opdi_se_annotation(opdi_semit *task, const opdi_syntax *node);
-static opdi_sclass *opdi_sclass_know(opd_script *script, opdi_sclass *klass);
+OPDI_INTERNAL const opdi_gtype *opdi_se_annotation(opdi_semit *task, const opdi_syntax *node);
+OPDI_INTERNAL opdi_sclass *opdi_sclass_know(opd_script *script, opdi_sclass *klass);
 
 /* Writes a dotted name ("torch.Tensor") into buf; false when the node is something else, or too long. */
-static bool opdi_syntax_dotted(const opdi_syntax *node, char *buf, size_t cap) {
+OPDI_INTERNAL bool opdi_syntax_dotted(const opdi_syntax *node, char *buf, size_t cap) {
     if (node->kind == OPDI_SX_NAME) {
         if (strlen(node->word) >= cap) { return false; }
         memcpy(buf, node->word, strlen(node->word) + 1);
@@ -322,7 +164,7 @@ static bool opdi_syntax_dotted(const opdi_syntax *node, char *buf, size_t cap) {
     return true;
 }
 /* Returns the class that is called that in the text being compiled, or NULL. */
-static opdi_sclass *opdi_se_class(opdi_semit *task, const char *name) {
+OPDI_INTERNAL opdi_sclass *opdi_se_class(opdi_semit *task, const char *name) {
     char full[1200];
     opdi_sclass *klass = strchr(name, '.') ? opdi_script_class(task->script, name) : NULL;
     if (klass || !task->unit) { return klass; }
@@ -404,7 +246,7 @@ static const opdi_gtype *opdi_se_applied(opdi_semit *task, const opdi_syntax *no
     return NULL;
 }
 /* Returns the type that an annotation says, or NULL with an error. */
-static const opdi_gtype *opdi_se_annotation(opdi_semit *task, const opdi_syntax *node) {
+OPDI_INTERNAL const opdi_gtype *opdi_se_annotation(opdi_semit *task, const opdi_syntax *node) {
     char name[1024];
     const opdi_syntax *const before = task->at;
     const opdi_gtype *type = NULL;
@@ -433,8 +275,8 @@ static const opdi_gtype *opdi_se_annotation(opdi_semit *task, const opdi_syntax 
 //== texts and classes =================================================================================================
 
 /* Adds a text to the script, to be read when something in it is asked for; NULL without memory. */
-static opdi_sunit *opdi_sunit_add(opd_script *script, const char *prefix, const char *name, const char *text,
-                                  size_t length) {
+OPDI_INTERNAL opdi_sunit *opdi_sunit_add(opd_script *script, const char *prefix, const char *name, const char *text,
+                                         size_t length) {
     opdi_sunit *unit = (opdi_sunit *)opdi_arena_alloc(&script->arena, sizeof *unit);
     if (!unit) { return NULL; }
     memset(unit, 0, sizeof *unit);
@@ -462,13 +304,13 @@ static opdi_sfunction *opdi_sfunction_new(opd_script *script, opdi_sunit *unit, 
     return function;
 }
 /* How many parameters a function has in front of those that a call gives: self, or none. */
-static int opdi_sfunction_selves(const opdi_sfunction *function) {
+OPDI_INTERNAL int opdi_sfunction_selves(const opdi_sfunction *function) {
     return function->owner && function->def->op != OPDI_SD_STATIC;
 }
 /* What a module's class is derived from. */
-static const char opdi_smodules[] = "Module nn.Module torch.nn.Module ScriptModule torch.jit.ScriptModule ";
+OPDI_INTERNAL const char opdi_smodules[] = "Module nn.Module torch.nn.Module ScriptModule torch.jit.ScriptModule ";
 /* Returns what to do about something that a class has not, if it is derived from another class; otherwise "". */
-static const char *opdi_sclass_alone(const opdi_sclass *klass, char *buf, size_t cap) {
+OPDI_INTERNAL const char *opdi_sclass_alone(const opdi_sclass *klass, char *buf, size_t cap) {
     char base[128];
     if (!klass || klass->gclass->kind != OPDI_CLASS_OBJECT || !klass->def->parts[0] ||
         !opdi_syntax_dotted(klass->def->parts[0], base, sizeof base) || strcmp(base, "object") == 0) { return ""; }
@@ -507,7 +349,7 @@ static int opdi_sclass_new(opd_script *script, opdi_sunit *unit, const opdi_synt
     return 0;
 }
 /* Reads a text; NULL with an error. */
-static opdi_sunit *opdi_sunit_read(opd_script *script, opdi_sunit *unit) {
+OPDI_INTERNAL opdi_sunit *opdi_sunit_read(opd_script *script, opdi_sunit *unit) {
     if (unit->tree) { return unit; }
     opdi_syntax *tree = opdi_sparse(&script->arena, &unit->text);
     for (int i = 0; tree && i < tree->nparts; i++) {
@@ -529,7 +371,7 @@ static opdi_sunit *opdi_sunit_read(opd_script *script, opdi_sunit *unit) {
     unit->tree = tree;
     return tree ? unit : NULL;
 }
-static void opdi_semit_init(opdi_semit *task, opd_script *script, opdi_arena *arena, opdi_sunit *unit) {
+OPDI_INTERNAL void opdi_semit_init(opdi_semit *task, opd_script *script, opdi_arena *arena, opdi_sunit *unit) {
     memset(task, 0, sizeof *task);
     task->script = script;
     task->space = script->space;
@@ -538,7 +380,7 @@ static void opdi_semit_init(opdi_semit *task, opd_script *script, opdi_arena *ar
     task->at = unit->tree;
 }
 /* Returns a list such as __parameters__ = ["weight", ] in the class, or NULL. */
-static const opdi_syntax *opdi_sclass_list(const opdi_sclass *klass, const char *list) {
+OPDI_INTERNAL const opdi_syntax *opdi_sclass_list(const opdi_sclass *klass, const char *list) {
     const opdi_syntax *body = klass->def->parts[1];
     for (int i = 0; i < body->nparts; i++) {
         const opdi_syntax *node = body->parts[i];
@@ -547,10 +389,8 @@ static const opdi_syntax *opdi_sclass_list(const opdi_sclass *klass, const char 
     }
     return NULL;
 }
-/* Flags of the attributes of a module's class in a source. */
-enum { OPDI_SCLASS_PARAMETER = 1, OPDI_SCLASS_BUFFER = 2 };
 /* True if such a list has the name, or the class's __init__ makes it one of these. */
-static bool opdi_sclass_lists(const opdi_sclass *klass, const char *list, const char *name) {
+OPDI_INTERNAL bool opdi_sclass_lists(const opdi_sclass *klass, const char *list, const char *name) {
     const int32_t slot = opdi_gclass_slot(klass->gclass, name);
     const int32_t flag = strcmp(list, "__parameters__") == 0 ? OPDI_SCLASS_PARAMETER : OPDI_SCLASS_BUFFER;
     if (slot >= 0 && (klass->gclass->attributes[slot].flags & flag)) { return true; }
@@ -580,16 +420,7 @@ static int opdi_sclass_field(opdi_semit *task, opdi_sclass *klass, const opdi_sy
 }
 //== enums =============================================================================================================
 
-/* A member of an enum that a place of a text names: in PyTorch each place makes an object of its own, which `is` no
-   other. */
-typedef struct opdi_senum_said {
-    struct opdi_senum_said *next;
-    const opdi_syntax *place;
-    int32_t which;
-    opd_value object;
-} opdi_senum_said;
-
-static void opdi_senum_drop(opdi_sclass *klass) {
+OPDI_INTERNAL void opdi_senum_drop(opdi_sclass *klass) {
     for (; klass->said; klass->said = klass->said->next) { opdi_value_drop(klass->said->object); }
     while (klass->nmembers > 0) { opdi_value_drop(klass->members[--klass->nmembers]); }
 }
@@ -638,7 +469,7 @@ static int opdi_senum_know(opd_script *script, opdi_sclass *klass) {
     return rc;
 }
 /* Returns which member has that name, or -1. */
-static int32_t opdi_senum_find(const opdi_sclass *klass, const char *name) {
+OPDI_INTERNAL int32_t opdi_senum_find(const opdi_sclass *klass, const char *name) {
     for (int32_t i = 0; i < klass->nmembers; i++) {
         const opdi_cell *member = opdi_cell_of(&klass->members[i]);
         if (strcmp(opdi_cell_of(&member->u.values[0])->u.text, name) == 0) { return i; }
@@ -646,7 +477,7 @@ static int32_t opdi_senum_find(const opdi_sclass *klass, const char *name) {
     return -1;
 }
 /* Returns another object of a member, a reference; NULL with an error. */
-static opdi_cell *opdi_senum_again(const opdi_sclass *klass, int32_t which) {
+OPDI_INTERNAL opdi_cell *opdi_senum_again(const opdi_sclass *klass, int32_t which) {
     const opdi_cell *const member = opdi_cell_of(&klass->members[which]);
     opdi_cell *const cell = opdi_object_new(klass->gclass);
     for (int32_t i = 0; cell && i < 2; i++) {
@@ -658,7 +489,8 @@ static opdi_cell *opdi_senum_again(const opdi_sclass *klass, int32_t which) {
     return cell;
 }
 /* Returns the object of a member that a place of a text stands for, or NULL with an error. */
-static const opd_value *opdi_senum_at(opdi_arena *arena, opdi_sclass *klass, const opdi_syntax *place, int32_t which) {
+OPDI_INTERNAL const opd_value *opdi_senum_at(opdi_arena *arena, opdi_sclass *klass, const opdi_syntax *place,
+                                             int32_t which) {
     for (const opdi_senum_said *said = klass->said; said; said = said->next) {
         if (said->place == place && said->which == which) { return &said->object; }
     }
@@ -674,7 +506,7 @@ static const opd_value *opdi_senum_at(opdi_arena *arena, opdi_sclass *klass, con
 }
 
 /* Finds out what a class has; NULL with an error. */
-static opdi_sclass *opdi_sclass_know(opd_script *script, opdi_sclass *klass) {
+OPDI_INTERNAL opdi_sclass *opdi_sclass_know(opd_script *script, opdi_sclass *klass) {
     const opdi_syntax *body = klass->def->parts[1];
     opdi_arena arena;
     opdi_semit task;

@@ -1,3 +1,5 @@
+#include "script.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>script_text  sources of scripts saved: graphs written in the grammar of archives
 //
@@ -622,7 +624,7 @@ static int opdi_sp_class(const opd_script *script, opdi_sclass *klass, opdi_stri
 }
 /* Writes code/__torch__.py: a module whose methods are the functions (NULL: there are none), and the classes; 0, or -1
    with an error. */
-static int opdi_script_code(const opd_script *script, const char *module, opdi_string *code) {
+OPDI_INTERNAL int opdi_script_code(const opd_script *script, const char *module, opdi_string *code) {
     opdi_sunit *unit = opdi_script_unit((opd_script *)(uintptr_t)script, "__torch__", 9);
     char full[100];
     (void)snprintf(full, sizeof full, "__torch__.%s", module ? module : "");
@@ -655,14 +657,14 @@ static void opdi_script_module_name(const opd_script *script, char *name, size_t
     }
 }
 /* Adds the entries of an archive that hold a source's code; 0, or -1 with an error. */
-static int opdi_script_entries(const opdi_string *code, opdi_zip_writer *zip) {
+OPDI_INTERNAL int opdi_script_entries(const opdi_string *code, opdi_zip_writer *zip) {
     return opdi_zip_add(zip, "archive/byteorder", opdi_big_endian() ? "big" : "little", opdi_big_endian() ? 3 : 6) ||
         opdi_zip_add(zip, "archive/code/__torch__.py", code->data, code->length) ||
         opdi_zip_add(zip, "archive/constants.pkl", "\x80\x02).", 4) ||
         opdi_zip_add(zip, "archive/version", "10\n", 3) ? -1 : 0;
 }
 /* Writes functions as an archive; 0, or -1 with an error. */
-static int opdi_script_save_functions(const opd_script *script, const char *path) {
+OPDI_INTERNAL int opdi_script_save_functions(const opd_script *script, const char *path) {
     static const char state[] = "q\0)\x81}(" "X\x08\0\0\0trainingq\x01\x88ubq\x02.";
     opdi_string code = {NULL, 0, 0, false}, data = {NULL, 0, 0, false};
     opdi_sink sink;

@@ -1,3 +1,5 @@
+#include "tensor.h"
+
 //== resizing ==========================================================================================================
 
 #if defined(OPDI_CORE)
@@ -27,7 +29,7 @@ static opdi_storage *opdi_storage_make(int64_t bytes, int backend /* place */) {
 
 /* Returns the bytes of tensor's storage that these sizes need, 0 without elements; -1 with an error if it
    cannot have them. */
-static int64_t opdi_resize_bytes(const opd_tensor *tensor, const int64_t *sizes, int ndim) {
+OPDI_INTERNAL int64_t opdi_resize_bytes(const opd_tensor *tensor, const int64_t *sizes, int ndim) {
     const size_t element = opd_dtype_size((opd_scalar_type)tensor->dtype);
     const int64_t numel = opdi_count(sizes, ndim, element), first = opd_offset(tensor);
     const opdi_storage *storage = tensor->storage;
@@ -103,7 +105,7 @@ static opdi_storage *opdi_storage_again(opdi_storage *storage, uint32_t version)
 
 /* Returns the storage whose memory a tensor looks at, of which there may be another one with a count of writes of its
    own. */
-static opdi_storage *opdi_storage_root(const opd_tensor *tensor) {
+OPDI_INTERNAL opdi_storage *opdi_storage_root(const opd_tensor *tensor) {
     opdi_storage *storage = tensor->storage;
     return storage->block_bytes == OPDI_AGAIN ? (opdi_storage *)((opdi_foreign *)(void *)storage)->user : storage;
 }
@@ -133,7 +135,7 @@ opd_tensor *opd_tensor_data(opd_tensor *tensor) {
 }
 
 /* Frees the data of the storage in whose block a tensor is, when the tensor has another one and nobody else looks. */
-static void opdi_home_trim(const opd_tensor *tensor) {
+OPDI_INTERNAL void opdi_home_trim(const opd_tensor *tensor) {
     opdi_storage *const home = tensor->meta ? tensor->meta->home : NULL;
     if (!home || OPDI_ACQUIRE(&home->refs) != 1 || !opdi_is_apart(home)) { return; }
     opdi_apart_free(home);
@@ -141,7 +143,6 @@ static void opdi_home_trim(const opd_tensor *tensor) {
     home->bytes = 0;
 }
 
-static int opdi_own_replace(opd_tensor *self);
 /* Checks that tensor may be given the data of `data`; 0, or -1 with an error. */
 static int opdi_check_set_data(const opd_tensor *tensor, const opd_tensor *data) {
     if (opdi_plain_tensor(tensor, "opd_tensor_set_data") || opdi_null_tensor(data, "opd_tensor_set_data")) {

@@ -1,11 +1,13 @@
+#include "tensor.h"
+
 //== copies ============================================================================================================
 
 OPDI_COLD_BEGIN
 #if defined(OPDI_CORE)
 
 /* Copies bytes in a row from one memory to another; a storage of NULL is the host.  0, or -1 with an error. */
-static int opdi_device_move(const opdi_storage *dst, char *to, const opdi_storage *src, const char *from,
-                            size_t bytes) {
+OPDI_INTERNAL int opdi_device_move(const opdi_storage *dst, char *to, const opdi_storage *src, const char *from,
+                                   size_t bytes) {
     const int into = dst ? dst->device : 0, out_of = src ? src->device : 0;
     opdi_backend *backend = opdi_backend_of(into ? into : out_of);
     if (bytes == 0 || (to == from && into == out_of)) { return 0; }
@@ -26,12 +28,12 @@ static int opdi_device_move(const opdi_storage *dst, char *to, const opdi_storag
                                                    out_of ? src->index : -1, bytes), into ? into : out_of, "copy");
 }
 /* Returns the bytes from tensor's first element to the end of its last. */
-static size_t opdi_span(const opd_tensor *tensor) {
+OPDI_INTERNAL size_t opdi_span(const opd_tensor *tensor) {
     return (size_t)opdi_extent(tensor->dims, tensor->dims + tensor->ndim,
                                tensor->ndim) * opd_dtype_size((opd_scalar_type)tensor->dtype);
 }
 /* Returns a copy of tensor in the host's memory with tensor's strides; a reference, or NULL with an error. */
-static opd_tensor *opdi_host_copy(const opd_tensor *tensor) {
+OPDI_INTERNAL opd_tensor *opdi_host_copy(const opd_tensor *tensor) {
     opd_tensor *hidden = opdi_tensor_make(tensor->dims, tensor->dims + tensor->ndim, tensor->ndim,
                                           (opd_scalar_type)tensor->dtype, OPD_CPU);
     if (hidden && opdi_device_move(NULL, hidden->data, tensor->storage, tensor->data, opdi_span(tensor))) {
@@ -158,7 +160,7 @@ OPDI_SHARED int opdi_device_copy(opd_tensor *dst, const opd_tensor *src) {
 //== round a kernel ====================================================================================================
 
 /* True for operators that take tensors of several devices: some of ours, and all of programs, which look themselves. */
-static bool opdi_mixes_devices(const opd_op *op) {
+OPDI_INTERNAL bool opdi_mixes_devices(const opd_op *op) {
     static const char *const names[] = {"copy", "copy_", "resize_as", "resize_as_", "is_same_size", "index",
                                         "index_put", "index_put_", "_index_put_impl_"};
     if (strncmp(op->name, "aten::", 6) != 0) { return true; }
@@ -234,14 +236,14 @@ static int opdi_device_kernel(opd_call *call) { return opdi_device_round(call, f
 static int opdi_device_mixed_kernel(opd_call *call) { return opdi_device_round(call, true); }
 
 /* Returns the index of the argument that is a device, or -1. */
-static int opdi_device_arg(const opd_op *op, const opd_value *args) {
+OPDI_INTERNAL int opdi_device_arg(const opd_op *op, const opd_value *args) {
     int i = op->nargs - 1;
     while (i >= 0 && args[i].tag != OPD_TAG_DEVICE) { i--; }
     return i;
 }
 /* Returns the device whose kernel a call without tensors means: the one that is named, or the CPU; -1 for the kernel of
    every backend, which serves devices that are not registered and have no kernel of their own. */
-static int opdi_by_device(const opd_op *op, const opdi_table *table, const opd_value *args) {
+OPDI_INTERNAL int opdi_by_device(const opd_op *op, const opdi_table *table, const opd_value *args) {
     const int i = opdi_device_arg(op, args);
     const int type = i < 0 || (unsigned)args[i].u.device.type >= OPD_BACKEND_COUNT ? OPD_CPU : args[i].u.device.type;
     const opd_kernel any = table->behind[15], own = table->slots[OPD_KEY_CPU + type].fn;
@@ -250,7 +252,7 @@ static int opdi_by_device(const opd_op *op, const opdi_table *table, const opd_v
 }
 /* The kernel of operators without tensors that are called with a device: goes on as if a tensor of that device were
    among the arguments (BackendSelect). */
-static int opdi_by_device_kernel(opd_call *call) {
+OPDI_INTERNAL int opdi_by_device_kernel(opd_call *call) {
     const opd_kernel fn = opdi_behind(call, 15);
     const opdi_table *table = fn ? OPDI_ACQUIRE(&call->op->table) : NULL;
     const int type = table ? opdi_by_device(call->op, table, call->args) : -1;
@@ -266,7 +268,7 @@ static bool opdi_has_device_kernel(const opd_op *op) {
 }
 
 /* Puts the guarding kernels above in front of a slot's kernel, where a backend is registered. */
-static void opdi_guard_slot(const opd_op *op, opdi_table *table, int slot, opdi_chosen how) {
+OPDI_INTERNAL void opdi_guard_slot(const opd_op *op, opdi_table *table, int slot, opdi_chosen how) {
     opdi_slot *to = &table->slots[slot];
     const int device = slot - OPD_KEY_CPU;
     int i;
@@ -502,7 +504,7 @@ static int opdi_return_from_host(opd_call *call, int i, const opd_value *value, 
     return list ? opd_return_tensors(call, list, value->n) : -1;
 }
 /* True if a result is a view of an argument: it is annotated as an alias, without a write. */
-static bool opdi_returns_view(const opd_op *op) {
+OPDI_INTERNAL bool opdi_returns_view(const opd_op *op) {
     for (int i = 0; i < op->nrets; i++) {
         const opdi_type *type = op->schema->returns[i].type;
         const opdi_alias *alias = type->alias ? type->alias : type->kind == OPDI_TYPE_LIST ? type->elems[0]->alias

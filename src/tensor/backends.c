@@ -1,3 +1,5 @@
+#include "tensor.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>backends     devices from outside
 //
@@ -8,32 +10,21 @@
 
 OPDI_COLD_BEGIN
 
-typedef struct opdi_backend {
-    opd_backend_desc desc;
-    int32_t registered;                           /* published last */
-    int64_t blocks;                               /* of memory in use, on all its devices */
-    opd_plugin *plugin;                           /* where its functions are; pinned */
-    opd_memory memory[OPDI_MAX_DEVICE_INDEX + 1];
-} opdi_backend;
-
 OPDI_SHARED opdi_backend *opdi_backend_of(int type);
 OPDI_SHARED int opdi_backend_rc(int rc, int type, const char *what);
-OPDI_SHARED int opdi_copy__kernel(opd_call *call);
-OPDI_SHARED int opdi_fill_Scalar_kernel(opd_call *call);
 OPDI_SHARED bool opdi_device_fill(opd_tensor *tensor, opd_value value, int *rc);
-OPDI_SHARED int opdi_copy_by_formula(opd_tensor *dst, const opd_tensor *src);
 OPDI_SHARED bool opdi_like(const opd_tensor *first, const opd_tensor *second);
 OPDI_SHARED opd_tensor *opdi_on_host(opd_tensor *tensor);
 #if defined(OPDI_CORE)
 
 static opdi_backend opdi_backends[OPD_BACKEND_COUNT];
-static opdi_mutex opdi_backend_lock = OPDI_MUTEX_INIT;     /* all of the above but what is published */
+OPDI_INTERNAL opdi_mutex opdi_backend_lock = OPDI_MUTEX_INIT;     /* all of the above but what is published */
 
 OPDI_SHARED opdi_backend *opdi_backend_of(int type) {
     return type > OPD_CPU && type < OPD_META && OPDI_ACQUIRE(&opdi_backends[type].registered) ? &opdi_backends[type]
         : NULL;
 }
-static bool opdi_backend_pointwise(int type) {
+OPDI_INTERNAL bool opdi_backend_pointwise(int type) {
     const opdi_backend *backend = opdi_backend_of(type);
     return backend && backend->desc.pointwise;
 }
@@ -41,7 +32,7 @@ static const char *opdi_missing_why[OPD_BACKEND_COUNT];
 void opd_backend_missing_set(opd_backend backend, const char *why) {
     if ((unsigned)backend < OPD_BACKEND_COUNT) { OPDI_PUBLISH(&opdi_missing_why[backend], why); }
 }
-static int opdi_backend_missing(int type) {
+OPDI_INTERNAL int opdi_backend_missing(int type) {
     const char *why = (unsigned)type < OPD_BACKEND_COUNT ? OPDI_ACQUIRE(&opdi_missing_why[type]) : NULL;
     return opd_fail(OPD_ERROR_NO_KERNEL, "no allocator for device %s: %s", opdi_device_name(type),
                     why ? why : type == OPD_CUDA ? "nothing in this program provides one: the companion "
@@ -58,12 +49,12 @@ static int opdi_backend_count(const opdi_backend *backend) {
     const int count = backend->desc.device_count ? backend->desc.device_count(backend->desc.user) : 1;
     return OPDI_MIN(OPDI_MAX(count, 0), OPDI_MAX_DEVICE_INDEX + 1);
 }
-static int opdi_backend_current(const opdi_backend *backend) {
+OPDI_INTERNAL int opdi_backend_current(const opdi_backend *backend) {
     return backend->desc.device_get ? backend->desc.device_get(backend->desc.user) : 0;
 }
 /* Returns the backend of a device and sets *index to its index, the current one's if it has none; NULL with an error
    when there is no such device. */
-static opdi_backend *opdi_device_find(opd_device device, int *index) {
+OPDI_INTERNAL opdi_backend *opdi_device_find(opd_device device, int *index) {
     opdi_backend *backend = opdi_backend_of(device.type);
     if (!backend) {
         opdi_started();
@@ -196,7 +187,7 @@ int opd_backend_unregister(opd_backend backend) { return opdi_backend_unregister
 
 /* Unregisters the backends of a plug-in that has been unloaded; those with memory in use go when the last of
    it is freed. */
-static void opdi_backends_unload(const opd_plugin *plugin) {
+OPDI_INTERNAL void opdi_backends_unload(const opd_plugin *plugin) {
     for (int i = OPD_CPU + 1; i < OPD_META; i++) {
         const int mark = opd_error_mark();
         if (opdi_backend_of(i)) { (void)opdi_backend_unregister((opd_backend)i, plugin); }
@@ -327,7 +318,7 @@ bool opd_device_debug_set(opd_backend backend, bool on) {
 //== events and captures ===============================================================================================
 
 /* Returns the device's backend if its desc has a function at offset `at`; NULL with an error.  `what` names that. */
-static opdi_backend *opdi_device_with(opd_device *device, size_t at, const char *what) {
+OPDI_INTERNAL opdi_backend *opdi_device_with(opd_device *device, size_t at, const char *what) {
     opdi_backend *backend = opdi_device_find(*device, &device->index);
     void (*fn)(void);
     if (!backend) { return NULL; }
@@ -336,7 +327,6 @@ static opdi_backend *opdi_device_with(opd_device *device, size_t at, const char 
     (void)opd_fail(OPD_ERROR_ARGUMENT, "%s has no %s", opdi_device_name(device->type), what);
     return NULL;
 }
-#define OPDI_DEVICE_WITH(device, hook, what) opdi_device_with(device, offsetof(opd_backend_desc, hook), what)
 
 opd_device_event opd_device_event_new(opd_device device, bool timing) {
     opdi_backend *backend = OPDI_DEVICE_WITH(&device, event_new, "events");
@@ -469,7 +459,7 @@ static int opdi_device_alloc(opdi_storage *storage, opdi_backend *backend, int t
     opdi_device_count_bytes(backend, index, (int64_t)bytes);
     return 0;
 }
-static void opdi_device_free(opdi_storage *storage) {
+OPDI_INTERNAL void opdi_device_free(opdi_storage *storage) {
     opdi_backend *backend = opdi_backend_of(storage->device);
     opd_plugin *plugin = backend ? backend->plugin : NULL;
     if (storage->device == OPD_META) { opdi_self()->fake_live -= storage->bytes; }
@@ -482,7 +472,7 @@ static void opdi_device_free(opdi_storage *storage) {
     opdi_plugin_let_go(plugin);
 }
 
-static opdi_storage *opdi_device_storage(int64_t bytes, int place) {
+OPDI_INTERNAL opdi_storage *opdi_device_storage(int64_t bytes, int place) {
     int index;
     opdi_backend *backend = opdi_device_find(opdi_place_device(place), &index);
     opdi_storage *storage = backend ? (opdi_storage *)opdi_alloc(sizeof *storage) : NULL;
@@ -501,8 +491,8 @@ static opdi_storage *opdi_device_storage(int64_t bytes, int place) {
 
 /* Makes a tensor on a device, as opdi_tensor_make does; the block has header, sizes and storage header only.  NULL
    with an error. */
-static opd_tensor *opdi_device_tensor(const int64_t *sizes, const int64_t *strides, int ndim, opd_scalar_type dtype,
-                                      opd_device device) {
+OPDI_INTERNAL opd_tensor *opdi_device_tensor(const int64_t *sizes, const int64_t *strides, int ndim,
+                                             opd_scalar_type dtype, opd_device device) {
     const size_t element = opd_dtype_size(dtype);
     int index;
     opdi_backend *backend = opdi_device_find(device, &index);
@@ -585,7 +575,7 @@ static const char *opdi_argument_named(const opd_call *call, const opd_tensor *t
 /* Fails because tensor is not on device a, with the texts of TensorIterator and
    c10::impl::check_and_update_common_device.
  */
-static int opdi_device_differs(const opd_call *call, opd_device device, const opd_tensor *tensor) {
+OPDI_INTERNAL int opdi_device_differs(const opd_call *call, opd_device device, const opd_tensor *tensor) {
     char one[48], two[48];
     const char *argument = opdi_argument_named(call, tensor);
     (void)opd_device_print(device, one, sizeof one);

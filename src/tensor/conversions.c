@@ -1,3 +1,5 @@
+#include "tensor.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>loops        tensor iteration: promotion, broadcasting, block loops, copies
 //
@@ -10,80 +12,8 @@
 
 OPDI_LOOPS_BEGIN
 
-#if defined(__GNUC__) && !defined(__clang__) && !defined(__TINYC__)
-#define OPDI_IVDEP _Pragma("GCC ivdep")
-#define OPDI_UNROLL _Pragma("GCC unroll 8")       /* the vectors of a loop of constant length: sums stay in registers */
-#else
-#define OPDI_IVDEP
-#define OPDI_UNROLL
-#endif
-/* Runs statement for j in [0, count), sixteen at a time as far as that goes; i says where it stopped.  The inner loop
-   counts from 0 to a constant: in no other form does gcc -O2 make vectors of it. */
-#define OPDI_SIXTEENS(statement) \
-    for (i = 0; i + 16 <= count; i += 16) { \
-        OPDI_IVDEP \
-        OPDI_UNROLL \
-        for (int lane = 0; lane < 16; lane++) { \
-            const int64_t j = i + lane; \
-            statement; \
-        } \
-    }
-/* The same for all of them. */
-#define OPDI_COLUMN_EACH(statement) { \
-        OPDI_SIXTEENS(statement) \
-        for (int64_t j = i; j < count; j++) { statement; } \
-    }
-/* A loop, and the function of one element that it calls, are compiled into the function of each kernel; without
-   optimisation kernels share the loop. */
-#if defined(__OPTIMIZE__)
-#define OPDI_LOOP_TEXT OPDI_ALWAYS
-#else
-#define OPDI_LOOP_TEXT static inline
-#endif
-
-#define OPDI_ITER_OPS 9                           /* operands of an iteration */
-#define OPDI_BLOCK 512                            /* elements converted at a time */
-/* Blocks that vectors go through begin with a line of the cache: a vector that lies in two takes twice as long. */
-#if defined(__GNUC__) && !defined(__TINYC__)
-#define OPDI_ON_LINE __attribute__((aligned(64)))
-#else
-#define OPDI_ON_LINE
-#endif
-#define OPDI_ROW 128                              /* elements of a row that is not worth gathering */
-#define OPDI_GRAIN 32768                          /* elements that are worth a thread */
-
-/* The types loops are written for: OPDI_C128 is that of all complex numbers (see >>op:complex). */
-enum { OPDI_F32 = 0, OPDI_F64 = 1, OPDI_I64 = 2, OPDI_C128 = 3 };
-typedef struct opdi_complex { double re, im; } opdi_complex;
-
-/* Numbers a loop takes besides its operands, in each compute type. */
-typedef struct opdi_params {
-    double f64[4];
-    float f32[4];
-    int64_t i64[4];
-    int32_t *zero;                                /* integer division: 1 by zero, 2 of i64[0] by -1 */
-    bool beyond;                                  /* an argument among them is finite and overflows float32 */
-    double imaginary[4];                          /* the other parts of f64, where numbers are complex */
-    bool pairs;                                   /* an argument among them has an imaginary part */
-} opdi_params;
-
-/* p[0] is the output, p[1].. the inputs: n contiguous elements of the compute type each. */
-typedef void (*opdi_loop)(void *const *data, int64_t count, const opdi_params *params);
-
-static inline int opdi_compute_type(opd_scalar_type dtype) {
-    if (dtype == OPD_FLOAT32) { return OPDI_F32; }
-    if (dtype == OPD_FLOAT64) { return OPDI_F64; }
-    return opd_dtype_is_floating(dtype) ? OPDI_F32 : OPDI_I64;
-}
-static const int8_t opdi_compute_dtype[4] = {OPD_FLOAT32, OPD_FLOAT64, OPD_INT64, OPD_COMPLEX128};
-
 //== conversions =======================================================================================================
 
-/* Float to integer as PyTorch's CPU kernels do it on x86, where C leaves it undefined: what does not fit (and NaN)
-   becomes the smallest integer of the register, narrow ones take its low bits (c10::convert). */
-static inline int64_t opdi_to_i64(double x) {
-    return x >= -9223372036854775808.0 && x < 9223372036854775808.0 ? (int64_t)x : INT64_MIN;
-}
 static inline uint64_t opdi_to_u64(double x) {
     return x < 9223372036854775808.0 ? (uint64_t)opdi_to_i64(x)
         : (uint64_t)opdi_to_i64(x - 9223372036854775808.0) ^ (uint64_t)1 << 63;
@@ -106,8 +36,6 @@ static inline int64_t opdi_f32_to_i64(float x) {
 #define OPDI_WRAP_u32(x) ((uint32_t)((uint64_t)(x) & 4294967295u))
 #define OPDI_WRAP_i32(x) ((int32_t)(uint32_t)((uint64_t)(x) & 4294967295u))
 
-/* A conversion of n contiguous elements. */
-typedef void (*opdi_convert)(void *dst, const void *src, int64_t count);
 /* count elements of from_size bytes become elements of to_size bytes, as `one` does with one of them. */
 OPDI_LOOP_TEXT void opdi_convert_each(void *dst, int64_t to_size, const void *src, int64_t from_size, int64_t count,
                                       void (*one)(void *to, const void *from)) {
@@ -194,7 +122,7 @@ OPDI_AVX2 static int64_t opdi_narrow_f16_avx2(const float *at, int64_t count, ui
     return j;
 }
 #endif
-static void opdi_cvt_f32_f16(void *dst, const void *src, int64_t count) {
+OPDI_INTERNAL void opdi_cvt_f32_f16(void *dst, const void *src, int64_t count) {
     int64_t done = 0;
 #if defined(OPDI_X86)
     if (opdi_cpu_level() > 1) { done = opdi_widen_f16_avx512((const uint16_t *)src, count, (float *)dst); }
@@ -332,12 +260,16 @@ static void opdi_cvt_b_c128(void *dst, const void *src, int64_t count) {
     for (int64_t i = 0; i < count; i++) { ((bool *)dst)[i] = from[i].re != 0 || from[i].im != 0; }
 }
 OPDI_COLD_END
-static void opdi_cvt_c128_c64(void *dst, const void *src, int64_t count) { opdi_cvt_f64_f32(dst, src, 2 * count); }
+OPDI_INTERNAL void opdi_cvt_c128_c64(void *dst, const void *src, int64_t count) {
+    opdi_cvt_f64_f32(dst, src, 2 * count);
+}
 static void opdi_cvt_c64_c128(void *dst, const void *src, int64_t count) { opdi_cvt_f32_f64(dst, src, 2 * count); }
 static void opdi_cvt_c128_c32(void *dst, const void *src, int64_t count) { opdi_cvt_f64_f16(dst, src, 2 * count); }
 static void opdi_cvt_c32_c128(void *dst, const void *src, int64_t count) { opdi_cvt_f16_f64(dst, src, 2 * count); }
 static void opdi_cvt_16(void *dst, const void *src, int64_t count) { memcpy(dst, src, (size_t)count * 16); }
-static void opdi_cvt_4(void *dest, const void *source, int64_t count) { memcpy(dest, source, (size_t)count * 4); }
+OPDI_INTERNAL void opdi_cvt_4(void *dest, const void *source, int64_t count) {
+    memcpy(dest, source, (size_t)count * 4);
+}
 
 /* [compute type][opdi_dtype_at]: into the compute type, and out of it. */
 static const opdi_convert opdi_load_table[4][OPDI_DTYPES] = {
@@ -377,10 +309,10 @@ static const opdi_convert opdi_store_table[4][OPDI_DTYPES] = {
      opdi_cvt_e5m2fnuz_c128, opdi_cvt_e4m3fnuz_c128, opdi_cvt_u16_c128, opdi_cvt_u32_c128, opdi_cvt_u64_c128,
      opdi_cvt_e8m0_c128}};
 /* The conversion of a dtype into a compute type, and out of it; NULL: there is none. */
-static inline opdi_convert opdi_load_of(int compute, int dtype) {
+OPDI_INTERNAL opdi_convert opdi_load_of(int compute, int dtype) {
     return opdi_load_table[compute][opdi_dtype_at(dtype)];
 }
-static inline opdi_convert opdi_store_of(int compute, int dtype) {
+OPDI_INTERNAL opdi_convert opdi_store_of(int compute, int dtype) {
     return opdi_store_table[compute][opdi_dtype_at(dtype)];
 }
 
@@ -421,7 +353,7 @@ static void opdi_gather_n(void *dst, const void *src, int64_t stride, int64_t co
         }
     }
 }
-static void opdi_scatter(void *dst, int64_t stride, const void *src, int64_t count, int size) {
+OPDI_INTERNAL void opdi_scatter(void *dst, int64_t stride, const void *src, int64_t count, int size) {
     const int64_t k = stride / size;
     switch (size) {
         case 1: OPDI_MOVE(uint8_t, i * k, i);
@@ -459,7 +391,7 @@ static void opdi_gather_one(void *dst, const void *src, int64_t count) {
     OPDI_SIXTEENS(to[j] = value)
     for (; i < count; i++) { to[i] = value; }
 }
-static void opdi_gather(void *dst, const void *src, int64_t stride, int64_t count, int size) {
+OPDI_INTERNAL void opdi_gather(void *dst, const void *src, int64_t stride, int64_t count, int size) {
     if (stride == size) { memcpy(dst, src, (size_t)count * (size_t)size); }
     else if (stride == 0 && size == 4) { opdi_gather_one(dst, src, count); }
 #if defined(OPDI_X86)

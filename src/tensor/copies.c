@@ -1,9 +1,11 @@
+#include "tensor.h"
+
 //== copies ============================================================================================================
 
 #if defined(OPDI_OPERATORS)
 
 /* Copies count elements of `size` bytes from from to to, which have strides of ss and ds bytes. */
-static void opdi_move_run(char *to, int64_t ds, const char *from, int64_t ss, int64_t count, int size) {
+OPDI_INTERNAL void opdi_move_run(char *to, int64_t ds, const char *from, int64_t ss, int64_t count, int size) {
     if (ds == size) {
         opdi_gather(to, from, ss, count, size);
         return;
@@ -90,7 +92,9 @@ OPDI_ALWAYS double opdi_sum_f32_body(const float *x, int64_t count, double *odd)
 }
 #endif
 #if defined(OPDI_X86)
-OPDI_AVX2 static double opdi_sum_f32_avx2(const float *x, int64_t count) { return opdi_sum_f32_body(x, count, NULL); }
+OPDI_AVX2 OPDI_INTERNAL double opdi_sum_f32_avx2(const float *x, int64_t count) {
+    return opdi_sum_f32_body(x, count, NULL);
+}
 OPDI_AVX2 static double opdi_sum_c64_avx2(const float *x, int64_t count, double *imaginary) {
     return opdi_sum_f32_body(x, 2 * count, imaginary);
 }
@@ -162,7 +166,7 @@ OPDI_EXTREME(opdi_extreme_min_avx2, "min")
 #undef OPDI_EXTREME_TWO
 #endif
 /* Multiplies *product by as many of count floats as vectors take; returns how many. */
-static int64_t opdi_prod_whole(const float *x, int64_t count, double *product) {
+OPDI_INTERNAL int64_t opdi_prod_whole(const float *x, int64_t count, double *product) {
     const int64_t whole = count & ~(int64_t)31;
 #if defined(OPDI_X86)
     if (whole && opdi_cpu_level() > 0) {
@@ -176,7 +180,7 @@ static int64_t opdi_prod_whole(const float *x, int64_t count, double *product) {
     return 0;
 }
 /* Sets *best to the largest (smallest) of as many of count floats as vectors take; returns how many. */
-static int64_t opdi_extreme_whole(bool most, const float *x, int64_t count, float *best) {
+OPDI_INTERNAL int64_t opdi_extreme_whole(bool most, const float *x, int64_t count, float *best) {
     const int64_t whole = count & ~(int64_t)63;
 #if defined(OPDI_X86)
     if (whole && opdi_cpu_level() > 0) {
@@ -190,9 +194,9 @@ static int64_t opdi_extreme_whole(bool most, const float *x, int64_t count, floa
     (void)whole;
     return 0;
 }
-static double opdi_sum_f32_plain(const float *x, int64_t count) { return opdi_sum_f32_body(x, count, NULL); }
+OPDI_INTERNAL double opdi_sum_f32_plain(const float *x, int64_t count) { return opdi_sum_f32_body(x, count, NULL); }
 /* Returns the sum of the real parts of count numbers; *imaginary becomes that of the others. */
-static double opdi_sum_c64(const float *x, int64_t count, double *imaginary) {
+OPDI_INTERNAL double opdi_sum_c64(const float *x, int64_t count, double *imaginary) {
     *imaginary = 0;
 #if defined(OPDI_X86)
     if (opdi_cpu_level() > 0) { return opdi_sum_c64_avx2(x, count, imaginary); }
@@ -274,7 +278,6 @@ static void opdi_copy_pairs(void *const *data, int64_t count, const opdi_params 
     (void)params;
     memcpy(data[0], data[1], (size_t)count * sizeof(opdi_complex));
 }
-OPDI_SHARED int opdi_copy(opd_tensor *dst, const opd_tensor *src);
 /* Copies elements as opdi_copy, where dst or src is conjugated or negated when it is read. */
 OPDI_NOINLINE static int opdi_copy_lazy(opd_tensor *dst, const opd_tensor *src) {
     const uint64_t keys = dst->functionality & OPDI_LAZY_KEYS;

@@ -1,36 +1,9 @@
+#include "tensor.h"
+
 //== the iterator ======================================================================================================
 
 #if defined(OPDI_OPERATORS)
 
-/* The ways to walk an operand: by its strides, element after element, or one number that is repeated. */
-enum { OPDI_WALK_STRIDED = 0, OPDI_WALK_LINEAR, OPDI_WALK_SCALAR };
-
-typedef struct opdi_operand {
-    char *data;
-    int64_t stride[OPD_MAX_DIMS];                 /* bytes, dim 0 innermost */
-    int32_t size;                                 /* bytes of an element */
-    int8_t walk;
-    bool convert;                                 /* its dtype is not the compute type */
-    bool round;                                   /* an input that is first rounded to the common dtype */
-    opdi_convert load, store;                     /* from and to the compute type */
-} opdi_operand;
-
-/* One pass over nops operands of one shape, outputs first.  Filled by opdi_iter_init. */
-typedef struct opdi_iter {
-    int nops, nout, ndim;
-    int64_t numel;
-    int64_t sizes[OPD_MAX_DIMS];                  /* coalesced, dim 0 innermost */
-    int8_t compute, common;                       /* compute type; the dtype operands are promoted to */
-    bool buffered;                                /* some operand goes through a block */
-    opdi_loop loop;
-    const opdi_params *params;
-    opdi_operand op[OPDI_ITER_OPS];
-} opdi_iter;
-
-/* How many elements of the compute type a block holds. */
-static inline int64_t opdi_iter_most(const opdi_iter *iter) {
-    return iter->compute == OPDI_C128 ? OPDI_BLOCK / 2 : OPDI_BLOCK;
-}
 /* Joins dims that every operand walks as one, and drops dims of size 1: fewer dims, the same elements in
    the same order. */
 static void opdi_iter_coalesce(opdi_iter *iter) {
@@ -54,7 +27,7 @@ static void opdi_iter_coalesce(opdi_iter *iter) {
     }
     iter->ndim = last + 1;
 }
-static int opdi_iter_walk(const opdi_iter *iter, const opdi_operand *operand) {
+OPDI_INTERNAL int opdi_iter_walk(const opdi_iter *iter, const opdi_operand *operand) {
     int64_t expect = operand->size;
     bool scalar = true, linear = true;
     for (int dim = 0; dim < iter->ndim; dim++) {
@@ -65,15 +38,15 @@ static int opdi_iter_walk(const opdi_iter *iter, const opdi_operand *operand) {
     return linear ? OPDI_WALK_LINEAR : scalar ? OPDI_WALK_SCALAR : OPDI_WALK_STRIDED;
 }
 /* The dtype of a complex number's parts. */
-static int8_t opdi_real_dtype(int8_t t) {
+OPDI_INTERNAL int8_t opdi_real_dtype(int8_t t) {
     return t == OPD_COMPLEX64 ? (int8_t)OPD_FLOAT32 : t == OPD_COMPLEX128 ? (int8_t)OPD_FLOAT64
         : t == OPD_COMPLEX32 ? (int8_t)OPD_FLOAT16 : t;
 }
 /* Prepares a pass: every operand broadcasts to ops[0], the inputs are promoted to dtype `common`, loops run in
    `compute`.  -1 with an error when an output overlaps itself or, partially, an input.  With common
    OPD_DTYPE_NONE (copies) nothing is promoted and a complex operand is walked by its real parts. */
-static int opdi_iter_init(opdi_iter *iter, opd_tensor *const *ops, int nops, int nout, opd_scalar_type common,
-                          int compute) {
+OPDI_INTERNAL int opdi_iter_init(opdi_iter *iter, opd_tensor *const *ops, int nops, int nout, opd_scalar_type common,
+                                 int compute) {
     const opd_tensor *out = ops[0];
     const int ndim = out->ndim;
     int perm[OPD_MAX_DIMS];
@@ -158,8 +131,8 @@ static char *opdi_iter_run_at(const opdi_iter *iter, const opdi_operand *operand
     return at;
 }
 /* Returns the compute-type elements of input operand for the block at idx (linear position pos), in place or in buf. */
-static void *opdi_iter_load(const opdi_iter *iter, const opdi_operand *operand, const int64_t *idx, int64_t pos,
-                            int64_t count, char *buf) {
+OPDI_INTERNAL void *opdi_iter_load(const opdi_iter *iter, const opdi_operand *operand, const int64_t *idx, int64_t pos,
+                                   int64_t count, char *buf) {
     uint64_t raw[OPDI_BLOCK];                     /* [n] elements of the operand's dtype, then rounded ones */
     char *src = opdi_iter_run_at(iter, operand, idx, pos, count);
     const bool plain = !operand->convert && !operand->round;
@@ -182,12 +155,12 @@ static void *opdi_iter_load(const opdi_iter *iter, const opdi_operand *operand, 
 }
 /* The address at which the loop may write count elements of output operand in place, or NULL: into a buffer, which
    opdi_iter_store then moves. */
-static void *opdi_iter_target(const opdi_iter *iter, const opdi_operand *operand, const int64_t *idx, int64_t pos,
-                              int64_t count) {
+OPDI_INTERNAL void *opdi_iter_target(const opdi_iter *iter, const opdi_operand *operand, const int64_t *idx,
+                                     int64_t pos, int64_t count) {
     return operand->convert ? NULL : opdi_iter_run_at(iter, operand, idx, pos, count);
 }
-static void opdi_iter_store(const opdi_iter *iter, const opdi_operand *operand, const int64_t *idx, int64_t pos,
-                            int64_t count, char *buf) {
+OPDI_INTERNAL void opdi_iter_store(const opdi_iter *iter, const opdi_operand *operand, const int64_t *idx, int64_t pos,
+                                   int64_t count, char *buf) {
     uint64_t raw[OPDI_BLOCK];
     char *at = opdi_iter_run_at(iter, operand, idx, pos, count);
     if (at) {
@@ -198,7 +171,7 @@ static void opdi_iter_store(const opdi_iter *iter, const opdi_operand *operand, 
     opdi_iter_move(iter, operand, idx, count, operand->convert ? (char *)raw : buf, true);
 }
 /* Steps idx count elements on, count not beyond the end. */
-static void opdi_iter_step(const opdi_iter *iter, int64_t *idx, int64_t count) {
+OPDI_INTERNAL void opdi_iter_step(const opdi_iter *iter, int64_t *idx, int64_t count) {
     for (int dim = 0; dim < iter->ndim; dim++) {
         idx[dim] += count;
         if (idx[dim] < iter->sizes[dim]) { return; }
@@ -266,9 +239,9 @@ static void opdi_iter_part(void *ctx, int64_t begin, int64_t end) {
    registers; the bits are those of a pass for each. */
 enum { OPDI_SHORTS_ADD = 1, OPDI_SHORTS_SUB, OPDI_SHORTS_MUL, OPDI_SHORTS_BF16 = 4 };
 #if defined(OPDI_OPERATORS) && !defined(OPD_NO_OPERATORS)
-static void opdi_f32_add(void *const *data, int64_t count, const opdi_params *params);
-static void opdi_f32_sub(void *const *data, int64_t count, const opdi_params *params);
-static void opdi_f32_mul(void *const *data, int64_t count, const opdi_params *params);
+OPDI_INTERNAL void opdi_f32_add(void *const *data, int64_t count, const opdi_params *params);
+OPDI_INTERNAL void opdi_f32_sub(void *const *data, int64_t count, const opdi_params *params);
+OPDI_INTERNAL void opdi_f32_mul(void *const *data, int64_t count, const opdi_params *params);
 static int opdi_shorts_what(opdi_loop loop) {
     return loop == opdi_f32_add ? OPDI_SHORTS_ADD : loop == opdi_f32_sub ? OPDI_SHORTS_SUB
         : loop == opdi_f32_mul ? OPDI_SHORTS_MUL : 0;
@@ -284,8 +257,8 @@ OPDI_AVX2 static int64_t opdi_shorts_avx2_f32(int what, bool bf16, uint16_t *to,
                                               int64_t count);
 OPDI_AVX512 static int64_t opdi_shorts_avx512_f32(int what, bool bf16, uint16_t *to, const uint16_t *x,
                                                   const uint16_t *y, int64_t count);
-OPDI_AVX2 static double opdi_sum_shorts_avx2_f32(const uint16_t *x, int64_t count, bool bf16);
-OPDI_AVX512 static double opdi_sum_shorts_avx512_f32(const uint16_t *x, int64_t count, bool bf16);
+OPDI_AVX2 OPDI_INTERNAL double opdi_sum_shorts_avx2_f32(const uint16_t *x, int64_t count, bool bf16);
+OPDI_AVX512 OPDI_INTERNAL double opdi_sum_shorts_avx512_f32(const uint16_t *x, int64_t count, bool bf16);
 #endif
 OPDI_LOOPS_BEGIN
 #if defined(OPDI_X86)
@@ -308,7 +281,7 @@ OPDI_AVX2 static void opdi_sum_four_avx2(float *acc, const float *from, int64_t 
     opdi_sum_four_body(acc, from, step, count);
 }
 #endif
-static void opdi_sum_four(float *acc, const float *from, int64_t step, int64_t count) {
+OPDI_INTERNAL void opdi_sum_four(float *acc, const float *from, int64_t step, int64_t count) {
 #if defined(OPDI_X86)
     if (opdi_cpu_level() > 0) {
         opdi_sum_four_avx2(acc, from, step, count);
@@ -434,9 +407,6 @@ static bool opdi_flat_init(opdi_flat *flat, opd_tensor *const *ops, int nops, op
     }
     return true;
 }
-/* Transposes a tile of at most 64 x 64: dst[j][i] = src[i][j] with rows `ds` and `ss` bytes apart, through a buffer so
-   that neither side is walked across its lines.  Whole tiles have loops of constant length. */
-#define OPDI_TILE 64
 #define OPDI_TURNED 2                             /* operands of a pass that are turned over by tiles, at most */
 #define OPDI_TILE_MOVE(type, ni_, nj_) do {                                                                 \
         for (i = 0; i < ni_; i++) {                                                                         \
@@ -472,16 +442,14 @@ OPDI_COLD_BEGIN
 OPDI_TRANSPOSE(uint8_t)
 OPDI_TRANSPOSE(uint16_t)
 OPDI_COLD_END
-typedef void (*opdi_tile_fn)(char *dst, int64_t ds, const char *src, int64_t ss, int64_t ni, int64_t nj);
-static opdi_tile_fn opdi_transpose_of(int size) {
+OPDI_INTERNAL opdi_tile_fn opdi_transpose_of(int size) {
     if (size == 1) { return opdi_transpose_uint8_t; }
     if (size == 2) { return opdi_transpose_uint16_t; }
     return size == 4 ? opdi_transpose_uint32_t : opdi_transpose_uint64_t;
 }
-typedef struct opdi_transpose { const opdi_iter *it; int across; } opdi_transpose;
 /* Where the operands of band `item` begin: it is OPDI_TILE long in dim `across`, and all of dim 0, at one index of the
    other dims.  Returns how long it is. */
-static int64_t opdi_band_at(const opdi_transpose *tr, int64_t item, char **at) {
+OPDI_INTERNAL int64_t opdi_band_at(const opdi_transpose *tr, int64_t item, char **at) {
     const opdi_iter *iter = tr->it;
     const int64_t bands = (iter->sizes[tr->across] + OPDI_TILE - 1) / OPDI_TILE, j = item % bands * OPDI_TILE;
     int64_t rest = item / bands;
@@ -543,14 +511,14 @@ static void opdi_iter_bands(void *ctx, int64_t begin, int64_t end) {
         }
     }
 }
-static int64_t opdi_bands_of(const opdi_iter *iter, int across) {
+OPDI_INTERNAL int64_t opdi_bands_of(const opdi_iter *iter, int across) {
     return iter->numel / iter->sizes[across] / iter->sizes[0] * ((iter->sizes[across] + OPDI_TILE - 1) / OPDI_TILE);
 }
-static int64_t opdi_bands_grain(const opdi_iter *iter) {
+OPDI_INTERNAL int64_t opdi_bands_grain(const opdi_iter *iter) {
     return OPDI_MAX((int64_t)1, OPDI_GRAIN / (OPDI_TILE * iter->sizes[0]));
 }
-OPDI_NOINLINE static int opdi_iter_run(opd_tensor *const *ops, int nops, int nout, opd_scalar_type common, int compute,
-                                       opdi_loop loop, const opdi_params *params) {
+OPDI_NOINLINE OPDI_INTERNAL int opdi_iter_run(opd_tensor *const *ops, int nops, int nout, opd_scalar_type common,
+                                              int compute, opdi_loop loop, const opdi_params *params) {
     opdi_iter iter;
     if (opdi_iter_init(&iter, ops, nops, nout, common, compute) != 0) { return -1; }
     iter.loop = loop;
@@ -566,9 +534,8 @@ OPDI_NOINLINE static int opdi_iter_run(opd_tensor *const *ops, int nops, int nou
     else { opdi_parallel_for(iter.numel, OPDI_GRAIN, opdi_iter_part, &iter); }
     return 0;
 }
-OPDI_NOINLINE static int opdi_run_general(opd_tensor *const *ops, int nops, int nout, opd_scalar_type common,
-                                          int compute,
-                                          opdi_loop loop, const opdi_params *params) {
+OPDI_NOINLINE OPDI_INTERNAL int opdi_run_general(opd_tensor *const *ops, int nops, int nout, opd_scalar_type common,
+                                                 int compute, opdi_loop loop, const opdi_params *params) {
     opdi_flat flat;
     if (nout != 1 || !opdi_flat_init(&flat, ops, nops, common, compute)) {
         return opdi_iter_run(ops, nops, nout, common, compute, loop, params);
@@ -578,30 +545,6 @@ OPDI_NOINLINE static int opdi_run_general(opd_tensor *const *ops, int nops, int 
     flat.shorts = opdi_shorts_of(ops, nops, loop);
     if (ops[0]->numel <= OPDI_GRAIN) { opdi_flat_part(&flat, 0, ops[0]->numel); }
     else { opdi_parallel_for(ops[0]->numel, OPDI_GRAIN, opdi_flat_part, &flat); }
-    return 0;
-}
-/* Runs a loop over nops operands (nout outputs first), which broadcast to the first; inputs are promoted to `common`,
-   the loop is for `compute`, which holds it.  0, or -1 with an error.  Zero elements are fine. */
-static inline int opdi_run(opd_tensor *const *ops, int nops, int nout, opd_scalar_type common, int compute,
-                           opdi_loop loop, const opdi_params *params) {
-    const opd_tensor *out = ops[0];
-    const uintptr_t bytes = (uintptr_t)out->numel * (compute == OPDI_F32 ? 4 : 8);
-    void *data[OPDI_ITER_OPS];
-    if (out->numel == 0) { return 0; }
-    if (out->numel > OPDI_GRAIN || !(out->flags & OPDI_CONTIGUOUS) || out->dtype != opdi_compute_dtype[compute]) {
-        return opdi_run_general(ops, nops, nout, common, compute, loop, params);
-    }
-    data[0] = out->data;
-    for (int k = 1; k < nops; k++) {              /* small and simple: nothing to set up */
-        const opd_tensor *tensor = ops[k];
-        const uintptr_t apart = (uintptr_t)tensor->data - (uintptr_t)out->data;
-        if (!(tensor->flags & OPDI_CONTIGUOUS) || tensor->dtype != out->dtype || tensor->numel != out->numel ||
-            (apart + bytes - 1 < 2 * bytes - 1 && apart)) {
-            return opdi_run_general(ops, nops, nout, common, compute, loop, params);
-        }
-        data[k] = tensor->data;
-    }
-    loop(data, out->numel, params);
     return 0;
 }
 #endif

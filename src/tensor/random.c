@@ -1,3 +1,5 @@
+#include "tensor.h"
+
 #if defined(OPDI_OPERATORS)
 
 //----------------------------------------------------------------------------------------------------------------------
@@ -12,7 +14,7 @@ OPDI_LOOPS_BEGIN
 //
 // Philox 4x32-10 (Salmon et al., 2011): each element depends on the key and its index only.
 
-OPD_UNUSED static void opdi_philox(uint64_t key, uint64_t counter_hi, uint64_t counter_lo, uint32_t out[4]) {
+OPD_UNUSED OPDI_INTERNAL void opdi_philox(uint64_t key, uint64_t counter_hi, uint64_t counter_lo, uint32_t out[4]) {
     uint32_t first = (uint32_t)counter_lo, second = (uint32_t)(counter_lo >> 32), third = (uint32_t)counter_hi;
     uint32_t fourth = (uint32_t)(counter_hi >> 32), k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
     for (int round = 0; round < 10; round++, k0 += 0x9e3779b9u, k1 += 0xbb67ae85u) {
@@ -58,7 +60,7 @@ OPDI_AVX512 static void opdi_philox16_avx512(uint64_t key, uint64_t lo, uint32_t
     opdi_philox16_body(key, lo, out);
 }
 #endif
-static void opdi_philox16(uint64_t key, uint64_t lo, uint32_t out[64]) {
+OPDI_INTERNAL void opdi_philox16(uint64_t key, uint64_t lo, uint32_t out[64]) {
 #if defined(OPDI_X86)
     if (opdi_cpu_level() == 2) {
         opdi_philox16_avx512(key, lo, out);
@@ -125,7 +127,7 @@ static void opdi_fill_range(void *ctx, int64_t begin, int64_t end) {
     }
 }
 
-static void opdi_fill_random(int kind, int64_t count, void *out, uint64_t key, uint64_t offset) {
+OPDI_INTERNAL void opdi_fill_random(int kind, int64_t count, void *out, uint64_t key, uint64_t offset) {
     opdi_fill_job fill_job;
     fill_job.out = (char *)out;
     fill_job.key = key;
@@ -154,7 +156,6 @@ OPD_UNUSED static void opdi_fill_normal_f64(int64_t count, double *out, uint64_t
 //  there, so that numbers depend neither on threads nor on the device.
 
 OPDI_COLD_BEGIN
-struct opd_generator { uint64_t seed, used; };
 OPDI_SHARED opdi_mutex opdi_generator_lock = OPDI_MUTEX_INIT;
 static opd_generator opdi_generator_default;
 

@@ -1,3 +1,5 @@
+#include "tensor.h"
+
 //== reading tensors ===================================================================================================
 
 #if defined(OPDI_CORE)
@@ -86,7 +88,6 @@ int64_t opd_size(const opd_tensor *tensor, int dim) {
     return tensor->dims[axis];
 }
 
-static int opdi_traced_read(const opd_tensor *tensor);
 /* Waits for work that writes tensor's memory, or that reads it, which somebody may be about to write.  0, or -1. */
 OPDI_SHARED int opdi_wait_for(const opd_tensor *tensor) {
     return OPDI_LIKELY(OPDI_LOAD(&opdi_works_running) == 0) ? 0 : OPDI_ACQUIRE(&opdi_works_before_use)(tensor);
@@ -119,7 +120,7 @@ static void opdi_data_dtype_error(const opd_tensor *tensor, opd_scalar_type dtyp
 }
 /* Fails because the host cannot read the data of tensor as this dtype; returns NULL. A traced tensor's data
    may be allowed, and those that work writes are there when it is done. */
-OPDI_NOINLINE static void *opdi_data_error(const opd_tensor *tensor, opd_scalar_type dtype) {
+OPDI_NOINLINE OPDI_INTERNAL void *opdi_data_error(const opd_tensor *tensor, opd_scalar_type dtype) {
     if (!tensor) { (void)opd_fail(OPD_ERROR_ARGUMENT, "the data of a NULL tensor was asked for"); }
     else if (opdi_is_dead(tensor)) { (void)opdi_dead_error(tensor, "its data"); }
     else if (tensor->dtype != (int8_t)dtype) { opdi_data_dtype_error(tensor, dtype); }
@@ -266,7 +267,7 @@ int64_t opd_item_i64(const opd_tensor *tensor) {
     return (tensor = opdi_item_real(tensor, &one, room)) != NULL ? opdi_item_whole(tensor) : 0;
 }
 
-static opdi_mutex opdi_meta_lock = OPDI_MUTEX_INIT;   /* several threads may run backward over one leaf */
+OPDI_INTERNAL opdi_mutex opdi_meta_lock = OPDI_MUTEX_INIT;   /* several threads may run backward over one leaf */
 OPDI_SHARED opdi_meta *opdi_meta_of(opd_tensor *tensor) {
     opdi_meta *meta = OPDI_ACQUIRE(&tensor->meta);
     if (meta) { return meta; }

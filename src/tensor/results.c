@@ -1,3 +1,5 @@
+#include "tensor.h"
+
 //== results of kernels ================================================================================================
 
 #if defined(OPDI_CORE)
@@ -65,21 +67,13 @@ static bool opdi_shares_input(const opd_call *call, const opd_tensor *out) {
 }
 #endif
 
-static inline bool opdi_has_sizes(const opd_tensor *tensor, const int64_t *sizes, int ndim) {
-    if (tensor->ndim != ndim) { return false; }
-    for (int i = 0; i < ndim; i++) {
-        if (tensor->dims[i] != sizes[i]) { return false; }
-    }
-    return true;
-}
-
 OPDI_SHARED bool opdi_updates_self(opd_call *call);
 OPDI_SHARED opd_device opdi_call_device(const opd_call *call);
 #if defined(OPDI_CORE)
 
 /* Fails if `to` must have the dtype of what is to be written there, and has not; 0, or -1.  abs makes real numbers of
    complex ones, and casts those. */
-static int opdi_check_exact(const opd_call *call, const opd_tensor *to, opd_scalar_type dtype) {
+OPDI_INTERNAL int opdi_check_exact(const opd_call *call, const opd_tensor *to, opd_scalar_type dtype) {
     const opd_tensor *self = call->args[0].tag == OPD_TAG_TENSOR ? call->args[0].u.t : NULL;
     const bool pointwise = (opd_op_tags(call->op) & OPD_OPTAG_POINTWISE) != 0;
     if (to->dtype == dtype ||
@@ -95,7 +89,8 @@ static int opdi_check_exact(const opd_call *call, const opd_tensor *to, opd_scal
         : opd_fail(OPD_ERROR_DTYPE, "Expected out tensor to have dtype %s, but got %s instead", want, have);
 }
 /* Checks that result i with these sizes and dtype may go into the call's target, which stays unchanged; 0 or -1. */
-static int opdi_check_target(const opd_call *call, int i, const int64_t *sizes, int ndim, opd_scalar_type dtype) {
+OPDI_INTERNAL int opdi_check_target(const opd_call *call, int i, const int64_t *sizes, int ndim,
+                                    opd_scalar_type dtype) {
     const opd_tensor *out = call->targets[i];
     const opd_scalar_type have = (opd_scalar_type)out->dtype;
     if (have != dtype && !opd_can_cast(dtype, have)) {
@@ -157,7 +152,7 @@ static bool opdi_is_factory(const opd_op *op) {
     return card && card->desc.vmap == opd_batch_factory;
 }
 
-static bool opdi_mixes_devices(const opd_op *op);
+OPDI_INTERNAL bool opdi_mixes_devices(const opd_op *op);
 /* Refuses other tensors than single numbers beside meta tensors, outside of a fake mode; 0, or -1 with an error. */
 OPDI_NOINLINE static int opdi_check_meta(const opd_call *call) {
     for (int i = 0; i < call->op->nargs && !call->th->innermost.fake && !opdi_mixes_devices(call->op); i++) {

@@ -1,3 +1,5 @@
+#include "tensor.h"
+
 //== type promotion ====================================================================================================
 
 #if defined(OPDI_OPERATORS)
@@ -31,10 +33,6 @@ OPDI_SHARED opd_scalar_type opdi_result_type_of(opd_tensor *const *ts, int count
     }
     return opdi_result_combine(opdi_result_combine(rank[0], rank[1]), rank[2]);
 }
-static inline opd_scalar_type opdi_result_type(opd_tensor *const *ts, int count) {
-    return count == 2 && ts[0]->dtype == ts[1]->dtype && !((ts[0]->flags & ts[1]->flags) & OPDI_WRAPPED)
-        ? (opd_scalar_type)ts[0]->dtype : opdi_result_type_of(ts, count);
-}
 
 //== shapes ============================================================================================================
 
@@ -50,11 +48,11 @@ OPDI_SHARED int opdi_dim_of(int64_t dim, int ndim) {
 }
 OPDI_COLD_END
 
-static bool opdi_same_sizes(const opd_tensor *first, const opd_tensor *second) {
+OPDI_INTERNAL bool opdi_same_sizes(const opd_tensor *first, const opd_tensor *second) {
     return opdi_has_sizes(first, second->dims, second->ndim);
 }
 /* Broadcasts tensor's sizes into sizes[*ndim] (aligned at the end); -1 with PyTorch's error. */
-static int opdi_broadcast_into(int64_t *sizes, int *ndim, const opd_tensor *tensor) {
+OPDI_INTERNAL int opdi_broadcast_into(int64_t *sizes, int *ndim, const opd_tensor *tensor) {
     const int64_t *ts = opdi_sizes(tensor);
     int shift = tensor->ndim - *ndim;
     if (shift > 0) {
@@ -73,17 +71,6 @@ static int opdi_broadcast_into(int64_t *sizes, int *ndim, const opd_tensor *tens
     }
     return 0;
 }
-/* The stride in elements with which tensor is walked along dim dim of a broadcast shape of ndim dims. */
-static inline int64_t opdi_broadcast_stride(const opd_tensor *tensor, const int64_t *sizes, int ndim, int dim) {
-    int k = dim - (ndim - tensor->ndim);
-    return k < 0 || (opdi_sizes(tensor)[k] == 1 && sizes[dim] != 1) ? 0 : opdi_strides(tensor)[k];
-}
-/* The stride in bytes with which tensor is walked along dim dim of a broadcast shape.  That of a dim of size 1 is never
-   used, and may be anything. */
-static inline int64_t opdi_broadcast_bytes(const opd_tensor *tensor, const int64_t *sizes, int ndim, int dim) {
-    return (int64_t)((uint64_t)opdi_broadcast_stride(tensor, sizes, ndim,
-                                                     dim) * opd_dtype_size((opd_scalar_type)tensor->dtype));
-}
 /* Compares dims first and second by the operands' strides, first operand first
    (TensorIteratorBase::reorder_dimensions): 1: they should swap so that a comes after second, -1: in order, 0: no
    operand says. */
@@ -98,7 +85,7 @@ static int opdi_dims_compare(opd_tensor *const *ops, int nops, const int64_t *si
     return 0;
 }
 /* Puts the dims into the order of the walk, perm[0] innermost, by an insertion sort that bears undecided pairs. */
-static void opdi_dims_order(opd_tensor *const *ops, int nops, const int64_t *sizes, int ndim, int *perm) {
+OPDI_INTERNAL void opdi_dims_order(opd_tensor *const *ops, int nops, const int64_t *sizes, int ndim, int *perm) {
     for (int i = 0; i < ndim; i++) { perm[i] = ndim - 1 - i; }
     for (int i = 1; i < ndim; i++) {
         for (int k = i, j = i - 1; j >= 0; j--) {
@@ -118,7 +105,7 @@ static void opdi_dims_order(opd_tensor *const *ops, int nops, const int64_t *siz
 
 /* Fails if tensor, which is to be written, is expanded (at::assert_no_internal_overlap).  As there, only zero strides
    are seen.  0, or -1. */
-static int opdi_check_internal_overlap(const opd_tensor *tensor) {
+OPDI_INTERNAL int opdi_check_internal_overlap(const opd_tensor *tensor) {
     if (tensor->flags & OPDI_CONTIGUOUS) { return 0; }
     for (int i = 0; i < tensor->ndim; i++) {
         if (opdi_strides(tensor)[i] == 0 && opdi_sizes(tensor)[i] > 1) {

@@ -1,3 +1,5 @@
+#include "tensor.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>widened      calls with tensors of stored dtypes; numbers as their elements
 //
@@ -353,7 +355,7 @@ static int opdi_stored_run(opd_call *call, const opdi_slot *slot, const opdi_sto
     }
 }
 /* Stands in front of built-in kernels for calls with tensors of stored dtypes. */
-static int opdi_stored_kernel(opd_call *call) {
+OPDI_INTERNAL int opdi_stored_kernel(opd_call *call) {
     const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
     opdi_stored_change change;
     opdi_stored_call stored;

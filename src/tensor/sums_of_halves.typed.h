@@ -46,7 +46,7 @@ OPDI_TARGET OPDI_ALWAYS void OPDI_WIDE(sum_four)(const uint16_t *x, bool bf16, O
     }
 }
 /* Returns the sum of short floats, which are not stored as floats in between: 4096 elements go to four vectors. */
-OPDI_TARGET static double OPDI_WIDE(sum_shorts)(const uint16_t *x, int64_t count, bool bf16) {
+OPDI_TARGET OPDI_INTERNAL double OPDI_WIDE(sum_shorts)(const uint16_t *x, int64_t count, bool bf16) {
     enum { WIDTH = (int)(sizeof(OPDI_V) / sizeof(OPDI_T)) };
     double total = 0;
     int64_t i = 0;

@@ -1,3 +1,5 @@
+#include "tensor.h"
+
 #if defined(OPDI_CORE)
 OPDI_COLD_BEGIN
 
@@ -6,31 +8,14 @@ OPDI_COLD_BEGIN
 //  Forward mode keeps a tangent beside the storage, one for each level that is open and each family of tensors.  Here
 //  is what has to be known where tensors are made, kept and freed; see >>forward.
 
-typedef struct opdi_dual {
-    struct opdi_dual *next;                       /* of its storage */
-    struct opdi_dual *after, **at;                /* in its level; what points at it there */
-    opdi_storage *storage;
-    struct opdi_level *level;
-    uint64_t family;
-    opd_tensor *tangent;                          /* a reference; its storage is as large as this one */
-} opdi_dual;
-
-typedef struct opdi_level {
-    opdi_dual *duals;
-    struct opdi_level *outer;
-    int32_t layer;                                /* of transforms: it is inside those before this one, */
-    bool transform;                               /* which it belongs to */
-    int16_t around;                               /* the thread's state.forward before */
-} opdi_level;
-
-static opdi_mutex opdi_dual_lock = OPDI_MUTEX_INIT;       /* the lists of all levels and storages */
+OPDI_INTERNAL opdi_mutex opdi_dual_lock = OPDI_MUTEX_INIT;       /* the lists of all levels and storages */
 
 static uint64_t opdi_family_of(const opd_tensor *tensor) {
     const opdi_meta *meta = OPDI_ACQUIRE(&tensor->meta);
     return meta ? OPDI_LOAD(&meta->family) : 0;
 }
 /* Puts value, which shares tensor's memory, into tensor's family; 0, or -1 without memory. */
-static int opdi_family_pass(opd_tensor *value, const opd_tensor *tensor) {
+OPDI_INTERNAL int opdi_family_pass(opd_tensor *value, const opd_tensor *tensor) {
     const uint64_t family = opdi_family_of(tensor);
     opdi_meta *meta = family != opdi_family_of(value) ? opdi_meta_of(value) : NULL;
     if (meta) { OPDI_STORE(&meta->family, family); }
@@ -52,13 +37,15 @@ static bool opdi_same_numbers(const opd_tensor *first, const opd_tensor *second)
         (x == OPD_FLOAT16 && y == OPD_COMPLEX32);
 }
 /* Returns tensor's entry in a level, or NULL; the lock is held. */
-static opdi_dual *opdi_dual_at(const opd_tensor *tensor, const opdi_level *level) {
+OPDI_INTERNAL opdi_dual *opdi_dual_at(const opd_tensor *tensor, const opdi_level *level) {
     const uint64_t family = opdi_family_of(tensor);
     opdi_dual *dual = level ? tensor->storage->duals : NULL;
     while (dual && (dual->level != level || dual->family != family)) { dual = dual->next; }
     return dual && opdi_same_numbers(dual->tangent, tensor) ? dual : NULL;
 }
-static opdi_dual *opdi_dual_find(const opd_tensor *tensor) { return opdi_dual_at(tensor, opdi_self()->innermost.dual); }
+OPDI_INTERNAL opdi_dual *opdi_dual_find(const opd_tensor *tensor) {
+    return opdi_dual_at(tensor, opdi_self()->innermost.dual);
+}
 /* True if tensor has a tangent in any level. */
 OPDI_SHARED bool opdi_is_dual(const opd_tensor *tensor) {
     const uint64_t family = opdi_family_of(tensor);
@@ -77,7 +64,7 @@ static void opdi_dual_unlink(opdi_dual *dual) {
 }
 
 /* Drops all tangents of a storage that is about to be freed. */
-static void opdi_duals_drop(opdi_storage *storage) {
+OPDI_INTERNAL void opdi_duals_drop(opdi_storage *storage) {
     opdi_dual *dual;
     opdi_lock(&opdi_dual_lock);
     for (dual = storage->duals; dual; dual = dual->next) { opdi_dual_unlink(dual); }
@@ -90,7 +77,7 @@ static void opdi_duals_drop(opdi_storage *storage) {
 }
 
 /* Closes the innermost level and drops its tangents. */
-static void opdi_level_end(opdi_thread *thread) {
+OPDI_INTERNAL void opdi_level_end(opdi_thread *thread) {
     opdi_level *level = thread->innermost.level;
     opdi_dual *dual, **duals, *gone;
     opdi_lock(&opdi_dual_lock);
@@ -110,7 +97,7 @@ static void opdi_level_end(opdi_thread *thread) {
 }
 
 /* Makes `tangent` that of tensor's storage in a level, which holds a reference to it; 0, or -1 without memory. */
-static int opdi_dual_put(opdi_level *level, opd_tensor *tensor, opd_tensor *tangent) {
+OPDI_INTERNAL int opdi_dual_put(opdi_level *level, opd_tensor *tensor, opd_tensor *tangent) {
     opdi_dual *dual = (opdi_dual *)opdi_alloc(sizeof *dual);
     if (!dual) { return -1; }
     dual->storage = tensor->storage;
@@ -131,7 +118,7 @@ static int opdi_dual_put(opdi_level *level, opd_tensor *tensor, opd_tensor *tang
 
 /* Returns the innermost level in which one of the values has a tangent, among those that compute tangents in the
    running call; NULL if there is none. */
-static opdi_level *opdi_level_of(const opd_value *args, int count) {
+OPDI_INTERNAL opdi_level *opdi_level_of(const opd_value *args, int count) {
     const opdi_thread *thread = opdi_self();
     opdi_level *level = thread->innermost.level;
     bool found = false;

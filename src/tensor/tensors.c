@@ -1,3 +1,5 @@
+#include "tensor.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>tensors      storage, sizes and strides, tangents beside storages, results of kernels
 //
@@ -8,20 +10,14 @@
 OPDI_SHARED int opdi_device_copy(opd_tensor *dst, const opd_tensor *src);
 OPDI_SHARED bool opdi_on_device(const opd_tensor *tensor);
 OPDI_SHARED int opdi_wait_for(const opd_tensor *tensor);
-#if !defined(OPD_NO_COLLECTIVES)
-OPDI_SHARED int opdi_wait_to_send(const opd_tensor *tensor);
-#endif
-#define OPDI_TENSOR_KEYS                                                                                    \
-    (OPD_BIT_OF(OPD_F_DENSE) | OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW) | OPD_BIT_OF(OPD_F_AUTOGRAD) |          \
-     OPD_BIT_OF(OPD_F_AUTOCAST))
 #if defined(OPDI_CORE)
 
-static int opdi_family_pass(opd_tensor *value, const opd_tensor *tensor);
-static opd_tensor *opdi_fake_new(opd_ints sizes, opd_scalar_type dtype, opd_device device);
-static opd_tensor *opdi_device_tensor(const int64_t *sizes, const int64_t *strides, int ndim, opd_scalar_type dtype,
-                                      opd_device device);
-static opdi_storage *opdi_device_storage(int64_t bytes, int place);
-static int opdi_device_move(const opdi_storage *dst, char *to, const opdi_storage *src, const char *from, size_t bytes);
+OPDI_INTERNAL int opdi_family_pass(opd_tensor *value, const opd_tensor *tensor);
+OPDI_INTERNAL opd_tensor *opdi_device_tensor(const int64_t *sizes, const int64_t *strides, int ndim,
+                                             opd_scalar_type dtype, opd_device device);
+OPDI_INTERNAL opdi_storage *opdi_device_storage(int64_t bytes, int place);
+OPDI_INTERNAL int opdi_device_move(const opdi_storage *dst, char *to, const opdi_storage *src, const char *from,
+                                   size_t bytes);
 OPDI_SHARED bool opdi_on_device(const opd_tensor *tensor) {
     return tensor->backend != OPD_CPU && tensor->backend != OPD_META;
 }
@@ -31,7 +27,6 @@ OPDI_COLD_BEGIN
 //== making tensors ====================================================================================================
 
 OPDI_SHARED const char *opdi_sizes_text(const int64_t *sizes, int ndim, char *buf, size_t cap);
-OPDI_SHARED int64_t opdi_count_error(const int64_t *sizes, int ndim);
 #if defined(OPDI_CORE)
 
 /* Writes sizes as "[2, 3]"; returns buf. */
@@ -60,29 +55,8 @@ OPDI_NOINLINE OPDI_SHARED int64_t opdi_count_error(const int64_t *sizes, int ndi
 }
 #endif
 OPDI_COLD_END
-/* Returns the number of elements that sizes have; -1 with an error if their bytes are more than 2^62 or a
-   size is negative. */
-static inline int64_t opdi_count(const int64_t *sizes, int ndim, size_t element) {
-    const uint64_t limit = (uint64_t)1 << 62;
-    uint64_t count = element;
-    bool zero = false;
-    if (ndim < 0 || ndim > OPD_MAX_DIMS) { return opdi_count_error(sizes, ndim); }
-    for (int i = 0; i < ndim; i++) {
-        uint64_t size = (uint64_t)sizes[i];
-        if (size == 0) {
-            zero = true;
-            continue;
-        }
-        if (OPDI_UNLIKELY((size | count) >> 31) && (size >> 62 || size > limit / count)) {
-            return opdi_count_error(sizes, ndim);
-        }
-        count *= size;
-    }
-    return zero ? 0 : (int64_t)(count >> opdi_low_bit(element));
-}
 
 OPDI_SHARED int64_t opdi_extent(const int64_t *sizes, const int64_t *strides, int ndim);
-OPDI_SHARED bool opdi_strides_contiguous(const int64_t *sizes, const int64_t *strides, int ndim);
 #if defined(OPDI_CORE)
 
 /* Returns the number of elements from the first to the last that sizes and strides reach; 0 without elements,
@@ -112,16 +86,6 @@ OPDI_SHARED bool opdi_strides_contiguous(const int64_t *sizes, const int64_t *st
 }
 #endif
 
-/* Adds and multiplies sizes: a result that is too large for int64_t is the largest one, a negative size stays so, and
-   opdi_count refuses both.  Most are small, and need no division. */
-static inline int64_t opdi_size_plus(int64_t first, int64_t second) {
-    return first > INT64_MAX - second ? INT64_MAX : first + second;
-}
-static inline int64_t opdi_size_times(int64_t first, int64_t second) {
-    if (OPDI_LIKELY(((uint64_t)first | (uint64_t)second) >> 31 == 0 || second == 0)) { return first * second; }
-    return first < 0 ? first : first > INT64_MAX / second ? INT64_MAX : first * second;
-}
-
 OPDI_SHARED void opdi_strides_fill(const int64_t *sizes, int64_t *strides, int ndim);
 #if defined(OPDI_CORE)
 
@@ -145,38 +109,11 @@ OPDI_NOINLINE OPDI_SHARED void opdi_strides_bound(opd_tensor *tensor) {
     }
 }
 #endif
-/* Writes sizes, strides (NULL: contiguous) and what follows from them. */
-static inline void opdi_set_dims(opd_tensor *tensor, const int64_t *sizes, const int64_t *strides, int ndim,
-                                 int64_t numel) {
-    int64_t *dims = tensor->dims, count = 1;
-    tensor->ndim = (uint8_t)ndim;
-    tensor->numel = numel;
-    if (!strides) {
-        for (int i = ndim; i-- > 0;) {
-            const int64_t size = sizes[i];
-            dims[i] = size;
-            dims[ndim + i] = count;
-            count *= OPDI_MAX(size, 1);
-        }
-        tensor->flags |= OPDI_CONTIGUOUS;
-        return;
-    }
-    uint64_t all = 0;
-    for (int i = 0; i < ndim; i++) { dims[i] = sizes[i]; }
-    for (int i = 0; i < ndim; i++) {
-        dims[ndim + i] = strides[i];
-        all |= (uint64_t)strides[i];
-    }
-    if (OPDI_UNLIKELY(all >> 58)) { opdi_strides_bound(tensor); }
-    tensor->flags = (uint8_t)(tensor->flags & ~OPDI_CONTIGUOUS);
-    if (opdi_strides_contiguous(dims, dims + ndim, ndim)) { tensor->flags |= OPDI_CONTIGUOUS; }
-}
 
 OPDI_SHARED opd_tensor *opdi_tensor_make(const int64_t *sizes, const int64_t *strides, int ndim, opd_scalar_type dtype,
                                          int backend);
 OPDI_SHARED opd_tensor *opdi_tensor_on(opdi_storage *storage, char *data, const int64_t *sizes, const int64_t *strides,
                                        int ndim, opd_scalar_type dtype, int backend);
-OPDI_SHARED int opdi_batch_copy(opd_tensor *dst, const opd_tensor *src);
 OPDI_SHARED void opdi_view_of(opd_tensor *view, opd_tensor *tensor);
 OPDI_SHARED opd_tensor *opdi_view_of_many(opd_tensor *view);
 OPDI_SHARED void opdi_view_untie(opd_tensor *view);
@@ -194,25 +131,7 @@ OPDI_SHARED bool opdi_overlaps_itself(const opd_tensor *tensor);
 OPDI_SHARED bool opdi_is_dense(const opd_tensor *tensor);
 OPDI_SHARED bool opdi_tensor_channels_last(const opd_tensor *tensor, int32_t ndim);
 #if defined(OPDI_CORE)
-#define OPDI_GRAD_KEYS (OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW) | OPD_BIT_OF(OPD_F_AUTOGRAD))
-static inline void opdi_tensor_init(opd_tensor *tensor, opd_scalar_type dtype, int backend, int ndim) {
-    tensor->refs = 1;
-    tensor->dtype = (int8_t)dtype;
-    tensor->backend = (uint8_t)backend;
-    tensor->flags = OPDI_UNLIKELY(opdi_is_stored_dtype(dtype)) ? OPDI_STORED : 0;
-    tensor->functionality = OPDI_TENSOR_KEYS;
-    if (OPDI_UNLIKELY(opdi_self()->state.inference)) { tensor->functionality &= ~OPDI_GRAD_KEYS; }
-    tensor->grad_fn = NULL;
-    tensor->meta = NULL;
-    tensor->output_nr = 0;
-    tensor->room = (uint8_t)(2 * ndim);
-    tensor->own = 0;
-    tensor->backend_bit = (uint16_t)(1u << backend);
-    tensor->dims = (int64_t *)(void *)(tensor + 1);
-}
 
-/* The most bytes of a tensor with memory, also where a size_t has 32 bits, and of one without memory. */
-#define OPDI_MOST_BYTES (OPDI_MIN((uint64_t)INT64_MAX, (uint64_t)SIZE_MAX) / 2)
 #define OPDI_MOST_META ((uint64_t)INT64_MAX / 2)
 /* Makes a tensor with one reference, which is the caller's; backend is an opdi_place.  NULL with an error. */
 OPDI_SHARED opd_tensor *opdi_tensor_make(const int64_t *sizes, const int64_t *strides, int ndim, opd_scalar_type dtype,
@@ -284,26 +203,19 @@ OPDI_SHARED opd_tensor *opdi_tensor_on(opdi_storage *storage, char *data, const 
     return tensor;
 }
 
-static inline bool opdi_is_inference(const opd_tensor *tensor) {
-    return (tensor->functionality & (OPDI_GRAD_KEYS | OPD_BIT_OF(OPD_F_DENSE))) == OPD_BIT_OF(OPD_F_DENSE);
-}
-static bool opdi_differentiable(const opd_tensor *tensor) {
+OPDI_INTERNAL bool opdi_differentiable(const opd_tensor *tensor) {
     return opd_dtype_is_floating((opd_scalar_type)tensor->dtype) ||
         opd_dtype_is_complex((opd_scalar_type)tensor->dtype);
 }
 
 /* Makes value, which has just been made, hold tensor's storage and read it as tensor does; value is an inference
    tensor if tensor is one. */
-static void opdi_share_storage(opd_tensor *copy, const opd_tensor *tensor) {
+OPDI_INTERNAL void opdi_share_storage(opd_tensor *copy, const opd_tensor *tensor) {
     opdi_ref_up(&tensor->storage->refs);
     opdi_set_lazy(copy, tensor->functionality);
     copy->functionality = (copy->functionality & ~OPDI_GRAD_KEYS) | (tensor->functionality & OPDI_GRAD_KEYS);
 }
-/* Returns another tensor with tensor's memory and geometry, without history; a reference, or NULL with an error. */
-static opd_tensor *opdi_batch_again(const opd_tensor *tensor, opd_tensor *value);
-static opd_tensor *opdi_batch_clone(const opd_tensor *tensor);
-static int opdi_traced_copy(opd_tensor *v, const opd_tensor *tensor);
-static opd_tensor *opdi_shallow_copy(const opd_tensor *tensor) {
+OPDI_INTERNAL opd_tensor *opdi_shallow_copy(const opd_tensor *tensor) {
     const unsigned flags = OPDI_LOAD(&tensor->flags);       /* of a view that another thread brings up to date */
     const opdi_batched *batched = OPDI_UNLIKELY(flags & OPDI_BATCHED) ? opdi_batched_of(tensor) : NULL;
     opd_tensor *copy = batched ? opdi_batch_again(tensor, batched->value)
@@ -346,7 +258,7 @@ OPDI_SHARED opd_tensor *opdi_resolved(const opd_tensor *tensor) {
 }
 /* Makes view, which has just been made on tensor's storage, a view of tensor: when one is written, the
    other's history follows. */
-static void opdi_view_tie(opd_tensor *view, opd_tensor *tensor, unsigned creation) {
+OPDI_INTERNAL void opdi_view_tie(opd_tensor *view, opd_tensor *tensor, unsigned creation) {
     const opdi_view_record *from = tensor->flags & OPDI_IS_VIEW ? opdi_view_record_of(tensor) : NULL;
     opdi_view_record *record = opdi_view_record_of(view);
     if (opdi_is_inference(tensor) || opdi_differentiable(tensor) != opdi_differentiable(view)) { return; }
@@ -409,13 +321,11 @@ OPDI_SHARED opd_tensor *opdi_view(opd_tensor *tensor, const int64_t *sizes, cons
 OPDI_COLD_BEGIN
 
 /* Fails with this text inside of a transform; otherwise returns 0. */
-static int opdi_inside_transform(const char *text) {
+OPDI_INTERNAL int opdi_inside_transform(const char *text) {
     return opdi_self()->innermost.layer ? opd_fail(OPD_ERROR_AUTOGRAD, "%s", text) : 0;
 }
-static opd_tensor *opdi_batch_part(opd_tensor *tensor, opd_ints sizes, opd_ints strides, int64_t offset,
-                                   uint64_t keys);
 
-static int opdi_dead_argument(opd_call *call) {
+OPDI_INTERNAL int opdi_dead_argument(opd_call *call) {
     char why[512];
     for (int i = 0; i < call->op->nargs; i++) {
         const opd_value *value = &call->args[i];
@@ -434,13 +344,13 @@ static int opdi_dead_argument(opd_call *call) {
     return opd_fail(OPD_ERROR_ARGUMENT, "a tensor in the arguments " OPDI_DEAD_TEXT, "it was let go of");
 }
 
-static int opdi_null_tensor(const opd_tensor *tensor, const char *who) {
+OPDI_INTERNAL int opdi_null_tensor(const opd_tensor *tensor, const char *who) {
     if (tensor && OPDI_UNLIKELY(opdi_is_dead(tensor))) { return opdi_dead_error(tensor, who); }
     return tensor ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "%s: the tensor is NULL", who);
 }
 
 /* Fails if tensor stands for an example of a vmap, so that its memory has all of them; otherwise returns 0. */
-static int opdi_is_example(const opd_tensor *tensor) {
+OPDI_INTERNAL int opdi_is_example(const opd_tensor *tensor) {
     return tensor->flags & OPDI_BATCHED
         ? opd_fail(OPD_ERROR_ARGUMENT, "accessing `data` under vmap transform is not allowed") : 0;
 }
@@ -489,7 +399,7 @@ static bool opdi_sizes_given(opd_ints sizes) {
     return false;
 }
 /* True if a caller's sizes can be read and there is that dtype; otherwise false with an error. */
-static bool opdi_form_given(opd_ints sizes, opd_scalar_type dtype) {
+OPDI_INTERNAL bool opdi_form_given(opd_ints sizes, opd_scalar_type dtype) {
     if (!opdi_sizes_given(sizes)) { return false; }
     if (!opd_dtype_size(dtype)) {
         (void)opd_fail(OPD_ERROR_DTYPE, "%d is no dtype", (int)dtype);
@@ -521,8 +431,8 @@ opd_tensor *opd_tensor_from(const void *data, opd_ints sizes, opd_scalar_type dt
 
 /* Makes a tensor on a caller's memory after checking sizes, strides and alignment; a reference, or NULL with an error
    and the memory still the caller's. */
-static opd_tensor *opdi_tensor_wrap(void *data, opd_ints sizes, const int64_t *strides, opd_scalar_type dtype,
-                                    void (*deleter)(void *data, void *user), void *user) {
+OPDI_INTERNAL opd_tensor *opdi_tensor_wrap(void *data, opd_ints sizes, const int64_t *strides, opd_scalar_type dtype,
+                                           void (*deleter)(void *data, void *user), void *user) {
     int64_t limit, most, own[2 * OPD_MAX_DIMS];
     if (!opdi_form_given(sizes, dtype)) { return NULL; }
     limit = most = (INT64_C(1) << 62) / (int64_t)opd_dtype_size(dtype);

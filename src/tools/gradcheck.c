@@ -1,3 +1,5 @@
+#include "tools.h"
+
 #if !defined(OPD_NO_CHECKING)
 //----------------------------------------------------------------------------------------------------------------------
 //  >>gradcheck    gradients against finite differences
@@ -42,7 +44,7 @@ typedef struct opdi_check {
 } opdi_check;
 
 /* Element element of the random direction of axis number i: in (0, 1). */
-static double opdi_check_random(int i, int64_t element) {
+OPDI_INTERNAL double opdi_check_random(int i, int64_t element) {
     uint64_t bits = (uint64_t)(i + 1) * 0x9e3779b97f4a7c15u + (uint64_t)element * 0xbf58476d1ce4e5b9u;
     bits ^= bits >> 31;
     bits *= 0x94d049bb133111ebu;
@@ -74,17 +76,17 @@ static double *opdi_check_block(int64_t count) {
     if (tensor && count > 0) { memset(tensor->data, 0, (size_t)count * sizeof(double)); }
     return tensor ? (double *)(void *)tensor->data : NULL;
 }
-static int64_t opdi_check_numel(const opd_tensor *tensor) {
+OPDI_INTERNAL int64_t opdi_check_numel(const opd_tensor *tensor) {
     return tensor->numel * (opd_dtype_is_complex((opd_scalar_type)tensor->dtype) ? 2 : 1);
 }
 /* A float64 or complex128 tensor on the CPU of tensor's sizes. */
-static opd_tensor *opdi_check_desk(const opd_tensor *tensor) {
+OPDI_INTERNAL opd_tensor *opdi_check_desk(const opd_tensor *tensor) {
     return opdi_own(opdi_tensor_make(tensor->dims, NULL, tensor->ndim,
                                      opd_dtype_is_complex((opd_scalar_type)tensor->dtype) ? OPD_COMPLEX128
                                      : OPD_FLOAT64, OPD_CPU));
 }
 /* Returns the numbers of tensor as doubles, which live in the innermost scope; NULL with an error. */
-static double *opdi_check_read(const opd_tensor *tensor) {
+OPDI_INTERNAL double *opdi_check_read(const opd_tensor *tensor) {
     opd_tensor *desk = opdi_check_desk(tensor);
     return !desk || opdi_copy(desk, tensor) ? NULL : (double *)(void *)desk->data;
 }
@@ -123,7 +125,7 @@ static int opdi_check_fail(opdi_check *check, const char *format, ...) {
     return opd_fail(OPD_ERROR_AUTOGRAD, "%s", check->report);
 }
 
-static bool opdi_check_counts(const opd_tensor *tensor) {
+OPDI_INTERNAL bool opdi_check_counts(const opd_tensor *tensor) {
     return tensor &&
         (opd_dtype_is_floating((opd_scalar_type)tensor->dtype) || opd_dtype_is_complex((opd_scalar_type)tensor->dtype));
 }

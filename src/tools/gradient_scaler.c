@@ -1,3 +1,5 @@
+#include "tools.h"
+
 //== the gradient scaler ===============================================================================================
 
 #if !defined(OPD_NO_TRAINING)
@@ -158,7 +160,7 @@ static int opdi_scaler_unscale_all(opd_scaler *scaler, opdi_scaler_record *recor
     return rc;
 }
 /* Fails where a parameter is one rank's part, and what is to be known depends on all of them; 0 or -1. */
-static int opdi_parts_refuse(opd_tensor *const *params, int count, const char *function, const char *instead) {
+OPDI_INTERNAL int opdi_parts_refuse(opd_tensor *const *params, int count, const char *function, const char *instead) {
     bool (*const is_part)(const opd_tensor *tensor) = OPDI_ACQUIRE(&opdi_is_part);
     for (int i = 0; is_part && i < count; i++) {
         if (!is_part(params[i])) { continue; }

@@ -1,3 +1,5 @@
+#include "tools.h"
+
 //== filling from files ================================================================================================
 
 #if !defined(OPD_NO_MODULES)
@@ -9,7 +11,7 @@ static bool opdi_ends_with(const char *text, const char *end) {
     return length >= its && strcmp(text + length - its, end) == 0;
 }
 /* Returns whether two tensors are the same elements of one storage in the same order, as tied weights in a file are. */
-static bool opdi_same_elements(const opd_tensor *tensor, const opd_tensor *other) {
+OPDI_INTERNAL bool opdi_same_elements(const opd_tensor *tensor, const opd_tensor *other) {
     return tensor->storage == other->storage && tensor->data == other->data && tensor->dtype == other->dtype &&
         tensor->ndim == other->ndim && opd_is_conj(tensor) == opd_is_conj(other) &&
         opd_is_neg(tensor) == opd_is_neg(other) &&
@@ -46,7 +48,7 @@ static const char *opdi_file_stands_for(const opd_tensor_file *file, const char 
     return other && opd_tensor_file_find(file, name) < 0 && opd_tensor_file_find(file, other) >= 0 ? other : NULL;
 }
 #if defined(OPD_NO_EXCHANGE)
-static bool opdi_tensor_file_is_data(const opd_tensor_file *file, int64_t i) { return !file && i < 0; }
+OPDI_INTERNAL bool opdi_tensor_file_is_data(const opd_tensor_file *file, int64_t i) { return !file && i < 0; }
 #endif
 /* Adds the tensors of an open file; 0, or -1 with an error. */
 static int opdi_module_take_tensors(opd_module *module, const opd_tensor_file *file, const char *prefix,

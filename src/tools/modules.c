@@ -1,3 +1,5 @@
+#include "tools.h"
+
 #if !defined(OPD_NO_MODULES)
 //----------------------------------------------------------------------------------------------------------------------
 //  >>modules      named parameters and buffers: filled, saved, trained; initialisers
@@ -12,19 +14,6 @@ OPDI_COLD_BEGIN
 //== the collection ====================================================================================================
 
 #if defined(OPDI_CORE)
-
-typedef struct opdi_module_item {
-    char *name;
-    size_t bytes;                /* of the name, with its zero */
-    opd_tensor *tensor;          /* a reference */
-    opd_module_kind kind;
-} opdi_module_item;
-struct opd_module {
-    int32_t refs;
-    int64_t count, cap;
-    opdi_module_item *items;     /* [cap] */
-    int64_t *table;              /* [2 * cap] places of items by the hash of their names, -1: free */
-};
 
 opd_module *opd_module_new(void) {
     opd_module *module = opd_ok() ? (opd_module *)opdi_alloc(sizeof *module) : NULL;
@@ -83,7 +72,7 @@ static int opdi_module_grow(opd_module *module) {
 int64_t opd_module_find(const opd_module *module, const char *name) {
     return module && name && module->cap ? module->table[opdi_module_slot(module, name)] : -1;
 }
-static int opdi_null_module(const opd_module *module, const char *function) {
+OPDI_INTERNAL int opdi_null_module(const opd_module *module, const char *function) {
     return module ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "%s: the module is NULL", function);
 }
 /* Checks that a tensor can stand under a name of that kind; 0, or -1 with an error. */

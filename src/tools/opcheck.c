@@ -1,3 +1,5 @@
+#include "tools.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>opcheck      whether an operator does what its schema and registrations say
 //

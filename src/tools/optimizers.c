@@ -1,3 +1,5 @@
+#include "tools.h"
+
 #if !defined(OPD_NO_TRAINING)
 //----------------------------------------------------------------------------------------------------------------------
 //  >>training     optimizers, the gradient scaler, clipping, learning rates
@@ -16,17 +18,6 @@ enum { OPDI_SGD, OPDI_ADAM, OPDI_ADAMW };
 #define OPDI_STATES 4
 static const char *const opdi_state_names[2][OPDI_STATES] = {{"momentum_buffer", NULL, NULL, NULL},
                                                              {"exp_avg", "exp_avg_sq", "max_exp_avg_sq", "step"}};
-struct opd_optimizer {                            /* a group, the first of which stands for all */
-    struct opd_optimizer *next;                   /* its next group, or NULL */
-    int kind, count;
-    uint64_t number;                              /* in the process, from 1 */
-    opd_sgd_options sgd;
-    opd_adam_options adam;
-    opd_tensor **params;                          /* [n], and [OPDI_STATES][n] state: none before the first step */
-    opd_tensor **lists;                           /* [2 + OPDI_STATES][n] room for the arguments of one call */
-    bool *begun;                                  /* [n]: has seen a step */
-    size_t bytes;
-};
 static opd_tensor **opdi_state_of(const opd_optimizer *optimizer, int element, int i) {
     return &optimizer->params[(size_t)((element + 1) * optimizer->count + i)];
 }
@@ -145,7 +136,7 @@ void opd_optimizer_free(opd_optimizer *optimizer) {
     }
 }
 
-static int opdi_null_optimizer(const opd_optimizer *optimizer, const char *function) {
+OPDI_INTERNAL int opdi_null_optimizer(const opd_optimizer *optimizer, const char *function) {
     return optimizer ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "%s: the optimizer is NULL", function);
 }
 double opd_optimizer_lr(const opd_optimizer *optimizer) {

@@ -1,3 +1,5 @@
+#include "tools.h"
+
 #if !defined(OPD_NO_PROFILER)
 //----------------------------------------------------------------------------------------------------------------------
 //  >>profiler     records of events, the table, the trace file
@@ -10,45 +12,8 @@ OPDI_COLD_BEGIN
 
 #if defined(OPDI_CORE)
 
-typedef struct opdi_trace {
-    struct opdi_trace *next, *parent;            /* in the order of their begins; the event around it */
-    struct opdi_recorder *of;
-    const char *name, *shapes;
-    int64_t begin, end, inner;                    /* nanoseconds; inner: of the events inside; end -1: still runs */
-    int64_t bytes, inner_bytes, sequence;
-    uint32_t forward_thread;
-    int32_t kind;
-} opdi_trace;
-
-/* The records that one thread writes.  Its lock is its own but at the end, when `closed` is set. */
-typedef struct opdi_recorder {
-    opdi_mutex lock;
-    opd_profile *profile;
-    opdi_arena arena;
-    opdi_trace *first, *last, *open;
-    int64_t lost;                                 /* events for which there was no memory or no room */
-    uint32_t thread;
-    bool closed;
-    struct opdi_recorder *next;
-} opdi_recorder;
-
-struct opd_profile {
-    int32_t refs;                                 /* the caller's, the observer's */
-    uint64_t number;                              /* in the process: th->recorder_of */
-    opd_profiler_options options;
-    int64_t handle, start, stop, lost, events;
-    int64_t taken;                                /* places of opdi_profile_most; counted without a lock */
-    opdi_mutex lock;                              /* of what stands below, and of `lost` */
-    bool closed;                                  /* an event that was about to begin at the stop comes too late */
-    opdi_recorder *recorders;
-    opd_profile_row *rows;
-    int64_t nrows;
-};
-
-static struct opdi_profiler_state {
-    opdi_mutex lock; opd_profile *running; uint64_t number;
-} opdi_profiler = {OPDI_MUTEX_INIT, NULL, 0};
-static int64_t opdi_profile_most = 10000000;      /* events of a profile: about 1 GB */
+OPDI_INTERNAL opdi_profiler_state opdi_profiler = {OPDI_MUTEX_INIT, NULL, 0};
+OPDI_INTERNAL int64_t opdi_profile_most = 10000000;      /* events of a profile: about 1 GB */
 
 static int64_t opdi_clock(void) {
     struct timespec t;

@@ -1,3 +1,5 @@
+#include "transforms.h"
+
 #if !defined(OPD_NO_AUTOCAST)
 //----------------------------------------------------------------------------------------------------------------------
 //  >>autocast     regions, policies, the cache of cast weights
@@ -14,18 +16,7 @@ OPDI_COLD_BEGIN
 
 #if defined(OPDI_CORE)
 
-/* The state of autocast that the regions around a call make: for each device whether it is on, and its dtype. */
-typedef struct opdi_autocast_state {
-    uint16_t on;                 /* bit: device */
-    uint8_t no_cache;
-    int8_t dtype[OPD_BACKEND_COUNT];              /* 0: the device's default */
-} opdi_autocast_state;
-#define OPDI_AUTOCAST_STATES 1024
-/* The states that regions have had.  Entries never change and never go, so that a thread's state is a number: 1 is that
-   of at[0], and 0 stands for no region, where the excluded keys tell. */
-static struct opdi_autocast_states {
-    opdi_mutex lock; int n; opdi_autocast_state at[OPDI_AUTOCAST_STATES];
-} opdi_autocasts = {
+OPDI_INTERNAL opdi_autocast_states opdi_autocasts = {
     OPDI_MUTEX_INIT, 0, {{0, 0, {0}}}};
 static const opdi_autocast_state opdi_autocast_outside = {0xffff, 0, {0}};
 static uint32_t opdi_autocast_supported[OPD_BACKEND_COUNT];      /* bit: dtype; 0: nobody said */
@@ -186,14 +177,7 @@ int opd_autocast_support(opd_backend device, const opd_scalar_type *dtypes, int 
 //  An entry belongs to a tensor as it was: another dtype, version or memory is another entry's.  Entries are made with
 //  grad mode on, whatever it is outside, so that a cast made under no_grad serves a recorded call as well.
 
-typedef struct opdi_cast {
-    struct opdi_cast *next;
-    opd_tensor *source, *cast;                    /* references */
-    const char *data;                             /* of the source, and its version, when it was cast */
-    uint32_t version;
-} opdi_cast;
-#define OPDI_CAST_CHAINS 256
-static struct opdi_cast_cache { opdi_mutex lock; int64_t n; opdi_cast *chains[OPDI_CAST_CHAINS]; } opdi_casts = {
+OPDI_INTERNAL opdi_cast_cache opdi_casts = {
     OPDI_MUTEX_INIT, 0, {NULL}};
 
 static opdi_cast **opdi_cast_chain(const opd_tensor *tensor) {
@@ -490,13 +474,13 @@ static int opdi_policy_on(opd_autocast policy, int device) {
     return device == OPD_CPU && place >> 4 ? place >> 4 : place & 15;
 }
 /* Returns the autocast kernel that an operator's card asks for on a device, or NULL. */
-static opdi_kernel *opdi_autocast_policy(const opd_op *op, int device) {
+OPDI_INTERNAL opdi_kernel *opdi_autocast_policy(const opd_op *op, int device) {
     const opdi_card *card = op->card;
     const int place = card && !card->base && opdi_autocast_default(device) != OPD_DTYPE_NONE
         ? opdi_policy_on(card->desc.autocast, device) : 0;
     return place > OPD_AUTOCAST_KEEP ? &opdi_policies[place] : NULL;
 }
-static int opdi_check_policy(opd_autocast policy) {
+OPDI_INTERNAL int opdi_check_policy(opd_autocast policy) {
     const int place = (int)policy;
     return place >= 0 && place < 256 && (place & 15) < OPDI_POLICIES && place >> 4 < OPDI_POLICIES ? 0
         : opd_fail(OPD_ERROR_REGISTER, "%d is no policy of autocast", place);
@@ -582,7 +566,7 @@ OPDI_COLD_END
 
 /* The kernel at the autocast keys of a table: runs the registered kernel, or passes the call on where the device's
    autocast is off. (A call at that very key comes without a region.) */
-static int opdi_autocast_kernel(opd_call *call) {
+OPDI_INTERNAL int opdi_autocast_kernel(opd_call *call) {
     const opdi_kernel *kernel = (const opdi_kernel *)call->user;
     const opdi_thread *thread = call->th;
     if (opdi_autocast_allowed(thread) && !opdi_autocast_is_on(thread, opdi_autocast_device(call))) {
@@ -592,7 +576,7 @@ static int opdi_autocast_kernel(opd_call *call) {
     return kernel->fn(call);
 }
 /* The kernel at the autocast key of meta tensors: does what fakes among the arguments would do on their device. */
-static int opdi_autocast_of_fakes(opd_call *call) {
+OPDI_INTERNAL int opdi_autocast_of_fakes(opd_call *call) {
     const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
     const opdi_slot *slot = NULL;
     int device = OPD_CPU;

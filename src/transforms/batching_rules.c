@@ -1,3 +1,5 @@
+#include "transforms.h"
+
 //== batching rules ====================================================================================================
 
 #if defined(OPDI_CORE)
@@ -159,7 +161,7 @@ int opd_batch_pointwise(opd_call *call) {
 OPDI_COLD_BEGIN
 
 /* Returns the dtype that batched argument i, whose examples have no dims, has to get beside the others; -1: its own. */
-static int opdi_batch_yield(const opd_op *op, const opd_value *args, int i) {
+OPDI_INTERNAL int opdi_batch_yield(const opd_op *op, const opd_value *args, int i) {
     const opd_scalar_type own = (opd_scalar_type)args[i].u.t->dtype;
     int dtype = -1;
     for (uint64_t mask = op->tensor_args; mask; mask &= mask - 1) {
@@ -187,7 +189,7 @@ static bool opdi_any_listed(const opd_call *call) {
 
 /* Finds the operator's CompositeImplicitAutograd kernel, if that is what its Autograd keys run; true if
    there is one. */
-static bool opdi_composite_slot(opd_op *op, opdi_slot *slot) {
+OPDI_INTERNAL bool opdi_composite_slot(opd_op *op, opdi_slot *slot) {
     opdi_chosen how;
     opdi_lock(&opdi_registry.lock);
     const opdi_kernel *kernel = opdi_compute_slot(op, OPD_KEY_AUTOGRAD_CPU, &how);
@@ -394,7 +396,7 @@ static void opdi_untaped_end(const opdi_ruling *was) {
     opdi_rule_end(thread, was);
 }
 /* Returns a copy of batched tensor without history; a reference, or NULL with an error. */
-static opd_tensor *opdi_batch_clone(const opd_tensor *tensor) {
+OPDI_INTERNAL opd_tensor *opdi_batch_clone(const opd_tensor *tensor) {
     opdi_ruling was;
     if (opdi_untaped_begin(tensor, &was)) { return NULL; }
     opd_tensor *copy = opd_clone((opd_tensor *)(uintptr_t)tensor);
@@ -412,8 +414,8 @@ OPDI_SHARED int opdi_batch_copy(opd_tensor *dst, const opd_tensor *src) {
 }
 /* Returns the part of batched tensor that as_strided gives, turned over by OPDI_LAZY_KEYS in keys, without history; a
    reference, or NULL with an error. */
-static opd_tensor *opdi_batch_part(opd_tensor *tensor, opd_ints sizes, opd_ints strides, int64_t offset,
-                                   uint64_t keys) {
+OPDI_INTERNAL opd_tensor *opdi_batch_part(opd_tensor *tensor, opd_ints sizes, opd_ints strides, int64_t offset,
+                                          uint64_t keys) {
     opdi_ruling was;
     if (opdi_untaped_begin(tensor, &was)) { return NULL; }
     opd_tensor *part = opd_as_strided_full(tensor, sizes, strides, opd_value_int(offset));
@@ -931,7 +933,7 @@ OPDI_COLD_END
 static int opdi_batch_random(opd_call *call, const opdi_card *card);
 /* Runs the batching rule of an operator's card; an operator without one is composed of others, or
    loops over examples. */
-static int opdi_batched_rule(opd_call *call) {
+OPDI_INTERNAL int opdi_batched_rule(opd_call *call) {
     const opdi_card *card = OPDI_ACQUIRE(&call->op->card);
     opd_vmap_rule rule = card ? card->desc.vmap : NULL;
     if (opdi_op_is_random(call->op) && rule != opd_batch_decompose) { return opdi_batch_random(call, card); }

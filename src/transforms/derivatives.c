@@ -1,3 +1,5 @@
+#include "transforms.h"
+
 //== derivatives of functions ==========================================================================================
 //
 //  The inputs that a function is differentiated by become aliases: leaves of their own, or, where the tape outside
@@ -10,23 +12,6 @@
 OPDI_COLD_BEGIN
 
 #if defined(OPDI_CORE)
-
-typedef struct opdi_diff {
-    const char *who;
-    opd_transform_fn fn;
-    void *user;
-    const opd_transform_options *options;
-    opd_tensor **in;                              /* what fn gets */
-    int nin;
-    opd_tensor **by, **given;                     /* those of them that it is differentiated by; as they are outside */
-    int *argnums, nby;
-    opdi_layer *layer;
-    opdi_state around;
-    uint64_t since;                               /* number of the first node inside */
-    uint32_t serial;                              /* its layer's; in output_nr of the leaves that it makes */
-    bool linked;                                  /* an alias leads outside */
-    const char *packers;                          /* the message by which saved-tensor hooks were forbidden before */
-} opdi_diff;
 
 /* Notes by which inputs to differentiate: those of the options; all if they name none and `all`, else the first. */
 static int opdi_diff_argnums(opdi_diff *diff, bool all) {
@@ -55,8 +40,9 @@ static int opdi_diff_argnums(opdi_diff *diff, bool all) {
 }
 
 /* Fills the struct with what is asked for, after checking it; 0, or -1 with an error. */
-static int opdi_diff_make(opdi_diff *diff, const char *who, opd_transform_fn fn, void *user, opd_tensor *const *inputs,
-                            int ninputs, const opd_transform_options *options, bool all) {
+OPDI_INTERNAL int opdi_diff_make(opdi_diff *diff, const char *who, opd_transform_fn fn, void *user,
+                                 opd_tensor *const *inputs, int ninputs, const opd_transform_options *options,
+                                 bool all) {
     static const opd_transform_options none = {
         /* argnums, nargnums */ NULL, 0, /* naux, chunk_size */ 0, 0, OPD_RANDOM_ERROR, /* strict */ false};
     memset(diff, 0, sizeof *diff);
@@ -77,7 +63,6 @@ static int opdi_diff_make(opdi_diff *diff, const char *who, opd_transform_fn fn,
     return diff->by && (diff->given = opdi_scope_tensors(diff->nby)) ? 0 : -1;
 }
 
-static int opdi_trace_outside(opd_tensor *tensor);
 static const opdi_derivative opdi_input_formula = {
     "AliasBackward0", opdi_input_bw, /* card, plugin */ NULL, NULL,
     /* context, once, fresh, real */ false, false, false, false};
@@ -157,7 +142,7 @@ static int opdi_diff_enter(opdi_diff *diff, opdi_layer_kind kind) {
         : opd_saved_hooks_disable("torch.func.{grad, vjp, jacrev, hessian} don't yet support saved "
                                   "tensor hooks. Please open an issue with your use case.");
 }
-static void opdi_diff_leave(opdi_diff *diff) {
+OPDI_INTERNAL void opdi_diff_leave(opdi_diff *diff) {
     opdi_thread *thread = opdi_self();
     if (!diff->layer) { return; }
     if (diff->layer->kind == OPDI_LAYER_GRAD && !diff->packers) { thread->innermost.packers_off = NULL; }
@@ -294,16 +279,6 @@ static opd_tensor *opdi_diff_result(const opdi_diff *diff, opd_tensor *tensor) {
     return v && opdi_family_pass(v, tensor) == 0 ? v : NULL;
 }
 
-/* A derivative that a program holds: of a function that was called once with aliases (vjp), or that will be called
-   again with each tangent (linearize). */
-struct opd_derivative {
-    opdi_diff diff;
-    opd_tensor **outs;                            /* of a vjp: with their histories */
-    opd_tensor *const *primals;                   /* of a linearization */
-    int nouts, vmaps;
-    opd_transform_options o;                      /* the program's; argnums are those of diff */
-};
-
 /* Makes the options the derivative's own: the caller's may be gone when it is called. */
 static void opdi_derivative_own(opd_derivative *derivative) {
     derivative->o = *derivative->diff.options;
@@ -324,7 +299,7 @@ static int opdi_diff_check(const opdi_diff *diff, opd_tensor *const *out, int co
 
 /* Calls the function inside of a grad layer and writes its outputs and aux ones as they are outside; returns how
    many, or -1. */
-static int opdi_vjp_make(opd_derivative *derivative, opd_tensor **outputs) {
+OPDI_INTERNAL int opdi_vjp_make(opd_derivative *derivative, opd_tensor **outputs) {
     opdi_diff *diff = &derivative->diff;
     opd_tensor *out[OPD_TRANSFORM_OUTPUTS] = {NULL};
     int count;
@@ -345,13 +320,13 @@ static opd_derivative *opdi_derivative_new(void) {
     return derivative;
 }
 /* Hands count outputs of the innermost scope to the scope around; returns count, or -1. */
-static int opdi_diff_hand(opd_tensor *const *outputs, int count) {
+OPDI_INTERNAL int opdi_diff_hand(opd_tensor *const *outputs, int count) {
     for (int i = 0; i < count; i++) {
         if (!opd_scope_return(outputs[i])) { return -1; }
     }
     return count;
 }
-static int opdi_diff_room(const void *outputs, const void *other, const char *who) {
+OPDI_INTERNAL int opdi_diff_room(const void *outputs, const void *other, const char *who) {
     return outputs && other ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "%s: where the results go is NULL", who);
 }
 
@@ -360,7 +335,7 @@ static int opdi_least_outputs(const opd_transform_options *options) {
     return 1 + (options ? OPDI_MIN(OPDI_MAX(options->naux, 0), OPD_TRANSFORM_OUTPUTS - 1) : 0);
 }
 /* Returns how many outputs a transform has at least that gives a gradient for each argnum in place of one output. */
-static int opdi_least_gradients(const opd_transform_options *options) {
+OPDI_INTERNAL int opdi_least_gradients(const opd_transform_options *options) {
     const int by = options && options->nargnums > 0 ? OPDI_MIN(options->nargnums, OPD_TRANSFORM_OUTPUTS) : 1;
     return by + opdi_least_outputs(options) - 1;
 }
@@ -381,8 +356,8 @@ int opd_vjp(opd_transform_fn fn, void *user, opd_tensor *const *primals, int cou
 
 /* Pulls cotangents of the outputs (NULL: zeros; no array: ones) back to gradients of the inputs; returns how
    many, or -1. */
-static int opdi_vjp_pull(opd_derivative *derivative, opd_tensor *const *cotangents, unsigned flags,
-                         opd_tensor **grads) {
+OPDI_INTERNAL int opdi_vjp_pull(opd_derivative *derivative, opd_tensor *const *cotangents, unsigned flags,
+                                opd_tensor **grads) {
     opdi_thread *thread = opdi_self();
     opdi_diff diff = derivative->diff;
     opd_tensor **roots = opdi_scope_tensors(derivative->nouts), **with = opdi_scope_tensors(derivative->nouts);
@@ -420,7 +395,7 @@ static int opdi_vjp_pull(opd_derivative *derivative, opd_tensor *const *cotangen
 }
 
 /* Refuses to give more results than a transform may have. */
-static int opdi_diff_most(const opdi_diff *diff, int count) {
+OPDI_INTERNAL int opdi_diff_most(const opdi_diff *diff, int count) {
     return count <= OPD_TRANSFORM_OUTPUTS ? 0 : opd_fail(OPD_ERROR_ARGUMENT,
                                                          "%s: %d results are more than the %d outputs "
                                                          "that are allowed", diff->who, count, OPD_TRANSFORM_OUTPUTS);
@@ -478,8 +453,8 @@ int opd_grad_and_value(opd_transform_fn fn, void *user, opd_tensor *const *input
 
 /* Calls the function at the primals diff->in with tangents (NULL: none) and writes outputs and their tangents; returns
    how many outputs there are with the aux ones, or -1. */
-static int opdi_jvp_make(opdi_diff *diff, opd_tensor *const *tangents, opd_tensor **outputs,
-                         opd_tensor **out_tangents) {
+OPDI_INTERNAL int opdi_jvp_make(opdi_diff *diff, opd_tensor *const *tangents, opd_tensor **outputs,
+                                opd_tensor **out_tangents) {
     opdi_thread *thread = opdi_self();
     opdi_within within;
     int count, rc = 0;

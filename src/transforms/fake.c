@@ -1,3 +1,5 @@
+#include "transforms.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>fake         programs that run on shapes alone, and what they would cost
 //
@@ -5,26 +7,6 @@
 //  tape, puts fakes in place of real tensors and runs the operator at Meta; what is made there gets the device of the
 //  call.  Bytes are counted where storages are made and freed.
 //----------------------------------------------------------------------------------------------------------------------
-
-#define OPDI_FAKE_SIZES 16
-/* A real tensor, which is held, and the fake that stands for it. */
-typedef struct opdi_faked { opd_tensor *real, *fake; } opdi_faked;
-typedef struct opdi_fake {
-    struct opdi_fake *outer;
-    int place;                                    /* what is made now stands for, */
-    int inside;                                   /* and is counted, where it is not 0: kernels that run */
-    opdi_faked *map;                              /* open addressing, size a power of two */
-    int64_t size, used, given;                    /* given: bytes of the real ones */
-    struct { int64_t value, min, max; } sizes[OPDI_FAKE_SIZES];           /* the last that data decide */
-    int nsizes;
-    opd_cost *cost;
-} opdi_fake;
-struct opd_cost {
-    opd_fake_block block;
-    opd_cost_row *rows;
-    int nrows, room;
-    int64_t begun, most, given;                   /* live bytes of fakes: at the beginning, at most */
-};
 
 OPDI_COLD_BEGIN
 
@@ -39,7 +21,7 @@ OPDI_SHARED int opdi_fake_kernel(opd_call *call);
 #if defined(OPDI_CORE)
 
 /* Notes for which device a new storage of meta stands; inside of a kernel its bytes are counted. */
-OPDI_NOINLINE static void opdi_fake_born(opdi_storage *storage) {
+OPDI_NOINLINE OPDI_INTERNAL void opdi_fake_born(opdi_storage *storage) {
     opdi_thread *thread = opdi_self();
     opdi_fake *fake = thread->innermost.fake;
     if (!fake) { return; }
@@ -123,7 +105,7 @@ static opd_tensor *opdi_fake_make(const int64_t *sizes, const int64_t *strides, 
     fake->place = was;
     return tensor;
 }
-static opd_tensor *opdi_fake_new(opd_ints sizes, opd_scalar_type dtype, opd_device device) {
+OPDI_INTERNAL opd_tensor *opdi_fake_new(opd_ints sizes, opd_scalar_type dtype, opd_device device) {
     return opdi_own(opdi_fake_make(sizes.data, NULL, (int)sizes.n, dtype, opdi_place(device)));
 }
 

@@ -1,3 +1,5 @@
+#include "transforms.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>batching     calls through the layers, batching rules: how an operator is run on a batch of examples
 //
@@ -18,7 +20,6 @@
 //                              without a rule: views > opd_batch_view, others > opd_batch_decompose > opd_batch_loop
 //    opdi_batched_kernel     at FuncTorchBatched without its layer: an error, a tensor has escaped
 
-OPDI_SHARED int opdi_detach_kernel(opd_call *call);
 OPDI_SHARED int opdi_front_kernel(opd_call *call);
 OPDI_SHARED int opdi_back_kernel(opd_call *call);
 OPDI_SHARED int opdi_batch_as(opd_call *call, opd_kernel fn);
@@ -26,8 +27,6 @@ OPDI_SHARED opd_tensor *opdi_batch_pad(opd_tensor *value, int ndim);
 OPDI_SHARED int opdi_batch_align(opd_call *call, opd_value *args, int ndim, bool zero_dim);
 OPDI_SHARED int opdi_batch_empty(opd_call *call);
 OPDI_SHARED int opdi_batch_unfit(opd_call *call);
-OPDI_SHARED int opdi_redescribe(opd_tensor *tensor, const int64_t *sizes, const int64_t *strides, int ndim,
-                                int64_t offset);
 OPDI_SHARED int opdi_batch_ask(opd_call *call);
 OPDI_SHARED int opdi_batch_dynamic(opd_call *call);
 OPDI_SHARED int opdi_batch_item(opd_call *call);
@@ -72,7 +71,7 @@ static int opdi_call_again(opd_call *call, bool back) {
 }
 
 /* Runs another kernel of the same call, with a call struct of its own; its results are those of `call`. */
-static int opdi_call_slot(opd_call *call, const opdi_slot *slot, opd_key key) {
+OPDI_INTERNAL int opdi_call_slot(opd_call *call, const opdi_slot *slot, opd_key key) {
     opd_call other;
     other.op = call->op;
     other.args = call->args;
@@ -88,7 +87,7 @@ static int opdi_call_slot(opd_call *call, const opdi_slot *slot, opd_key key) {
     return rc;
 }
 
-static bool opdi_op_is_random(opd_op *op) {
+OPDI_INTERNAL bool opdi_op_is_random(opd_op *op) {
     if (OPDI_UNLIKELY(!OPDI_LOAD(&op->random))) {
         OPDI_STORE(&op->random, (int8_t)(opd_op_tags(op) & OPD_OPTAG_NONDETERMINISTIC_SEEDED ? 1 : -1));
     }
@@ -120,37 +119,7 @@ static void opdi_batch_tie(opd_call *call) {
     }
 }
 
-static int opdi_batched_rule(opd_call *call);
-/* The thread's state before a batching rule.  Rules run under the layers around their vmap layer, and
-   under their modes. */
-typedef struct opdi_ruling {
-    opdi_layer *layer, *rule;
-    struct opdi_level *level;
-    opdi_state state;
-    int32_t floor;
-} opdi_ruling;
-static inline void opdi_rule_begin(opdi_thread *thread, opdi_layer *layer, opdi_ruling *was) {
-    was->layer = thread->innermost.layer;
-    was->rule = thread->innermost.rule;
-    was->level = thread->innermost.level;
-    was->state = thread->state;
-    was->floor = thread->innermost.floor;
-    for (const opdi_layer *inner = thread->innermost.layer; inner != layer; inner = inner->outer) {
-        if (inner->kind == OPDI_LAYER_GRAD && inner->around.no_grad) { thread->state.no_grad = 1; }
-        if (inner->kind == OPDI_LAYER_JVP) { thread->state.forward |= inner->around.forward & OPDI_FORWARD_OFF; }
-    }
-    thread->innermost.rule = layer;
-    thread->innermost.level = layer->forward;
-    opdi_forward_at(thread, 0);
-    opdi_layer_set(thread, layer->outer);
-}
-static inline void opdi_rule_end(opdi_thread *thread, const opdi_ruling *was) {
-    thread->innermost.layer = was->layer;
-    thread->innermost.rule = was->rule;
-    thread->innermost.level = was->level;
-    thread->state = was->state;
-    thread->innermost.floor = was->floor;
-}
+OPDI_INTERNAL int opdi_batched_rule(opd_call *call);
 
 /* Runs the batching rule of a call for a vmap layer; 0, or -1 with an error. */
 static int opdi_vmap_call(opd_call *call, opdi_layer *layer) {
@@ -227,7 +196,7 @@ OPDI_SHARED int opdi_back_kernel(opd_call *call) {
 OPDI_COLD_BEGIN
 
 /* Checks the outputs of a transformed function; returns their number count, or -1 with an error. */
-static int opdi_outputs_check(int count, opd_tensor *const *out, const char *who, const char *name) {
+OPDI_INTERNAL int opdi_outputs_check(int count, opd_tensor *const *out, const char *who, const char *name) {
     if (count < 0 || !opd_ok()) {
         return !opd_ok() ? -1 : opd_fail(OPD_ERROR_USER, "%s: %s failed without saying why", who, name);
     }
@@ -295,8 +264,8 @@ static int opdi_once_tangents(const opd_node *from, const opd_tensor *tensor, op
     return rc;
 }
 /* Ties *tensors as opdi_once_tie does for the layers around: its tangents, and the value of which it is an example. */
-static int opdi_once_deeper(const opd_node *from, opd_tensor **tensors, opd_tensor *const *reads, int count,
-                            int below) {
+OPDI_INTERNAL int opdi_once_deeper(const opd_node *from, opd_tensor **tensors, opd_tensor *const *reads, int count,
+                                   int below) {
     opd_tensor **outside;
     if (!*tensors || opdi_once_tangents(from, *tensors, reads, count, below)) { return *tensors ? -1 : 0; }
     if (!((*tensors)->flags & OPDI_BATCHED)) { return 0; }
@@ -318,6 +287,6 @@ static int opdi_once_deeper(const opd_node *from, opd_tensor **tensors, opd_tens
 
 OPDI_COLD_END
 
-static int opdi_batch_yield(const opd_op *op, const opd_value *args, int i);
-static bool opdi_composite_slot(opd_op *op, opdi_slot *slot);
+OPDI_INTERNAL int opdi_batch_yield(const opd_op *op, const opd_value *args, int i);
+OPDI_INTERNAL bool opdi_composite_slot(opd_op *op, opdi_slot *slot);
 #endif

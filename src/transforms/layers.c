@@ -1,3 +1,5 @@
+#include "transforms.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>layers       the stack of layers of transforms, batched tensors
 //
@@ -8,42 +10,14 @@
 //  below the autograd keys, hands the call on to the layer around.  These kernels are in >>batching.
 //----------------------------------------------------------------------------------------------------------------------
 
-typedef enum opdi_layer_kind { OPDI_LAYER_VMAP, OPDI_LAYER_GRAD, OPDI_LAYER_JVP } opdi_layer_kind;
-/* A layer of transforms.  It lives in a block of the scope stack, whose handle keeps it. */
-typedef struct opdi_layer {
-    struct opdi_layer *outer, *inner;
-    opdi_thread *th;
-    int32_t level, vmaps;                         /* from 1; vmap layers from here outwards */
-    opdi_layer_kind kind;
-    opd_randomness randomness;
-    int64_t size;                                 /* vmap: how many examples */
-    opdi_state around;                            /* the thread's state when it was entered */
-    opdi_state through;                           /* vmap: when the call came that a tape inside has before its rule */
-    struct opdi_level *forward;                   /* the level of forward mode around it */
-    uint32_t serial, tape;                        /* its number; th->innermost.tape before */
-    opd_tensor **inputs;                          /* grad, jvp: of the function inside */
-    int ninputs;
-    uint64_t since;                               /* grad: the number of the first node inside */
-    bool bare;                                    /* vmap: calls pass by the tape, see opdi_untaped_begin */
-    bool at_tape;                                 /* vmap: a call is at the tape inside it */
-} opdi_layer;
-
 OPDI_SHARED opd_tensor *opdi_batch_front_arg(opd_call *call, int i);
 #if defined(OPDI_CORE)
-#define OPDI_FRONT_BIT OPD_BIT_OF(OPD_F_DYNAMIC_LAYER_FRONT)
 #define OPDI_BATCHED_BIT OPD_BIT_OF(OPD_F_BATCHED)
-
-/* Makes `layer` the one that calls on this thread go to first; NULL: none. */
-static inline void opdi_layer_set(opdi_thread *thread, opdi_layer *layer) {
-    thread->innermost.layer = layer;
-    if (layer && layer->vmaps) { thread->state.include |= OPDI_FRONT_BIT; }
-    else { thread->state.include &= ~OPDI_FRONT_BIT; }
-}
 
 //== the stack of layers ===============================================================================================
 
 /* Enters a new innermost layer; it belongs to the scope.  NULL with an error. */
-static opdi_layer *opdi_layer_push(opdi_layer_kind kind, int64_t size, opd_randomness randomness) {
+OPDI_INTERNAL opdi_layer *opdi_layer_push(opdi_layer_kind kind, int64_t size, opd_randomness randomness) {
     opdi_thread *thread = opdi_self();
     if (!opd_ok()) { return NULL; }
     if (thread->innermost.layer && thread->innermost.layer->level == OPDI_MAX_LAYERS) {
@@ -78,7 +52,7 @@ static opdi_layer *opdi_layer_push(opdi_layer_kind kind, int64_t size, opd_rando
 }
 
 /* Takes a layer off the thread when its handle leaves the scope stack; the layers inside of it are gone by then. */
-static void opdi_layer_gone(void *block) {
+OPDI_INTERNAL void opdi_layer_gone(void *block) {
     opdi_layer *layer = (opdi_layer *)block;
     opdi_thread *thread = layer->th;
     if (layer->outer) { layer->outer->inner = NULL; }
@@ -90,7 +64,7 @@ static void opdi_layer_gone(void *block) {
 
 /* Refuses a write into a tensor that the function of the innermost grad or jvp has neither made nor been given; 0, or
    -1 with an error. */
-static int opdi_is_captured(opdi_thread *thread, const opd_tensor *tensor) {
+OPDI_INTERNAL int opdi_is_captured(opdi_thread *thread, const opd_tensor *tensor) {
     const opdi_layer *layer = thread->innermost.layer ? thread->innermost.layer : thread->innermost.rule;
     const uint32_t born = tensor->storage->born;
     if (thread->innermost.dual || (born && (int32_t)(born - thread->innermost.tape) >= 0)) { return 0; }
@@ -106,7 +80,7 @@ static int opdi_is_captured(opdi_thread *thread, const opd_tensor *tensor) {
 }
 
 /* Takes the innermost layer away by removing its handle, wherever that is in the scope stack. */
-static void opdi_layer_pop(opdi_layer *layer) {
+OPDI_INTERNAL void opdi_layer_pop(opdi_layer *layer) {
     opdi_thread *thread = layer->th;
     const uintptr_t h = (uintptr_t)((opdi_block *)(void *)layer - 1) | OPDI_HANDLE_BLOCK;
     int64_t i = thread->top;
@@ -119,7 +93,7 @@ static void opdi_layer_pop(opdi_layer *layer) {
 }
 
 /* Ends the layer of this level and those that were left open inside of it. */
-static void opdi_layers_end(int level) {
+OPDI_INTERNAL void opdi_layers_end(int level) {
     opdi_thread *thread = opdi_self();
     while (thread->innermost.layer && thread->innermost.layer->level >= level) {
         opdi_layer_pop(thread->innermost.layer);
@@ -138,7 +112,7 @@ bool opd_tensor_is_batched(const opd_tensor *tensor) {
 
 /* Makes the tensor that stands for one example of `value`, whose dim `dim` counts the examples of the vmap layer at
    `level`, which has the number `serial`.  It holds `value`.  A reference, or NULL without memory. */
-static opd_tensor *opdi_batch_wrap(opd_tensor *value, int dim, int level, uint32_t serial) {
+OPDI_INTERNAL opd_tensor *opdi_batch_wrap(opd_tensor *value, int dim, int level, uint32_t serial) {
     const int ndim = value->ndim - 1;
     opd_tensor *tensor = (opd_tensor *)opdi_alloc(sizeof *tensor + 2 * (size_t)ndim * sizeof(int64_t) +
                                                   sizeof(opdi_view_record) + sizeof(opdi_batched));
@@ -176,26 +150,10 @@ static opd_tensor *opdi_batch_wrap(opd_tensor *value, int dim, int level, uint32
     return tensor;
 }
 
-/* True if the value that batched tensor holds is what it was when the tensor was made. */
-static inline bool opdi_batch_fits(const opd_tensor *tensor) {
-    const opd_tensor *value = opdi_batched_of(tensor)->value;
-    const int dim = opdi_batched_of(tensor)->dim, ndim = tensor->ndim;
-    if (value->ndim != ndim + 1 || value->storage != tensor->storage || value->data != tensor->data ||
-        value->dtype != tensor->dtype || ((value->functionality ^ tensor->functionality) & OPDI_LAZY_KEYS)) {
-        return false;
-    }
-    for (int i = 0; i < ndim; i++) {
-        const int from = i < dim ? i : i + 1;
-        if (tensor->dims[i] != value->dims[from] || tensor->dims[ndim + i] != value->dims[value->ndim + from]) {
-            return false;
-        }
-    }
-    return true;
-}
 OPDI_COLD_BEGIN
 /* Makes batched tensor, whose value is another one by now, stand for an example of that: of other memory or other
    strides. Other sizes or another dtype are an error.  0 or -1. */
-OPDI_NOINLINE static int opdi_batch_refit(opd_tensor *tensor) {
+OPDI_NOINLINE OPDI_INTERNAL int opdi_batch_refit(opd_tensor *tensor) {
     const opdi_batched *batched = opdi_batched_of(tensor);
     opd_tensor *value = batched->value;
     const int ndim = tensor->ndim;
@@ -221,43 +179,29 @@ OPDI_NOINLINE static int opdi_batch_refit(opd_tensor *tensor) {
     return 0;
 }
 /* Fails because the layer of a batched tensor has ended; returns -1. */
-static int opdi_batch_ended(const opd_tensor *tensor) {
+OPDI_INTERNAL int opdi_batch_ended(const opd_tensor *tensor) {
     return opd_fail(OPD_ERROR_ARGUMENT, "a tensor has escaped from inside a function being vmapped: it is batched at "
                     "level %d, by a vmap that has ended. Use the function's outputs in its place",
                     (int)opdi_batched_of(tensor)->level);
 }
 /* Returns the tensor that stands for an example of `value` as batched tensor does for its own; a reference, or NULL
    with an error. */
-static opd_tensor *opdi_batch_again(const opd_tensor *tensor, opd_tensor *value) {
+OPDI_INTERNAL opd_tensor *opdi_batch_again(const opd_tensor *tensor, opd_tensor *value) {
     const opdi_batched *batched = opdi_batched_of(tensor);
     if (!opdi_batch_fits(tensor) && opdi_batch_refit((opd_tensor *)(uintptr_t)tensor)) { return NULL; }
     return opdi_batch_wrap(value, batched->dim, batched->level, batched->serial);
 }
 /* Checks that tensor, and what it is an example of, are what they were made for, as opdi_batch_refit does. */
-static int opdi_batch_fit(const opd_tensor *tensor) {
+OPDI_INTERNAL int opdi_batch_fit(const opd_tensor *tensor) {
     for (; tensor->flags & OPDI_BATCHED; tensor = opdi_batched_of(tensor)->value) {
         if (!opdi_batch_fits(tensor) && opdi_batch_refit((opd_tensor *)(uintptr_t)tensor)) { return -1; }
     }
     return 0;
 }
 OPDI_COLD_END
-/* Checks that tensor, which is batched at `layer`'s level, is of that layer and has its examples; 0, or -1 with
-   an error. */
-static inline int opdi_batch_check(opd_tensor *tensor, const opdi_layer *layer) {
-    const opdi_batched *batched = opdi_batched_of(tensor);
-    if (OPDI_UNLIKELY(batched->serial != layer->serial)) { return opdi_batch_ended(tensor); }
-    if (OPDI_UNLIKELY(!opdi_batch_fits(tensor)) && opdi_batch_refit(tensor)) { return -1; }
-    if (OPDI_LIKELY(batched->value->dims[batched->dim] == layer->size)) { return 0; }
-    return opd_fail(OPD_ERROR_ARGUMENT, "a tensor inside vmap has %lld examples by now, not %lld: it was given other "
-                    "data after it was wrapped (at level %d). Do that before",
-                    (long long)batched->value->dims[batched->dim], (long long)layer->size, (int)batched->level);
-}
 
-static inline bool opdi_batched_at(const opd_tensor *tensor, int level) {
-    return tensor && (tensor->flags & OPDI_BATCHED) && opdi_batched_of(tensor)->level == level;
-}
 /* Checks the tensors of a call that are batched at `layer`'s level, as opdi_batch_check does. */
-static int opdi_batch_check_all(const opd_op *op, const opd_value *args, const opdi_layer *layer) {
+OPDI_INTERNAL int opdi_batch_check_all(const opd_op *op, const opd_value *args, const opdi_layer *layer) {
     for (uint64_t mask = op->tensor_args; mask; mask &= mask - 1) {
         const opd_value *value = &args[opdi_low_bit(mask)];
         if (value->tag == OPD_TAG_TENSOR && opdi_batched_at(value->u.t, layer->level) &&
@@ -274,7 +218,7 @@ static int opdi_batch_check_all(const opd_op *op, const opd_value *args, const o
     return 0;
 }
 /* True if a tensor argument, or one in a list, is batched at this level. */
-static bool opdi_any_batched(const opd_op *op, const opd_value *args, int level) {
+OPDI_INTERNAL bool opdi_any_batched(const opd_op *op, const opd_value *args, int level) {
     for (uint64_t mask = op->tensor_args; mask; mask &= mask - 1) {
         const opd_value *value = &args[opdi_low_bit(mask)];
         if (value->tag == OPD_TAG_TENSOR && opdi_batched_at(value->u.t, level)) { return true; }
@@ -367,7 +311,7 @@ OPDI_COLD_BEGIN
 #if defined(OPDI_CORE)
 
 /* True if an element of any example of tensor is NaN (nan), or is not zero. */
-static bool opdi_any_element(opd_tensor *tensor, bool nan) {
+OPDI_INTERNAL bool opdi_any_element(opd_tensor *tensor, bool nan) {
     opdi_thread *thread = opdi_self();
     opdi_layer *const layer = thread->innermost.layer, *const rule = thread->innermost.rule;
     const opdi_state was = thread->state;

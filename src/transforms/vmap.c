@@ -1,3 +1,5 @@
+#include "transforms.h"
+
 #if !defined(OPD_NO_TRANSFORMS)
 //----------------------------------------------------------------------------------------------------------------------
 //  >>transforms   vmap, derivatives of functions, Jacobians
@@ -109,8 +111,8 @@ OPDI_COLD_BEGIN
 
 /* Computes gradients with is_grads_batched: runs the backward once, with gradients that are batched; 0, or -1
    with an error. */
-static int opdi_grad_batched(opd_tensor *const *outputs, int count, opd_tensor *const *inputs, int ninputs,
-                             const opd_backward_options *options, opd_tensor **grads) {
+OPDI_INTERNAL int opdi_grad_batched(opd_tensor *const *outputs, int count, opd_tensor *const *inputs, int ninputs,
+                                    const opd_backward_options *options, opd_tensor **grads) {
     opd_backward_options used = *options;
     opd_tensor **g = opd_ok() && count > 0 && outputs && grads ? opdi_scope_tensors(count) : NULL;
     int rc = 0, level;
@@ -243,7 +245,7 @@ static int opdi_mapped_check(opdi_mapped *mapped) {
 
 /* Gives a transform's outputs to its caller; returns total.  When it failed (total < 0) the caller gets NULLs: as many
    as are known, `least` or more if fn had written more. */
-static int opdi_outputs_give(opd_tensor **outputs, opd_tensor *const *made, int total, int least) {
+OPDI_INTERNAL int opdi_outputs_give(opd_tensor **outputs, opd_tensor *const *made, int total, int least) {
     int count = total < 0 ? least : total;
     for (int i = count; total < 0 && i < OPD_TRANSFORM_OUTPUTS; i++) { if (made[i]) { count = i + 1; } }
     for (int i = 0; outputs && i < OPDI_MIN(count, OPD_TRANSFORM_OUTPUTS); i++) {

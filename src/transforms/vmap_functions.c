@@ -1,3 +1,5 @@
+#include "transforms.h"
+
 //== custom functions under vmap =======================================================================================
 
 #if !defined(OPD_NO_TRANSFORMS)
@@ -6,7 +8,7 @@ OPDI_COLD_BEGIN
 
 /* Finds the innermost vmap layer that an input of a custom function is batched at; forward mode is that of
    the layers inside. */
-static int opdi_function_layer(opd_context *ctx) {
+OPDI_INTERNAL int opdi_function_layer(opd_context *ctx) {
     opdi_layer *layer = opdi_self()->innermost.layer;
     if (!ctx->fn.setup_context) {
         return opd_fail(OPD_ERROR_AUTOGRAD, "In order to use an autograd.Function with functorch transforms (vmap, "
@@ -144,7 +146,7 @@ static int opdi_function_outside(opd_context *ctx, opd_value *outputs, int *out_
 }
 
 /* Computes the outputs of a custom function with batched inputs, in place of its forward; 0, or -1 with an error. */
-static int opdi_function_compute(opd_context *ctx) {
+OPDI_INTERNAL int opdi_function_compute(opd_context *ctx) {
     opdi_thread *thread = opdi_self();
     opd_value outputs[OPD_TRANSFORM_OUTPUTS];
     int out_dims[OPD_TRANSFORM_OUTPUTS], rc = 0;

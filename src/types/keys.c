@@ -1,3 +1,5 @@
+#include "types.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>keys         dispatch keys, alias keys, key sets
 //
@@ -9,9 +11,7 @@ OPDI_SHARED int opdi_key_functionality(opd_key key);
 OPDI_SHARED bool opdi_key_is_runtime(opd_key key);
 OPDI_SHARED bool opdi_key_covers(opd_key alias, opd_key slot);
 #if defined(OPDI_CORE)
-#define OPDI_BACKEND_MASK (((uint64_t)1 << OPD_BACKEND_COUNT) - 1)
 #define OPDI_FUNCTIONALITY_MASK (((uint64_t)1 << (OPD_F_COUNT - 1)) - 1)
-#define OPDI_ROWS 7                               /* per-backend functionalities */
 
 /* The role of a functionality: a bit for each alias key it is in, in the order of the enum, and two more facts. */
 #define OPDI_BY_AUTOGRAD 1u                       /* in Autograd */
@@ -61,23 +61,17 @@ static const opdi_functionality opdi_functionalities[64] = {
 
 /* Names given to user keys at run time; NULL: not taken.  Filled under the lock of whoever makes user keys, with
    OPDI_PUBLISH and a string that stays for ever; read without a lock. */
-static const char *opdi_user_names[64];
+OPDI_INTERNAL const char *opdi_user_names[64];
 
-/* First table slot of a functionality, indexed by functionality: itself, or of its row of backends. */
-static const uint8_t opdi_key_base[64] = {
-    0, 64, 2, 3, 4, 5, 80, 7, 8, 96, 112, 128, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29,
-    30, 31, 32, 33, 34, 35, 36, 144, 38, 39, 40, 41, 42, 43, 44, 45, 46, 47, 160, 49, 50, 51, 52, 53, 54, 55, 56, 57,
-    58, 59, 60, 61, 62, OPDI_DEAD_KEY
-};
 /* The functionality of a row of backends. */
-static const uint8_t opdi_row_functionality[OPDI_ROWS] = {
+OPDI_INTERNAL const uint8_t opdi_row_functionality[OPDI_ROWS] = {
     OPD_F_DENSE, OPD_F_QUANTIZED, OPD_F_SPARSE, OPD_F_SPARSE_CSR, OPD_F_NESTED_TENSOR, OPD_F_AUTOGRAD, OPD_F_AUTOCAST
 };
 
 /* Names of the per-backend keys; indexed by row and backend. */
 #define OPDI_ROW_NAMES(p) {p "CPU", p "CUDA", p "HIP", p "XLA", p "MPS", p "IPU", p "XPU", p "HPU", p "VE", p "Lazy", \
     p "MTIA", p "PrivateUse1", p "PrivateUse2", p "PrivateUse3", p "Meta"}
-static const char opdi_row_names[OPDI_ROWS][OPD_BACKEND_COUNT][24] = {
+OPDI_INTERNAL const char opdi_row_names[OPDI_ROWS][OPD_BACKEND_COUNT][24] = {
     OPDI_ROW_NAMES(""), OPDI_ROW_NAMES("Quantized"), OPDI_ROW_NAMES("Sparse"), OPDI_ROW_NAMES("SparseCsr"),
     OPDI_ROW_NAMES("NestedTensor"), OPDI_ROW_NAMES("Autograd"), OPDI_ROW_NAMES("Autocast")
 };
@@ -108,11 +102,11 @@ OPDI_SHARED int opdi_key_functionality(opd_key key) {
 }
 
 /* The backend of a per-backend key; -1 for every other. */
-static int opdi_key_backend(opd_key key) {
+OPDI_INTERNAL int opdi_key_backend(opd_key key) {
     return key >= OPD_KEY_BACKEND_BASE && opdi_key_functionality(key) >= 0 ? (int)(key & 15) : -1;
 }
 
-static bool opdi_functionality_per_backend(int functionality) {
+OPDI_INTERNAL bool opdi_functionality_per_backend(int functionality) {
     return opdi_key_base[functionality] >= OPD_KEY_BACKEND_BASE;
 }
 
@@ -121,9 +115,6 @@ OPDI_SHARED bool opdi_key_is_runtime(opd_key key) {
     int functionality = opdi_key_functionality(key);
     return functionality >= 0 && (key >= OPD_KEY_BACKEND_BASE || !opdi_functionality_per_backend(functionality));
 }
-
-/* A number behind the keys, none of them, at which formulas of forward mode are registered. */
-#define OPDI_KEY_JVP (OPD_KEY_COUNT + 1)
 
 OPD_API bool opd_key_is_alias(opd_key key) { return key >= OPD_KEY_SLOTS && key < OPD_KEY_COUNT; }
 
@@ -148,19 +139,19 @@ OPDI_SHARED bool opdi_key_covers(opd_key alias, opd_key slot) {
 OPDI_COLD_END
 
 /* Sets slots_out[s] to 1 for each of the OPD_KEY_SLOTS slots that the key fills, else to 0. */
-static void opdi_key_expand(opd_key key, uint8_t *slots_out) {
+OPDI_INTERNAL void opdi_key_expand(opd_key key, uint8_t *slots_out) {
     for (opd_key slot = 0; slot < OPD_KEY_SLOTS; slot++) { slots_out[slot] = opdi_key_covers(key, slot); }
 }
 
 /* True for a slot of the backend set: a kernel there hides CompositeImplicitAutograd at the autograd key above. */
-OPD_UNUSED static bool opdi_key_is_backend(opd_key slot) { return (opdi_key_role(slot) & OPDI_IS_BACKEND) != 0; }
+OPD_UNUSED OPDI_INTERNAL bool opdi_key_is_backend(opd_key slot) { return (opdi_key_role(slot) & OPDI_IS_BACKEND) != 0; }
 
 /* True for the slot of a backend that has no autograd key of its own. */
-static bool opdi_key_in_autograd_other(opd_key slot) { return (opdi_key_role(slot) & OPDI_IN_OTHER) != 0; }
+OPDI_INTERNAL bool opdi_key_in_autograd_other(opd_key slot) { return (opdi_key_role(slot) & OPDI_IN_OTHER) != 0; }
 
 OPDI_COLD_BEGIN
 /* The autograd slot that sits above a backend slot; Undefined where there is none. */
-static opd_key opdi_autograd_key_of(opd_key backend_slot) {
+OPDI_INTERNAL opd_key opdi_autograd_key_of(opd_key backend_slot) {
     int functionality = opdi_key_is_runtime(backend_slot) ? opdi_key_functionality(backend_slot) : OPD_F_UNDEFINED;
     if (functionality == OPD_F_DENSE) { return OPD_KEY_PER_BACKEND(5, opdi_key_backend(backend_slot)); }
     if (functionality == OPD_F_NESTED_TENSOR) { return OPD_KEY_OF(OPD_F_AUTOGRAD_NESTED_TENSOR); }
@@ -170,7 +161,7 @@ static opd_key opdi_autograd_key_of(opd_key backend_slot) {
 /* Names */
 
 /* True for a name of letters, digits and _, with no digit first. */
-static bool opdi_is_identifier(const char *name) {
+OPDI_INTERNAL bool opdi_is_identifier(const char *name) {
     const char *text = name;
     while ((*text >= 'a' && *text <= 'z') || (*text >= 'A' && *text <= 'Z') || *text == '_' ||
            (text > name && *text >= '0' && *text <= '9')) {
@@ -183,7 +174,7 @@ static bool opdi_is_identifier(const char *name) {
 static const char *opdi_user_name(int functionality) { return OPDI_ACQUIRE(&opdi_user_names[functionality]); }
 
 /* True for a user key: a functionality that is called so until it gets a name. */
-static bool opdi_functionality_is_user(int functionality) {
+OPDI_INTERNAL bool opdi_functionality_is_user(int functionality) {
     const char *name = opdi_functionalities[functionality].name;
     return name[0] == 'U' && name[1] == 's';      /* "UserKey12" */
 }
@@ -206,7 +197,7 @@ OPD_API const char *opd_key_name(opd_key key) {
 
 /* The key of a name; OPD_KEY_INVALID, without an error, when there is none.  A user key is found by the name it was
    given, and not before it has one. */
-static opd_key opdi_key_find(const char *name) {
+OPDI_INTERNAL opd_key opdi_key_find(const char *name) {
 #define OPDI_IS(known) ((known)[0] == name[0] && strcmp(known, name) == 0)
     for (size_t i = 0; i < OPD_KEY_COUNT - OPD_KEY_SLOTS; i++) {
         if (OPDI_IS(opdi_alias_names[i])) { return (opd_key)i + OPD_KEY_SLOTS; }
@@ -235,7 +226,7 @@ static int opdi_lower(char letter) { return letter >= 'A' && letter <= 'Z' ? let
 
 /* Edit distance of two names, ignoring case; `most` + 1 when it is more than `most`, which is at most 3.  For "did you
    mean".  Only cells near the diagonal can be so small. */
-static int opdi_distance(const char *first, const char *second, int most) {
+OPDI_INTERNAL int opdi_distance(const char *first, const char *second, int most) {
     int row[2][72], na = (int)strlen(first), nb = (int)strlen(second);
     if (na > 64 || nb > 64 || abs(na - nb) > most) { return most + 1; }
     for (int j = 0; j <= nb + most + 1; j++) {
@@ -317,14 +308,14 @@ static inline int opdi_highest_bit(uint64_t bits) {
 
 /* Table index of the highest key: 0 (Undefined) for the empty set.  A per-backend functionality without a backend goes
    to CPU's slot, as in PyTorch. */
-static inline int opdi_slot_of(opd_keyset set) {
+OPDI_INTERNAL int opdi_slot_of(opd_keyset set) {
     int base = opdi_key_base[opdi_highest_bit(set.functionality << 1 | 1)];
     int backend = opdi_highest_bit((set.backends & OPDI_BACKEND_MASK) | 1);
     return base + (backend & -(base >> 6 != 0));
 }
 
 /* The bits that stand for a key; empty for Undefined, an alias key and what is no key. */
-static opd_keyset opdi_keyset_of(opd_key key) {
+OPDI_INTERNAL opd_keyset opdi_keyset_of(opd_key key) {
     int functionality = opdi_key_functionality(key), backend = opdi_key_backend(key);
     return opd_keyset_make(functionality > 0 ? OPD_BIT_OF(functionality) : 0,
                            backend >= 0 ? (uint64_t)1 << backend : 0);
@@ -396,12 +387,9 @@ OPD_API const char *opd_keyset_print(opd_keyset set, char *buf, size_t cap) {
 }
 #endif
 
-#define OPDI_AUTOGRAD_BITS (OPD_BIT_OF(OPD_F_AUTOGRAD_OTHER) | OPD_BIT_OF(OPD_F_AUTOGRAD) | \
-                            OPD_BIT_OF(OPD_F_AUTOGRAD_NESTED_TENSOR))
-
 #if defined(OPDI_CORE)
 
-static opdi_mutex opdi_key_lock = OPDI_MUTEX_INIT;
+OPDI_INTERNAL opdi_mutex opdi_key_lock = OPDI_MUTEX_INIT;
 
 /* Gives a user key a name, for ever, and returns the key; OPD_KEY_INVALID with an error when the key or the name is
    taken, or is none. */
@@ -498,10 +486,7 @@ opd_dispatch_state opd_inference_mode_set(bool on) {
     return was;
 }
 
-/* Sets the keys for a call on the tape of a vmap layer that goes on to the batching rule (see >>layers); the operators
-   that the rule calls are recorded. */
-#define OPDI_BACK_BIT OPD_BIT_OF(OPD_F_DYNAMIC_LAYER_BACK)
-static void opdi_back_keys(opdi_state *state) {
+OPDI_INTERNAL void opdi_back_keys(opdi_state *state) {
     state->include |= OPDI_BACK_BIT;
     state->allow &= ~(OPD_BIT_OF(OPD_F_BATCHED) | OPD_BIT_OF(OPD_F_TRACER));
 }

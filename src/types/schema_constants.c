@@ -1,14 +1,9 @@
+#include "types.h"
+
 //== constants =========================================================================================================
 
 OPDI_COLD_BEGIN
 #if defined(OPDI_CORE)
-
-/* A number as written.  `i` is right where `integral`, `d` always. */
-typedef struct opdi_lexed {
-    bool integral, imaginary, overflow;           /* overflow: integral, and more than int64_t holds */
-    int64_t i;
-    double d;
-} opdi_lexed;
 
 /* Returns the number that the C library reads in the count characters at text, whatever decimal point the locale has;
    OPDI_INF if it is too large or too long. */
@@ -29,7 +24,7 @@ OPDI_NOINLINE static double opdi_strtod_any(const char *text, int count) {
     return strtod(buf, NULL);
 }
 /* Returns the same, but OPDI_INF also for what is too small. */
-static double opdi_strtod(const char *text, int count) {
+OPDI_INTERNAL double opdi_strtod(const char *text, int count) {
     const double number = opdi_strtod_any(text, count);
     for (int i = 0; number < DBL_MIN && i < count && (text[i] | 32) != 'e'; i++) {
         if (text[i] >= '1' && text[i] <= '9') { return OPDI_INF; }
@@ -53,13 +48,13 @@ static double opdi_decimal(const char *text, int count) {
     return opdi_strtod(text, count);
 }
 /* Returns the same, but what is smaller than a normal number as it is, or 0. */
-static double opdi_decimal_any(const char *text, int count) {
+OPDI_INTERNAL double opdi_decimal_any(const char *text, int count) {
     const double number = opdi_decimal(text, count);
     return number <= DBL_MAX ? number : opdi_strtod_any(text, count);
 }
 
 /* Reads a number token, as an integer and as a double; 0, or -1 with an error if it is out of range. */
-static int opdi_read_number(const opdi_lexer *lexer, const opdi_token *tok, bool negative, opdi_lexed *out) {
+OPDI_INTERNAL int opdi_read_number(const opdi_lexer *lexer, const opdi_token *tok, bool negative, opdi_lexed *out) {
     const char *text = tok->text;
     const bool hex = tok->length > 2 && (text[1] | 32) == 'x';
     const uint64_t limit = (uint64_t)INT64_MAX + (negative ? 1u : 0u), base = hex ? 16u : 10u;
@@ -332,7 +327,7 @@ static int opdi_parse_list_default(opdi_parser *parser, const opdi_type *type, o
 }
 
 /* Reads the default of an argument of this type; 0, or -1 with an error, also for types that have none. */
-static int opdi_parse_default(opdi_parser *parser, const opdi_type *type, opd_value *out) {
+OPDI_INTERNAL int opdi_parse_default(opdi_parser *parser, const opdi_type *type, opd_value *out) {
     switch (type->kind) {
     case OPDI_TYPE_STR: case OPDI_TYPE_OPTIONAL: case OPDI_TYPE_NUMBER: case OPDI_TYPE_INT: case OPDI_TYPE_BOOL:
         return opdi_parse_constant(parser, type, out);

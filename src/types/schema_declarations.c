@@ -1,3 +1,5 @@
+#include "types.h"
+
 //== declarations ======================================================================================================
 
 OPDI_COLD_BEGIN
@@ -181,7 +183,7 @@ static bool opdi_schema_was_freed(const opd_schema *schema, bool forget) {
 
 /* Parses a declaration.  `ns` is its namespace when the text has none (NULL: stays without); `typevars` allows type
    variables outside of aten and prim, too.  NULL with the error recorded. */
-static opd_schema *opdi_schema_parse(const char *text, size_t length, const char *ns, bool typevars) {
+OPDI_INTERNAL opd_schema *opdi_schema_parse(const char *text, size_t length, const char *ns, bool typevars) {
     opdi_parser parser;
     opdi_arena arena;
     opdi_name name;

@@ -1,54 +1,11 @@
+#include "types.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>schema       lexer, parser, printer, alias sets
 //
 //  Text of an operator declaration to opd_schema and back (torch/csrc/jit/frontend/function_schema_parser.cpp,
 //  aten/src/ATen/core/function_schema.cpp).  Uses the platform only.
 //----------------------------------------------------------------------------------------------------------------------
-
-/* Kinds of type.  A type has the kind it behaves as (`kind`) and the word it was written with (`word`), which is what
-   is printed: SymInt is an int, ScalarType is an int. */
-typedef enum opdi_type_kind {
-    OPDI_TYPE_TENSOR = 1, OPDI_TYPE_INT, OPDI_TYPE_FLOAT, OPDI_TYPE_BOOL, OPDI_TYPE_COMPLEX, OPDI_TYPE_STR,
-    OPDI_TYPE_NUMBER, OPDI_TYPE_DEVICE, OPDI_TYPE_GENERATOR, OPDI_TYPE_NONE, OPDI_TYPE_OTHER /* Storage, Stream, ... */,
-    OPDI_TYPE_VAR, OPDI_TYPE_CLASS, OPDI_TYPE_LIST, OPDI_TYPE_OPTIONAL, OPDI_TYPE_TUPLE, OPDI_TYPE_DICT,
-    OPDI_TYPE_UNION, OPDI_TYPE_FUTURE, OPDI_TYPE_RREF, OPDI_TYPE_AWAIT
-} opdi_type_kind;
-
-/* "(a! -> b|c)": sets in source order.  A bare "!" has one set "$0" and no after-set. */
-typedef struct opdi_alias {
-    bool write;
-    int nbefore, nafter;
-    const char *const *before, *const *after;     /* "*" is the wildcard */
-} opdi_alias;
-
-typedef struct opdi_type {
-    int32_t kind;                                 /* opdi_type_kind */
-    int32_t size;                                 /* N of T[N], -1 without */
-    int32_t nelems;                               /* list, optional, future: 1; dict: 2; tuple, union: n */
-    int32_t spare;
-    const char *word;                             /* as printed, for kinds up to CLASS */
-    const struct opdi_type *const *elems;
-    const opdi_alias *alias;                      /* annotation on this type itself; NULL: none */
-} opdi_type;
-
-typedef struct opdi_arg {
-    const char *name;                             /* "" for an unnamed return */
-    const opdi_type *type;
-    opd_value value;                              /* the default as parsed, where has_default */
-    bool has_default, keyword_only, written;      /* written: its annotation, or its elements', says so */
-    bool optional;                                /* the type is T? */
-    uint8_t tag;                                  /* opd_tag that binds without conversion; 0: look closer */
-} opdi_arg;
-
-struct opd_schema {
-    opdi_arena arena;                             /* owns everything below */
-    const char *ns, *name, *overload;             /* ns and overload "" when not written */
-    opdi_arg *args, *returns;
-    const uint16_t *accepts;                      /* of an operator's: see opd_op */
-    const int8_t *ret_alias;
-    int32_t nargs, nreturns;
-    bool vararg, varret;
-};
 
 OPDI_COLD_BEGIN
 
@@ -86,45 +43,16 @@ OPDI_COLD_BEGIN
    like SymInt inside of tuples, Dict, Union and Future are lost; a default's type is not compared with the argument's
    ("int x=1.5"), except in lists; type variables are all alike. */
 
-#define OPDI_MAX_TYPE_NODES 512
-#define OPDI_MAX_ALIAS_SETS 32
-#define OPDI_MAX_UNION 32
-#define OPDI_MAX_REPEATED 65536
 #define OPDI_MAX_SCHEMA_TEXT (1 << 24)
 
 //== lexer =============================================================================================================
 
-/* Kinds of token.  A one-character operator has its character as kind. */
-typedef enum opdi_token_kind {
-    OPDI_TOKEN_EOF = 256, OPDI_TOKEN_IDENT, OPDI_TOKEN_NUMBER, OPDI_TOKEN_STRING, OPDI_TOKEN_ARROW, OPDI_TOKEN_DOTS,
-    OPDI_TOKEN_NEWLINE, OPDI_TOKEN_INDENT, OPDI_TOKEN_TRUE, OPDI_TOKEN_FALSE, OPDI_TOKEN_NONE, OPDI_TOKEN_NONETYPE,
-    OPDI_TOKEN_KEYWORD, OPDI_TOKEN_OPERATOR,
-    OPDI_TOKEN_BAD               /* no token; the error has been recorded */
-} opdi_token_kind;
-
-typedef struct opdi_token {
-    int kind;                                     /* opdi_token_kind or a character */
-    int length;                                   /* bytes */
-    const char *text;                             /* in the source */
-} opdi_token;
-
-typedef struct opdi_lexer {
-    const char *text, *at, *end;
-    opdi_token cur;
-    int nesting;                                  /* open brackets: inside them a newline is a blank */
-    int indent;                                   /* blanks before the first token */
-} opdi_lexer;
-
-static inline bool opdi_is_letter(char letter) {
-    return (letter >= 'a' && letter <= 'z') || (letter >= 'A' && letter <= 'Z') || letter == '_';
-}
-static inline bool opdi_is_digit(char letter) { return letter >= '0' && letter <= '9'; }
 static inline char opdi_lex_peek(const opdi_lexer *lexer, int i) {
     return lexer->end - lexer->at > i ? lexer->at[i] : '\0';
 }
 
 /* Records "<what>: line L, column C", the source line (long ones cut), and a line that underlines the token. */
-OPDI_NOINLINE static int opdi_syntax_error(const opdi_lexer *lexer, const opdi_token *tok, const char *what) {
+OPDI_NOINLINE OPDI_INTERNAL int opdi_syntax_error(const opdi_lexer *lexer, const opdi_token *tok, const char *what) {
     const char *begin = tok->text, *stop = tok->text, *at;
     char line[164], mark[84];
     int row = 1, column = 1, pad = 0, count = 0, m = 0;
@@ -217,7 +145,7 @@ static bool opdi_lex_blank(opdi_lexer *lexer) {
 }
 
 /* True for the word word of count bytes, count not 0, when it is one of the words in list, each followed by a space. */
-static bool opdi_word_in(const char *word, int count, const char *list) {
+OPDI_INTERNAL bool opdi_word_in(const char *word, int count, const char *list) {
     while (*list != 0) {
         int k = 0;
         while (list[k] != ' ') { k++; }
@@ -329,7 +257,7 @@ static int opdi_lex_operator(const opdi_lexer *lexer, int *kind) {
 }
 
 /* Reads the next token into lx->cur. */
-static void opdi_lex(opdi_lexer *lexer) {
+OPDI_INTERNAL void opdi_lex(opdi_lexer *lexer) {
     opdi_token *tok = &lexer->cur;
     if (opdi_lex_blank(lexer)) { return; }
     tok->text = lexer->at;
@@ -360,7 +288,7 @@ static void opdi_lex(opdi_lexer *lexer) {
     lexer->at += tok->length;
 }
 
-static void opdi_lexer_init(opdi_lexer *lexer, const char *text, size_t length) {
+OPDI_INTERNAL void opdi_lexer_init(opdi_lexer *lexer, const char *text, size_t length) {
     lexer->text = lexer->at = text;
     lexer->end = text + length;
     lexer->nesting = 1;                           /* newlines before the first token are blanks */
@@ -371,14 +299,8 @@ static void opdi_lexer_init(opdi_lexer *lexer, const char *text, size_t length) 
     opdi_lex(lexer);
 }
 
-static inline bool opdi_lex_next_if(opdi_lexer *lexer, int kind) {
-    if (lexer->cur.kind != kind) { return false; }
-    opdi_lex(lexer);
-    return true;
-}
-
 /* Fails with "expected X but found 'Y' here", unless the lexer has complained already; returns -1. */
-OPDI_NOINLINE static int opdi_lex_unexpected(const opdi_lexer *lexer, int kind) {
+OPDI_NOINLINE OPDI_INTERNAL int opdi_lex_unexpected(const opdi_lexer *lexer, int kind) {
     opdi_token wanted;
     char what[160], first[8], second[64];
     if (lexer->cur.kind == OPDI_TOKEN_BAD) { return -1; }
@@ -390,31 +312,14 @@ OPDI_NOINLINE static int opdi_lex_unexpected(const opdi_lexer *lexer, int kind) 
     return opdi_syntax_error(lexer, &lexer->cur, what);
 }
 
-/* Takes a token of this kind, copied to *tok when that is not NULL.  0, or -1 with the error recorded. */
-static inline int opdi_lex_expect(opdi_lexer *lexer, int kind, opdi_token *tok) {
-    if (OPDI_UNLIKELY(lexer->cur.kind != kind)) {
-        opdi_lex_unexpected(lexer, kind);
-        return -1;
-    }
-    if (tok != NULL) { *tok = lexer->cur; }
-    opdi_lex(lexer);
-    return 0;
-}
-
-static bool opdi_token_is(const opdi_token *tok, const char *word) {
+OPDI_INTERNAL bool opdi_token_is(const opdi_token *tok, const char *word) {
     return strlen(word) == (size_t)tok->length && memcmp(tok->text, word, (size_t)tok->length) == 0;
 }
 
 //== names =============================================================================================================
 
-/* "ns::name.overload": parts of the text, ns and overload of length 0 when not written. */
-typedef struct opdi_name {
-    const char *ns, *name, *overload;
-    int nns, nname, noverload;
-} opdi_name;
-
 /* Reads name := IDENT ['::' IDENT] ['.' IDENT]; 0, or -1 with an error. */
-static int opdi_lex_name(opdi_lexer *lexer, opdi_name *out) {
+OPDI_INTERNAL int opdi_lex_name(opdi_lexer *lexer, opdi_name *out) {
     opdi_token tok;
     if (opdi_lex_expect(lexer, OPDI_TOKEN_IDENT, &tok) < 0) { return -1; }
     out->ns = out->overload = "";
@@ -439,7 +344,7 @@ static int opdi_lex_name(opdi_lexer *lexer, opdi_name *out) {
 }
 
 /* Checks that a text is an operator's name and nothing else; 0, or -1 with the parser's error. */
-static int opdi_check_name(const char *text) {
+OPDI_INTERNAL int opdi_check_name(const char *text) {
     opdi_lexer lexer;
     opdi_name name;
     opdi_lexer_init(&lexer, text, strlen(text));
@@ -450,7 +355,7 @@ static int opdi_check_name(const char *text) {
     return 0;
 }
 
-static int opdi_schema_check_text(const char *text, size_t length) {
+OPDI_INTERNAL int opdi_schema_check_text(const char *text, size_t length) {
     if (text == NULL) { return opd_fail(OPD_ERROR_SCHEMA, "the text of the schema is NULL"); }
     if (length > OPDI_MAX_SCHEMA_TEXT) {
         return opd_fail(OPD_ERROR_SCHEMA, "schema of %llu bytes is too long", (unsigned long long)length);
@@ -459,7 +364,7 @@ static int opdi_schema_check_text(const char *text, size_t length) {
 }
 
 /* Splits an operator's name; *out points into text.  0, or -1 with the error recorded (a schema is one, too). */
-OPD_UNUSED static int opdi_name_parse(const char *text, size_t length, opdi_name *out) {
+OPD_UNUSED OPDI_INTERNAL int opdi_name_parse(const char *text, size_t length, opdi_name *out) {
     opdi_lexer lexer;
     if (opdi_schema_check_text(text, length) < 0) { return -1; }
     opdi_lexer_init(&lexer, text, length);

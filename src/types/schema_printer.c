@@ -1,15 +1,9 @@
+#include "types.h"
+
 //== printer ===========================================================================================================
 
 OPDI_COLD_BEGIN
 #if defined(OPDI_CORE)
-
-/* A text that is cut to cap bytes, and the length that it would have.  plain: types are written as they behave,
-   and nothing else. */
-typedef struct opdi_writer {
-    char *buf;
-    size_t cap, length;
-    bool plain;
-} opdi_writer;
 
 static void opdi_write(opdi_writer *writer, const char *text, size_t length) {
     if (writer->length < writer->cap) {
@@ -17,7 +11,7 @@ static void opdi_write(opdi_writer *writer, const char *text, size_t length) {
     }
     writer->length += length;
 }
-static void opdi_write_text(opdi_writer *writer, const char *text) { opdi_write(writer, text, strlen(text)); }
+OPDI_INTERNAL void opdi_write_text(opdi_writer *writer, const char *text) { opdi_write(writer, text, strlen(text)); }
 static void opdi_write_char(opdi_writer *writer, char letter) { opdi_write(writer, &letter, 1); }
 
 static void opdi_write_int(opdi_writer *writer, int64_t i) {
@@ -27,7 +21,7 @@ static void opdi_write_int(opdi_writer *writer, int64_t i) {
 }
 
 /* Writes a double as PyTorch does: "1." if it is integral, else 17 significant digits. */
-static void opdi_write_double(opdi_writer *writer, double d) {
+OPDI_INTERNAL void opdi_write_double(opdi_writer *writer, double d) {
     char buf[48];
     if (d > -9e18 && d < 9e18 && (double)(int64_t)d == d) {
         opdi_write_int(writer, (int64_t)d);
@@ -42,7 +36,7 @@ static void opdi_write_double(opdi_writer *writer, double d) {
 }
 
 /* Writes the count bytes at text in quotes, with escapes. */
-static void opdi_write_quoted(opdi_writer *writer, const char *text, int count) {
+OPDI_INTERNAL void opdi_write_quoted(opdi_writer *writer, const char *text, int count) {
     static const char codes[] = "\a\b\f\n\r\t\v\\\"'", letters[] = "abfnrtv\\\"'";
     char octal[8];
     opdi_write_char(writer, '"');
@@ -69,7 +63,7 @@ static void opdi_write_device(opdi_writer *writer, opd_device device) {
     opdi_write_char(writer, '"');
 }
 
-static void opdi_write_scalar(opdi_writer *writer, const opd_value *value) {
+OPDI_INTERNAL void opdi_write_scalar(opdi_writer *writer, const opd_value *value) {
     switch (value->tag) {
     case OPD_TAG_INT: opdi_write_int(writer, value->u.i); break;
     case OPD_TAG_FLOAT: opdi_write_double(writer, value->u.d); break;
@@ -89,7 +83,7 @@ static void opdi_write_scalar(opdi_writer *writer, const opd_value *value) {
     }
 }
 
-static opd_value opdi_list_element(const opd_value *value, int i) {
+OPDI_INTERNAL opd_value opdi_list_element(const opd_value *value, int i) {
     switch (value->tag) {
     case OPD_TAG_INTS: return opd_value_int(value->u.ints[i]);
     case OPD_TAG_FLOATS: return opd_value_float(value->u.floats[i]);
@@ -186,21 +180,21 @@ static void opdi_write_type(opdi_writer *writer, const opdi_type *type) {
 }
 
 /* Writes the text of a type, cut to cap bytes with the zero; returns buf. */
-static const char *opdi_type_print(const opdi_type *type, char *buf, size_t cap) {
+OPDI_INTERNAL const char *opdi_type_print(const opdi_type *type, char *buf, size_t cap) {
     opdi_writer writer = {buf, cap - 1, 0, false};
     opdi_write_type(&writer, type);
     buf[OPDI_MIN(writer.length, cap - 1)] = 0;
     return buf;
 }
 
-static const char *opdi_type_print_plain(const opdi_type *type, char *buf, size_t cap) {
+OPDI_INTERNAL const char *opdi_type_print_plain(const opdi_type *type, char *buf, size_t cap) {
     opdi_writer writer = {buf, cap - 1, 0, true};
     opdi_write_type(&writer, type);
     buf[OPDI_MIN(writer.length, cap - 1)] = 0;
     return buf;
 }
 
-static void opdi_write_argument(opdi_writer *writer, const opdi_arg *arg) {
+OPDI_INTERNAL void opdi_write_argument(opdi_writer *writer, const opdi_arg *arg) {
     opdi_write_type(writer, arg->type);
     if (arg->name[0] != 0) {
         opdi_write_char(writer, ' ');

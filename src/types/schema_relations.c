@@ -1,3 +1,5 @@
+#include "types.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>schemas      schemas compared, who may share memory with whom
 //
@@ -108,7 +110,7 @@ static uint64_t opdi_schema_mix(uint64_t hash, uint64_t bits) {
     for (int i = 0; i < 64; i += 8) { hash = (hash ^ (bits >> i & 255)) * UINT64_C(0x100000001b3); }
     return hash;
 }
-static uint64_t opdi_schema_mix_text(uint64_t hash, const char *text) {
+OPDI_INTERNAL uint64_t opdi_schema_mix_text(uint64_t hash, const char *text) {
     for (; *text != 0; text++) { hash = (hash ^ (unsigned char)*text) * UINT64_C(0x100000001b3); }
     return opdi_schema_mix(hash, 0);
 }
@@ -321,7 +323,7 @@ OPD_API bool opd_schema_is_subtype_of(const opd_schema *schema, const opd_schema
 
 //== who may share memory with whom ====================================================================================
 
-static const opdi_arg *opdi_place_arg(const opd_schema *schema, int place) {
+OPDI_INTERNAL const opdi_arg *opdi_place_arg(const opd_schema *schema, int place) {
     return place >= 0 ? &schema->args[place] : &schema->returns[-1 - place];
 }
 
@@ -418,7 +420,7 @@ static bool opdi_value_inside(const opd_value *value, const opd_value *wrapped) 
     }
     return false;
 }
-static const opd_value *opdi_known(const opd_value *values, int i) {
+OPDI_INTERNAL const opd_value *opdi_known(const opd_value *values, int i) {
     return values != NULL && values[i].tag != OPD_TAG_DEFAULT ? &values[i] : NULL;
 }
 

@@ -1,22 +1,12 @@
+#include "types.h"
+
 //== types and alias annotations =======================================================================================
 
 OPDI_COLD_BEGIN
 #if defined(OPDI_CORE)
 
-typedef struct opdi_parser {
-    opdi_lexer lx;
-    opdi_arena *arena;
-    bool typevars;               /* an unknown lower-case word is a type variable */
-    bool written;                /* an annotation of the current argument has "!" */
-    int inside;                  /* brackets of composite types: annotations and words like SymInt are lost in them */
-    int nodes;                   /* composite types in the current argument (bracketed ones twice): bounds nesting */
-    int fresh;                   /* bare "!" so far */
-} opdi_parser;
-
-/* The words that are types, with what they are and print as. */
-typedef struct opdi_base_type { const char *spelled; opdi_type type; } opdi_base_type;
 #define OPDI_BASE(spelled, kind, word) {spelled, {kind, -1, 0, 0, word, NULL, NULL}}
-static const opdi_base_type opdi_base_types[] = {
+OPDI_INTERNAL const opdi_base_type opdi_base_types[] = {
     OPDI_BASE("Any", OPDI_TYPE_OTHER, "Any"),
     OPDI_BASE("AnyClassType", OPDI_TYPE_OTHER, "AnyClassType"),
     OPDI_BASE("AnyEnumType", OPDI_TYPE_OTHER, "AnyEnumType"),
@@ -46,8 +36,6 @@ static const opdi_base_type opdi_base_types[] = {
     OPDI_BASE("str", OPDI_TYPE_STR, "str"),
 };
 
-enum { OPDI_BASE_SCALAR = 15, OPDI_BASE_INT = 25 };      /* rows of the table */
-
 static const opdi_type *opdi_base_find(const opdi_token *tok) {
     const char letter = tok->text[0];
     /* where to begin: "bool", "Tensor", "Scalar" */
@@ -63,12 +51,12 @@ static const opdi_type *opdi_base_find(const opdi_token *tok) {
 static const opdi_type opdi_none_type = {
     OPDI_TYPE_NONE, /* size */ -1, /* nelems, spare */ 0, 0, "NoneType", /* elems, alias */ NULL, NULL};
 
-static bool opdi_type_is_any(const opdi_type *type) {
+OPDI_INTERNAL bool opdi_type_is_any(const opdi_type *type) {
     return type->kind == OPDI_TYPE_OTHER && strcmp(type->word, "Any") == 0;
 }
 
 /* True if two types are the same.  A type variable equals every other; unions are sorted. */
-static bool opdi_type_same(const opdi_type *type, const opdi_type *other) {
+OPDI_INTERNAL bool opdi_type_same(const opdi_type *type, const opdi_type *other) {
     if (type->kind != other->kind || type->nelems != other->nelems) { return false; }
     if (type->kind == OPDI_TYPE_OTHER || type->kind == OPDI_TYPE_CLASS) { return strcmp(type->word, other->word) == 0; }
     for (int i = 0; i < type->nelems; i++) {
@@ -77,7 +65,7 @@ static bool opdi_type_same(const opdi_type *type, const opdi_type *other) {
     return true;
 }
 
-static bool opdi_union_has_numbers(const opdi_type *const *members, int count) {
+OPDI_INTERNAL bool opdi_union_has_numbers(const opdi_type *const *members, int count) {
     int found = 0;
     for (int i = 0; i < count; i++) {
         const int32_t kind = members[i]->kind;
@@ -88,7 +76,7 @@ static bool opdi_union_has_numbers(const opdi_type *const *members, int count) {
 
 /* True if every value of type inner is one of type outer (isSubtypeOf); lists and dictionaries only with equal
    types of elements. */
-static bool opdi_type_fits(const opdi_type *inner, const opdi_type *outer) {
+OPDI_INTERNAL bool opdi_type_fits(const opdi_type *inner, const opdi_type *outer) {
     if (opdi_type_is_any(outer)) { return true; }
     if (inner->kind == OPDI_TYPE_UNION || inner->kind == OPDI_TYPE_OPTIONAL) {
         for (int i = 0; i < inner->nelems; i++) { if (!opdi_type_fits(inner->elems[i], outer)) { return false; } }
@@ -119,7 +107,7 @@ static bool opdi_type_fits(const opdi_type *inner, const opdi_type *outer) {
 }
 
 /* The text that composite types begin with, from OPDI_TYPE_TUPLE on. */
-static const char *const opdi_type_heads[] = {"(", "Dict(", "Union(", "Future(", "RRef(", "Await("};
+OPDI_INTERNAL const char *const opdi_type_heads[] = {"(", "Dict(", "Union(", "Future(", "RRef(", "Await("};
 
 /* Returns the first token of a type's text; for a list: `list`, or the token of its element if that is NULL. */
 static const char *opdi_type_head(const opdi_type *type, const char *list) {
@@ -152,7 +140,8 @@ static int opdi_type_order(const opdi_type *type, const opdi_type *other, bool b
 }
 
 /* Makes a composite type with count elements, in the arena; NULL with an error. */
-static opdi_type *opdi_type_new(opdi_parser *parser, opdi_type_kind kind, const opdi_type *const *elems, int count) {
+OPDI_INTERNAL opdi_type *opdi_type_new(opdi_parser *parser, opdi_type_kind kind, const opdi_type *const *elems,
+                                       int count) {
     const opdi_type **slots;
     if (++parser->nodes > OPDI_MAX_TYPE_NODES) {
         opdi_syntax_error(&parser->lx, &parser->lx.cur, "type has too many parts");
@@ -210,7 +199,7 @@ static int opdi_parse_alias_bare(opdi_parser *parser, opdi_alias *alias) {
 
 /* Reads alias := '(' set ['!'] ['->' set] ')' | '!', or nothing, and puts it on *type, which becomes a copy.
    0 or -1. */
-static int opdi_parse_alias(opdi_parser *parser, const opdi_type **type) {
+OPDI_INTERNAL int opdi_parse_alias(opdi_parser *parser, const opdi_type **type) {
     opdi_lexer *lexer = &parser->lx;
     if (OPDI_LIKELY(lexer->cur.kind != '(' && lexer->cur.kind != '!')) { return 0; }
     opdi_alias *alias = (opdi_alias *)opdi_arena_alloc(parser->arena, sizeof *alias);
@@ -238,7 +227,7 @@ static int opdi_parse_alias(opdi_parser *parser, const opdi_type **type) {
     return opdi_lex_expect(lexer, ')', NULL);
 }
 
-static const opdi_type *opdi_parse_type(opdi_parser *parser);
+OPDI_INTERNAL const opdi_type *opdi_parse_type(opdi_parser *parser);
 
 /* Reads '(' type (',' type)* ')' behind a constructor's word; only a tuple may have nothing between the brackets.
     total: how many types are wanted, 0: any number.  NULL with an error. */
@@ -273,7 +262,7 @@ static const opdi_type *opdi_parse_composite(opdi_parser *parser, opdi_type_kind
 }
 
 /* Returns T? for a type, and T? itself for T?; NULL with an error, at token `at`, for None?. */
-static const opdi_type *opdi_make_optional(opdi_parser *parser, const opdi_type *type, const opdi_token *at) {
+OPDI_INTERNAL const opdi_type *opdi_make_optional(opdi_parser *parser, const opdi_type *type, const opdi_token *at) {
     const opdi_type *members[OPDI_MAX_UNION];
     int count = 0;
     if (type->kind == OPDI_TYPE_OPTIONAL) { return type; }
@@ -396,7 +385,7 @@ OPDI_NOINLINE static const opdi_type *opdi_parse_unknown_type(opdi_parser *parse
     return NULL;
 }
 
-static const char *opdi_type_print(const opdi_type *type, char *buf, size_t cap);
+OPDI_INTERNAL const char *opdi_type_print(const opdi_type *type, char *buf, size_t cap);
 
 static const opdi_type *opdi_parse_dict(opdi_parser *parser, const opdi_token *at) {
     const opdi_type *type = opdi_parse_composite(parser, OPDI_TYPE_DICT, 2);
@@ -444,7 +433,7 @@ static const opdi_type *opdi_parse_base_type(opdi_parser *parser) {
 }
 
 /* Reads type := base [alias] ( '[' ']' [alias] | '?' )*; stops at the "[" of a sized list.  NULL with an error. */
-static const opdi_type *opdi_parse_type(opdi_parser *parser) {
+OPDI_INTERNAL const opdi_type *opdi_parse_type(opdi_parser *parser) {
     const opdi_type *type = opdi_parse_base_type(parser);
     if (type == NULL) { return NULL; }
     for (;;) {

@@ -1,3 +1,5 @@
+#include "../ops.h"
+
 //== folds that happen on a desk =======================================================================================
 //
 //  Sums and products in halves are made in float32 and rounded once, as PyTorch's scatter_add; means need counts.  The
@@ -8,10 +10,9 @@
 OPDI_LOOPS_BEGIN
 OPDI_COLD_BEGIN
 
-typedef struct opdi_few { opd_tensor *self, *desk, *part, *rows, *index, *src; int dim; } opdi_few;
-static bool opdi_is_few(int64_t places, const opd_tensor *out) { return places <= out->numel / 16; }
+OPDI_INTERNAL bool opdi_is_few(int64_t places, const opd_tensor *out) { return places <= out->numel / 16; }
 /* A list of n indices along dim, for every place of a tensor of these sizes (but n along dim). */
-static opd_tensor *opdi_rows_spread(opd_tensor *list, int dim, const int64_t *like, int ndim) {
+OPDI_INTERNAL opd_tensor *opdi_rows_spread(opd_tensor *list, int dim, const int64_t *like, int ndim) {
     int64_t sizes[OPD_MAX_DIMS], strides[OPD_MAX_DIMS];
     for (int axis = 0; axis < ndim; axis++) {
         sizes[axis] = axis == dim ? list->numel : like[axis];
@@ -20,7 +21,7 @@ static opd_tensor *opdi_rows_spread(opd_tensor *list, int dim, const int64_t *li
     return opdi_view(list, sizes, strides, ndim, 0);
 }
 /* tensor's memory as one dim: its elements lie at offsets from the first. */
-static opd_tensor *opdi_span_view(opd_tensor *tensor) {
+OPDI_INTERNAL opd_tensor *opdi_span_view(opd_tensor *tensor) {
     const int64_t one = 1;
     int64_t span = tensor->numel ? 1 : 0;
     for (int dim = 0; dim < tensor->ndim && span; dim++) {
@@ -78,7 +79,7 @@ static opd_tensor *opdi_few_rows(opdi_few *few) {
     return few->rows ? slot : NULL;
 }
 /* Prepares f->desk, numbers of dtype `work` of the rows of `a` that index names, and f->index and f->src for it. */
-static int opdi_few_open(opdi_few *few, opd_scalar_type work) {
+OPDI_INTERNAL int opdi_few_open(opdi_few *few, opd_scalar_type work) {
     int64_t sizes[OPD_MAX_DIMS];
     opd_tensor *slot;
     for (int dim = 0; dim < few->index->ndim; dim++) {
@@ -98,12 +99,12 @@ static int opdi_few_open(opdi_few *few, opd_scalar_type work) {
     few->desk = opdi_dense_as(few->part, work);
     return few->desk ? 0 : -1;
 }
-static int opdi_few_close(opdi_few *few) {
+OPDI_INTERNAL int opdi_few_close(opdi_few *few) {
     if (few->desk != few->part && opdi_copy(few->part, few->desk)) { return -1; }
     return opdi_indexed_go(OPDI_WALK_SCATTER, few->self, few->dim, few->rows, few->part, 1);
 }
 /* Folds of this kind into tensor are made in float32, to be rounded once. */
-static bool opdi_fold_rounds(int kind, const opd_tensor *tensor) {
+OPDI_INTERNAL bool opdi_fold_rounds(int kind, const opd_tensor *tensor) {
     return (tensor->dtype == OPD_BFLOAT16 || tensor->dtype == OPD_FLOAT16) &&
         (kind == OPDI_WALK_ADD || kind == OPDI_WALK_MUL);
 }
@@ -163,7 +164,7 @@ OPDI_OP(gather) {
 }
 
 /* A Scalar as a 0-dim tensor of the dtype. */
-static opd_tensor *opdi_filler(opd_value value, opd_scalar_type dtype) {
+OPDI_INTERNAL opd_tensor *opdi_filler(opd_value value, opd_scalar_type dtype) {
     opdi_number number;
     opd_tensor *tensor = opdi_own(opdi_tensor_make(NULL, NULL, 0, dtype, OPD_CPU));
     if (!tensor || opdi_number_check(value, dtype) || opdi_copy(tensor, opdi_number_make(&number, value))) {
@@ -172,7 +173,7 @@ static opd_tensor *opdi_filler(opd_value value, opd_scalar_type dtype) {
     return tensor;
 }
 /* Folds src, times alpha, into out at the checked index along dim. */
-static int opdi_fold_into(int kind, opd_tensor *out, int dim, opd_tensor *index, opd_tensor *src, double alpha) {
+OPDI_INTERNAL int opdi_fold_into(int kind, opd_tensor *out, int dim, opd_tensor *index, opd_tensor *src, double alpha) {
     opdi_few few;
     if (!opdi_fold_rounds(kind, out) || index->numel == 0) {
         return opdi_indexed_go(kind, out, dim, index, src, alpha);
@@ -269,13 +270,13 @@ OPDI_OP(scatter_add) {
 }
 
 /* scatter_reduce.two: sum, prod, mean, amax, amin; without include_self the places written begin anew. */
-static const char *const opdi_reduce_names[] = {"sum", "prod", "amax", "amin", "mean"};
-static int opdi_reduce_of(const char *name) {
+OPDI_INTERNAL const char *const opdi_reduce_names[] = {"sum", "prod", "amax", "amin", "mean"};
+OPDI_INTERNAL int opdi_reduce_of(const char *name) {
     for (int i = 0; i < 5; i++) { if (strcmp(name, opdi_reduce_names[i]) == 0) { return i; } }
     return opd_fail(OPD_ERROR_ARGUMENT, "reduce argument must be either sum, prod, mean, amax or amin, got %s", name);
 }
 /* Returns what the fold `how` of numbers of this dtype begins with. */
-static opd_value opdi_reduce_start(int how, opd_scalar_type dtype) {
+OPDI_INTERNAL opd_value opdi_reduce_start(int how, opd_scalar_type dtype) {
     const int bits = 8 * (int)opd_dtype_size(dtype) - 1;
     const bool most = how == 3;                   /* of minima the largest, of maxima the smallest */
     if (how == 1) { return opd_value_int(1); }
@@ -320,7 +321,8 @@ static int opdi_reduce_on(opd_tensor *desk, int dim, opd_tensor *index, opd_tens
     return 0;
 }
 /* Folds src into out at index along dim (index and src of one shape or src larger). */
-static int opdi_reduce_into(opd_tensor *out, int dim, opd_tensor *index, opd_tensor *src, int how, bool include_self) {
+OPDI_INTERNAL int opdi_reduce_into(opd_tensor *out, int dim, opd_tensor *index, opd_tensor *src, int how,
+                                   bool include_self) {
     const opd_scalar_type dtype = (opd_scalar_type)opdi_compute_dtype[opdi_compute_type((opd_scalar_type)out->dtype)];
     opdi_few few;
     index = opdi_index_checked(index, dim, out->ndim ? opdi_sizes(out)[dim] : 1, false, NULL);
@@ -411,7 +413,7 @@ static int opdi_reduce_prod_backward(opd_backward_call *bw, const opdi_picker *p
     return 0;
 }
 /* sum: grad; mean: grad / count; amax, amin: grad shared among the places that hold the result. */
-static int opdi_reduce_backward(opd_backward_call *bw, bool rows) {
+OPDI_INTERNAL int opdi_reduce_backward(opd_backward_call *bw, bool rows) {
     opd_tensor *self = opd_bw_tensor(bw, 0), *src = opd_bw_tensor(bw, 3), *result = opd_bw_result(bw, 0);
     opd_tensor *grad = opd_bw_grad(bw, 0);
     const int how = opdi_reduce_of(opd_bw_value(bw, 4).u.s), at = 3;

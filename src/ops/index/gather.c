@@ -1,3 +1,5 @@
+#include "../ops.h"
+
 #if !defined(OPD_NO_OP_INDEX)
 #if defined(OPDI_OPERATORS)
 
@@ -12,7 +14,7 @@ OPDI_LOOPS_BEGIN
 OPDI_COLD_BEGIN
 /* Result 0 filled with self, which in an in-place form may be self.  With `keep_strides` a fresh result has self's
    strides.  NULL with an error; its data is NULL on fakes. */
-static opd_tensor *opdi_update(opd_call *call, bool keep_strides) {
+OPDI_INTERNAL opd_tensor *opdi_update(opd_call *call, bool keep_strides) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     if (opdi_updates_self(call)) { return self; }
     keep_strides = keep_strides && opdi_is_dense(self);
@@ -22,21 +24,21 @@ static opd_tensor *opdi_update(opd_call *call, bool keep_strides) {
     return out;
 }
 /* A desk that holds what `out` holds. */
-static opd_tensor *opdi_desk_filled(opd_tensor *out, opd_scalar_type dtype) {
+OPDI_INTERNAL opd_tensor *opdi_desk_filled(opd_tensor *out, opd_scalar_type dtype) {
     opd_tensor *delta = opdi_work_for(out, dtype);
     return delta && delta != out && opdi_copy(delta, out) ? NULL : delta;
 }
-static int opdi_index_dtype(const opd_tensor *index, const char *text) {
+OPDI_INTERNAL int opdi_index_dtype(const opd_tensor *index, const char *text) {
     return index->dtype == OPD_INT64 || index->dtype == OPD_INT32 ? 0 : opd_fail(OPD_ERROR_DTYPE, "%s", text);
 }
-static int opdi_out_of_bounds(int64_t i, int dim, int64_t size) {
+OPDI_INTERNAL int opdi_out_of_bounds(int64_t i, int dim, int64_t size) {
     return opd_fail(OPD_ERROR_INDEX, "index %lld is out of bounds for dimension %d with size %lld", (long long)i, dim,
                     (long long)size);
 }
 OPDI_COLD_END
 /* Returns indices as contiguous int64, each in [0, size) after adding size to negative ones where `wrap` says so.
    *bad is -1 when all are, else the position of the first that is not.  NULL with an error. */
-static opd_tensor *opdi_index_load(opd_tensor *index, int64_t size, bool wrap, int64_t *bad) {
+OPDI_INTERNAL opd_tensor *opdi_index_load(opd_tensor *index, int64_t size, bool wrap, int64_t *bad) {
     opd_tensor *tensor = opdi_dense_as(index, OPD_INT64);
     int64_t i, count, negative = 0;
     *bad = -1;
@@ -67,7 +69,6 @@ static opd_tensor *opdi_index_load(opd_tensor *index, int64_t size, bool wrap, i
 //  float32 (opdi_fold_into).  Parts of one walk never share an element of a, so that results do not depend on the
 //  threads.
 
-enum { OPDI_WALK_GATHER = 0, OPDI_WALK_SCATTER, OPDI_WALK_ADD, OPDI_WALK_MUL, OPDI_WALK_MAX, OPDI_WALK_MIN };
 typedef struct opdi_indexed {
     int ndim, row, split;                         /* row: the dim of inner loops; split: the one of parts, or -1 */
     int kind, compute, size, bsize;               /* bytes of an element of a, of b */
@@ -268,8 +269,8 @@ static int opdi_indexed_complex(int kind, opd_tensor *first, int dim, const opd_
 /* a: the tensor that is indexed along dim; index: checked, int64; second: the one walked with it, with sizes at least
    those of index (stride 0 for one number), of first's dtype, or in folds of any.  An index of fewer dims than second
    is a list for dim, the same for every place of the others. */
-static int opdi_indexed_go(int kind, opd_tensor *first, int dim, const opd_tensor *index, opd_tensor *second,
-                           double alpha) {
+OPDI_INTERNAL int opdi_indexed_go(int kind, opd_tensor *first, int dim, const opd_tensor *index, opd_tensor *second,
+                                  double alpha) {
     opdi_indexed indexed;
     const opd_tensor *like = index->ndim < second->ndim ? second : index;
     const int64_t *as = opdi_strides(first), *bs = opdi_strides(second), *xs = opdi_strides(index),
@@ -323,7 +324,7 @@ static int opdi_indexed_go(int kind, opd_tensor *first, int dim, const opd_tenso
 OPDI_COLD_BEGIN
 /* index with int64 numbers that are in [0, size): its own where they are that, with the strides of 0 that it has.  NULL
    with an error: `text`, or which is out of bounds. */
-static opd_tensor *opdi_index_checked(opd_tensor *index, int dim, int64_t size, bool wrap, const char *text) {
+OPDI_INTERNAL opd_tensor *opdi_index_checked(opd_tensor *index, int dim, int64_t size, bool wrap, const char *text) {
     int64_t sizes[OPD_MAX_DIMS], strides[OPD_MAX_DIMS], bad;
     opd_tensor *once = index;
     bool spread = false;
@@ -344,7 +345,7 @@ static opd_tensor *opdi_index_checked(opd_tensor *index, int dim, int64_t size, 
     for (int axis = 0; axis < index->ndim; axis++) { strides[axis] = sizes[axis] == 1 ? 0 : opdi_strides(input)[axis]; }
     return opdi_view(input, opdi_sizes(index), strides, index->ndim, 0);
 }
-static int opdi_indexed_run(int kind, opd_tensor *first, int dim, opd_tensor *index, opd_tensor *second) {
+OPDI_INTERNAL int opdi_indexed_run(int kind, opd_tensor *first, int dim, opd_tensor *index, opd_tensor *second) {
     index = opdi_index_checked(index, dim, first->ndim ? opdi_sizes(first)[dim] : 1, false, NULL);
     return index ? opdi_indexed_go(kind, first, dim, index, second, 1) : -1;
 }

@@ -1,3 +1,5 @@
+#include "../ops.h"
+
 //== histogram, histogramdd ============================================================================================
 //
 //  Rows [.., n] are points; the last bin of each axis includes its upper edge.  A point outside of all bins, and one

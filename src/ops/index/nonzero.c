@@ -1,3 +1,5 @@
+#include "../ops.h"
+
 //== nonzero's kin, combinations, cartesian_prod =======================================================================
 
 #if !defined(OPD_NO_OP_INDEX)

@@ -1,3 +1,5 @@
+#include "../ops.h"
+
 //== rows: index_select, index_add, index_copy, index_fill, index_reduce ===============================================
 
 #if !defined(OPD_NO_OP_INDEX)
@@ -56,7 +58,7 @@ static int opdi_rows_walk(opd_tensor *first, int dim, opd_tensor *input, opd_ten
     return out && input ? opdi_indexed_go(OPDI_WALK_GATHER, first, dim, input, out, 1) : -1;
 }
 /* out = first's rows at index along dim; out is contiguous in the order outer, index, inner. */
-static int opdi_rows_select(opd_tensor *first, int dim, opd_tensor *index, opd_tensor *out, const char *text) {
+OPDI_INTERNAL int opdi_rows_select(opd_tensor *first, int dim, opd_tensor *index, opd_tensor *out, const char *text) {
     const int64_t size = first->ndim ? opdi_sizes(first)[dim] : 1;
     opdi_rows rows;
     int64_t bad;

@@ -1,3 +1,5 @@
+#include "../ops.h"
+
 //== repeat_interleave, searchsorted, bucketize ========================================================================
 
 #if !defined(OPD_NO_OP_INDEX)

@@ -1,3 +1,5 @@
+#include "../ops.h"
+
 //== writing through a view: slice_scatter and its kin =================================================================
 
 #if !defined(OPD_NO_OP_INDEX)

@@ -1,3 +1,5 @@
+#include "../ops.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:create    making tensors: of a value, of numbers in a row, at random
 //----------------------------------------------------------------------------------------------------------------------
@@ -9,7 +11,7 @@ OPDI_COLD_BEGIN
 //== filling ===========================================================================================================
 
 /* A number as an element of dtype, in out[2]: c10::checked_convert.  0, or -1 with an error when it does not fit. */
-static int opdi_element_of(opd_value value, opd_scalar_type dtype, double *out /*[2]*/) {
+OPDI_INTERNAL int opdi_element_of(opd_value value, opd_scalar_type dtype, double *out /*[2]*/) {
     const double re = value.tag == OPD_TAG_FLOAT ? value.u.d : value.tag == OPD_TAG_COMPLEX ? value.u.c[0]
         : (double)value.u.i;
     const double im = value.tag == OPD_TAG_COMPLEX ? value.u.c[1] : 0;
@@ -66,7 +68,7 @@ static void opdi_fill_part(void *ctx, int64_t begin, int64_t end) {
     }
 }
 /* Every element of tensor becomes value.  Nothing on meta.  0, or -1 with an error. */
-static int opdi_fill_with(opd_tensor *tensor, opd_value value) {
+OPDI_INTERNAL int opdi_fill_with(opd_tensor *tensor, opd_value value) {
     double element[2];
     opdi_fill fill;
     opd_tensor one;
@@ -93,14 +95,10 @@ static int opdi_fill_with(opd_tensor *tensor, opd_value value) {
 
 //== factories =========================================================================================================
 
-/* What the options of a factory say: (dtype, layout, device, pin_memory[, memory_format]). */
-typedef struct opdi_options { opd_scalar_type dtype; opd_device device; int64_t format; } opdi_options;
-enum { OPDI_FORMAT_CONTIGUOUS = 0, OPDI_FORMAT_PRESERVE, OPDI_FORMAT_LAST, OPDI_FORMAT_LAST_3D };
-
 /* Reads *options from argument `at` on; has_format: a memory format follows.  dtype and device hold where they are
    None.  0, or -1 with an error that names what cannot be had. */
-static int opdi_options_read(const opd_call *call, int at, bool has_format, opd_scalar_type dtype, opd_device device,
-                             opdi_options *options) {
+OPDI_INTERNAL int opdi_options_read(const opd_call *call, int at, bool has_format, opd_scalar_type dtype,
+                                    opd_device device, opdi_options *options) {
     opd_value value = opd_arg_value(call, at), layout = opd_arg_value(call, at + 1), pin = opd_arg_value(call, at + 3);
     options->dtype = value.tag == OPD_TAG_INT && value.u.i == OPD_DTYPE_NONE ? dtype : opd_arg_dtype(call, at, dtype);
     options->device = opd_arg_device(call, at + 2, device);
@@ -119,7 +117,7 @@ static int opdi_options_read(const opd_call *call, int at, bool has_format, opd_
     return opd_ok() ? 0 : -1;
 }
 /* Strides of a memory format: channels last for 4 and 5 dimensions (c10/core/MemoryFormat.h). */
-static int opdi_strides_format(const int64_t *sizes, int ndim, int64_t format, int64_t *strides) {
+OPDI_INTERNAL int opdi_strides_format(const int64_t *sizes, int ndim, int64_t format, int64_t *strides) {
     const int want = format == OPDI_FORMAT_LAST ? 4 : 5;
     int64_t count = 1;
     if (format <= OPDI_FORMAT_CONTIGUOUS) {
@@ -143,7 +141,7 @@ static int opdi_strides_format(const int64_t *sizes, int ndim, int64_t format, i
     return 0;
 }
 /* Strides of a fresh tensor like tensor (at::empty_like with the preserve format, at::infer_dense_strides). */
-static void opdi_strides_like(opd_tensor *tensor, int64_t *strides) {
+OPDI_INTERNAL void opdi_strides_like(opd_tensor *tensor, int64_t *strides) {
     int perm[OPD_MAX_DIMS];
     int64_t count = 1;
     if (tensor->flags & OPDI_CONTIGUOUS) {
@@ -161,14 +159,14 @@ static void opdi_strides_like(opd_tensor *tensor, int64_t *strides) {
     }
 }
 /* The first result in a memory format; `like` gives sizes and, when the format says preserve, strides. */
-static opd_tensor *opdi_result_like(opd_call *call, opd_tensor *like, opd_scalar_type dtype, opd_device device,
-                                    int64_t format) {
+OPDI_INTERNAL opd_tensor *opdi_result_like(opd_call *call, opd_tensor *like, opd_scalar_type dtype, opd_device device,
+                                           int64_t format) {
     int64_t strides[OPD_MAX_DIMS];
     if (format < 0 || format == OPDI_FORMAT_PRESERVE) { opdi_strides_like(like, strides); }
     else if (opdi_strides_format(opdi_sizes(like), like->ndim, format, strides)) { return NULL; }
     return opd_result_strided(call, 0, opdi_sizes(like), strides, like->ndim, dtype, device);
 }
-static opd_tensor *opdi_result_sized(opd_call *call, opd_ints sizes, const opdi_options *options) {
+OPDI_INTERNAL opd_tensor *opdi_result_sized(opd_call *call, opd_ints sizes, const opdi_options *options) {
     int64_t strides[OPD_MAX_DIMS];
     if (sizes.n > OPD_MAX_DIMS || options->format <= OPDI_FORMAT_CONTIGUOUS) {
         return opd_result_strided(call, 0, sizes.data, NULL, (int)OPDI_MIN(sizes.n, OPD_MAX_DIMS + 1),
@@ -227,8 +225,6 @@ static int opdi_empty_strided_kernel(opd_call *call) {
     return opdi_options_read(call, 2, false, OPD_FLOAT32, opdi_usual_device(), &options) ? -1
         : opdi_empty_strided_at(call, 0, &options);
 }
-#define OPDI_OPTIONS_TEXT "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
-#define OPDI_OUT_TEXT ", *, Tensor(a!) out) -> Tensor(a!)"
 OPDI_OP(empty_memory_format) {
     op->schema = "empty.memory_format(SymInt[] size, *, " OPDI_OPTIONS_TEXT ", MemoryFormat? memory_format=None) -> "
         "Tensor";
@@ -309,11 +305,11 @@ OPDI_OP(scalar_tensor) {
 
 /* Reads *options from argument `at` on, with dtype and device of argument 0 where they are None.  0, or -1 with an
    error. */
-static int opdi_like_options(const opd_call *call, int at, bool has_format, opdi_options *options) {
+OPDI_INTERNAL int opdi_like_options(const opd_call *call, int at, bool has_format, opdi_options *options) {
     const opd_tensor *self = opd_arg_tensor(call, 0);
     return opdi_options_read(call, at, has_format, (opd_scalar_type)self->dtype, opd_tensor_device(self), options);
 }
-static opd_tensor *opdi_like_result(opd_call *call, int at) {
+OPDI_INTERNAL opd_tensor *opdi_like_result(opd_call *call, int at) {
     opdi_options options;
     if (opdi_like_options(call, at, true, &options)) { return NULL; }
     return opdi_result_like(call, opd_arg_tensor(call, 0), options.dtype, options.device, options.format);
@@ -324,8 +320,6 @@ static int opdi_ones_like_kernel(opd_call *call) { return opdi_made(opdi_like_re
 static int opdi_full_like_kernel(opd_call *call) {
     return opdi_made(opdi_like_result(call, 2), opd_arg_value(call, 1));
 }
-#define OPDI_FORMAT_TEXT OPDI_OPTIONS_TEXT ", MemoryFormat? memory_format=None"
-#define OPDI_OUT_LIKE "MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)"
 OPDI_OP(empty_like) {
     op->schema = "empty_like(Tensor self, *, " OPDI_FORMAT_TEXT ") -> Tensor";
     op->any = opdi_empty_like_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
@@ -409,7 +403,7 @@ OPDI_OP(new_full) {
 //  The in-place forms are cards of their own, so that they have wrappers; a kernel serves both forms.
 
 /* Refuses an out= of another dtype than `dtype`.  0, or -1 with an error. */
-static int opdi_exact_out(const opd_call *call, opd_scalar_type dtype) {
+OPDI_INTERNAL int opdi_exact_out(const opd_call *call, opd_scalar_type dtype) {
     return !call->targets || call->targets[0]->dtype == dtype ? 0
         : opd_fail(OPD_ERROR_DTYPE, "Expected out tensor to have dtype %s, but got %s instead", opd_dtype_cname(dtype),
                    opd_dtype_cname((opd_scalar_type)call->targets[0]->dtype));
@@ -426,7 +420,7 @@ static opd_tensor *opdi_each_place_once(opd_tensor *tensor) {
     return again ? opdi_view(tensor, sizes, opdi_strides(tensor), tensor->ndim, 0) : tensor;
 }
 /* Returns what a kernel of both forms writes: self, which may be expanded, or a result like it. */
-static opd_tensor *opdi_written(opd_call *call) {
+OPDI_INTERNAL opd_tensor *opdi_written(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     if (!(call->op->written_args & 1)) {
         return opdi_result_like(call, self, (opd_scalar_type)self->dtype, opd_tensor_device(self),
@@ -568,7 +562,7 @@ static int64_t opdi_scalar_i64(opd_value value) {
 }
 static bool opdi_is_whole(opd_value value) { return value.tag == OPD_TAG_INT || value.tag == OPD_TAG_BOOL; }
 /* Numbers that a factory takes as float32, int64, ...: no sequence of bool or complex, but for one bool or none. */
-static int opdi_sequence_dtype(const opd_call *call, opd_scalar_type dtype, int64_t count) {
+OPDI_INTERNAL int opdi_sequence_dtype(const opd_call *call, opd_scalar_type dtype, int64_t count) {
     if ((dtype != OPD_BOOL || count <= 1) && !opd_dtype_is_complex(dtype)) { return 0; }
     return opd_fail(OPD_ERROR_DTYPE, "\"%s_cpu\" not implemented for '%s'", call->op->schema->name,
                     opd_dtype_cname(dtype));
@@ -988,7 +982,6 @@ static int opdi_triangle_indices(opd_call *call, bool lower) {
 }
 static int opdi_tril_indices_kernel(opd_call *call) { return opdi_triangle_indices(call, true); }
 static int opdi_triu_indices_kernel(opd_call *call) { return opdi_triangle_indices(call, false); }
-#define OPDI_INTS_TEXT "ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None"
 OPDI_OP(tril_indices) {
     op->schema = "tril_indices(int row, int col, int offset=0, *, " OPDI_INTS_TEXT ") -> Tensor";
     op->any = opdi_tril_indices_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;

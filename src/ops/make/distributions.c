@@ -1,3 +1,5 @@
+#include "../ops.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:sample    random numbers of distributions: Poisson, binomial, gamma, Dirichlet, Cauchy and their neighbours
 //
@@ -184,7 +186,7 @@ static int opdi_sample_into(const opd_call *call, opd_tensor *out, opdi_sampler 
     return draws ? opdi_copy(out, draws) : -1;
 }
 /* Checks that a kernel is for the tensor's dtype: floating, short ones only if `halves`.  0, or -1 with an error. */
-static int opdi_sample_dtype(const char *name, const opd_tensor *tensor, bool halves) {
+OPDI_INTERNAL int opdi_sample_dtype(const char *name, const opd_tensor *tensor, bool halves) {
     if (!halves && (tensor->dtype == OPD_FLOAT16 || tensor->dtype == OPD_BFLOAT16)) {
         return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", name,
                         opd_dtype_cname((opd_scalar_type)tensor->dtype));
@@ -293,7 +295,7 @@ static int opdi_standard_gamma_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_mul(opd_bw_grad(bw, 0), opd_standard_gamma_grad(opd_bw_tensor(bw, 0),
                                                                                    opd_bw_result(bw, 0))));
 }
-static int opdi_refused_backward(opd_backward_call *bw) {
+OPDI_INTERNAL int opdi_refused_backward(opd_backward_call *bw) {
     (void)bw;
     return opd_fail(OPD_ERROR_AUTOGRAD, "the derivative of this operator is not implemented (PyTorch has none either)");
 }

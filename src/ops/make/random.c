@@ -1,14 +1,16 @@
+#include "../ops.h"
+
 //== random numbers ====================================================================================================
 
 #if defined(OPDI_OPERATORS)
 
 /* The call's generator; NULL: the default one. */
-static opd_generator *opdi_generator_of(const opd_call *call) {
+OPDI_INTERNAL opd_generator *opdi_generator_of(const opd_call *call) {
     int i = opdi_arg_index(call->op->schema, "generator", 9);
     opd_value value = i < 0 ? opd_value_none() : opd_arg_value(call, i);
     return value.tag == OPD_TAG_OBJECT ? (opd_generator *)value.u.object : NULL;
 }
-static uint64_t opdi_words(const opd_call *call, int64_t count, uint64_t *key) {
+OPDI_INTERNAL uint64_t opdi_words(const opd_call *call, int64_t count, uint64_t *key) {
     return opd_generator_take(opdi_generator_of(call), count, key);
 }
 
@@ -53,15 +55,15 @@ static void opdi_draw_floats(const opd_call *call, opd_tensor *out, bool normal)
     opdi_fill_random((normal ? 1 : 0) + (wide ? 2 : 0), out->numel, out->data, key, wide ? at / 2 : at);
 }
 /* Returns where random numbers for out are made: out itself, or a contiguous tensor of this dtype.  NULL: failed. */
-static opd_tensor *opdi_draft(opd_tensor *out, opd_scalar_type dtype) {
+OPDI_INTERNAL opd_tensor *opdi_draft(opd_tensor *out, opd_scalar_type dtype) {
     if (out->dtype == (int8_t)dtype && (out->flags & OPDI_CONTIGUOUS) && !opdi_on_device(out)) { return out; }
     return opd_tensor_new(opd_ints_of(opdi_sizes(out), out->ndim), dtype);
 }
-static int opdi_draft_done(opd_tensor *out, const opd_tensor *draft) {
+OPDI_INTERNAL int opdi_draft_done(opd_tensor *out, const opd_tensor *draft) {
     return draft == out ? 0 : opdi_copy(out, draft);
 }
-static opd_scalar_type opdi_float_work(int8_t dtype) { return dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32; }
-static int opdi_random_dtype(const char *name, const opd_tensor *out) {
+OPDI_INTERNAL opd_scalar_type opdi_float_work(int8_t dtype) { return dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32; }
+OPDI_INTERNAL int opdi_random_dtype(const char *name, const opd_tensor *out) {
     if (opd_dtype_is_floating((opd_scalar_type)out->dtype)) { return 0; }
     return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", name,
                     opd_dtype_cname((opd_scalar_type)out->dtype));
@@ -492,7 +494,7 @@ static int opdi_normal__kernel(opd_call *call) {
 static int opdi_uniform__kernel(opd_call *call) {
     return opdi_uniform_into(call, opdi_written(call), opd_arg_float(call, 1), opd_arg_float(call, 2));
 }
-static int opdi_exponential__kernel(opd_call *call) {
+OPDI_INTERNAL int opdi_exponential__kernel(opd_call *call) {
     double rate = opd_arg_float(call, 1);
     if (!(rate > 0)) {
         return opd_fail(OPD_ERROR_ARGUMENT, "exponential_ expects lambda > 0.0, but found lambda=%g", rate);
@@ -559,14 +561,13 @@ static int opdi_bernoulli__Tensor_kernel(opd_call *call) {
     return opdi_bernoulli_tensor_run(call, opdi_written(call), opd_arg_tensor(call, 1));
 }
 /* No gradient flows through a random number: zeros, for every tensor argument. */
-static int opdi_zeros_backward(opd_backward_call *bw) {
+OPDI_INTERNAL int opdi_zeros_backward(opd_backward_call *bw) {
     for (int i = 0; i < 2; i++) {
         opd_ints sizes = opd_bw_sizes(bw, i);
         if (sizes.n >= 0 && opd_bw_return(bw, i, opd_new_zeros(opd_bw_grad(bw, 0), sizes))) { return -1; }
     }
     return 0;
 }
-#define OPDI_GENERATOR_TEXT ", *, Generator? generator=None) -> Tensor"
 OPDI_OP(normal_) {
     op->schema = "normal_(Tensor(a!) self, float mean=0., float std=1." OPDI_GENERATOR_TEXT "(a!)";
     op->any = opdi_normal__kernel; op->backward = opdi_zeros_backward;
@@ -683,7 +684,7 @@ static opd_tensor *opdi_normal_numbers(const opd_call *call, const int64_t *size
     opdi_draw_floats(call, numbers, true);
     return pairs ? opd_view_as_complex(opd_mul_Scalar(numbers, opd_value_float(0.70710678118654752440))) : numbers;
 }
-static opd_tensor *opdi_to_f64(opd_tensor *tensor, const int64_t *sizes, int ndim) {
+OPDI_INTERNAL opd_tensor *opdi_to_f64(opd_tensor *tensor, const int64_t *sizes, int ndim) {
     opd_tensor *delta = opd_tensor_new(opd_ints_of(sizes, ndim), OPD_FLOAT64);
     return delta && opdi_copy(delta, tensor) == 0 ? delta : NULL;
 }

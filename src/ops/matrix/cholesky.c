@@ -1,3 +1,5 @@
+#include "../ops.h"
+
 #if !defined(OPD_NO_OP_SOLVE)
 #if defined(OPDI_OPERATORS)
 
@@ -21,9 +23,10 @@ static void opdi_solver_range(void *ctx, int64_t begin, int64_t end) {
     }
 }
 /* Runs for each of the `batch` matrices, for which it takes about `work` steps.  0, or -1 with an error. */
-static int opdi_solver_run(opdi_solver *solver, int64_t batch, double work, opd_scalar_type dtype,
-                           int (*single)(const opdi_solver *, int64_t), int (*twice)(const opdi_solver *, int64_t),
-                           int (*complex_one)(const opdi_solver *, int64_t)) {
+OPDI_INTERNAL int opdi_solver_run(opdi_solver *solver, int64_t batch, double work, opd_scalar_type dtype,
+                                  int (*single)(const opdi_solver *, int64_t),
+                                  int (*twice)(const opdi_solver *, int64_t),
+                                  int (*complex_one)(const opdi_solver *, int64_t)) {
     solver->run = dtype == OPD_FLOAT64 ? twice : single;
     if (opd_dtype_is_complex(dtype)) {
         if (opdi_complex_left_out()) { return -1; }
@@ -34,18 +37,18 @@ static int opdi_solver_run(opdi_solver *solver, int64_t batch, double work, opd_
     else { opdi_parallel_for(batch, (int64_t)OPDI_MAX(1.0, 1e5 / (work + 100)), opdi_solver_range, solver); }
     return solver->failed ? opd_fail(OPD_ERROR_MEMORY, "out of memory") : 0;
 }
-static void opdi_solver_data(opdi_solver *solver, int which, const opd_tensor *tensor, int64_t step) {
+OPDI_INTERNAL void opdi_solver_data(opdi_solver *solver, int which, const opd_tensor *tensor, int64_t step) {
     solver->data[which] = tensor->data;
     solver->step[which] = step * (tensor->numel > 0);
 }
-static double opdi_cube(int64_t n) { return (double)n * (double)n * (double)n; }
+OPDI_INTERNAL double opdi_cube(int64_t n) { return (double)n * (double)n * (double)n; }
 
 /* Refuses what has no two dims; PyTorch's words. */
-static int opdi_matrix_check(const opd_tensor *tensor, const char *name) {
+OPDI_INTERNAL int opdi_matrix_check(const opd_tensor *tensor, const char *name) {
     return tensor->ndim >= 2 ? 0
         : opd_fail(OPD_ERROR_SHAPE, "%s: The input tensor A must have at least 2 dimensions.", name);
 }
-static int opdi_square_check(const opd_tensor *tensor, const char *name) {
+OPDI_INTERNAL int opdi_square_check(const opd_tensor *tensor, const char *name) {
     if (opdi_matrix_check(tensor, name)) { return -1; }
     const int64_t rows = opd_size(tensor, -2), columns = opd_size(tensor, -1);
     return rows == columns ? 0
@@ -53,7 +56,7 @@ static int opdi_square_check(const opd_tensor *tensor, const char *name) {
                    name, (long long)rows, (long long)columns);
 }
 /* Refuses integers, and with `halves` what has less than 32 bits. */
-static int opdi_float_check(const opd_tensor *tensor, const char *name, bool halves) {
+OPDI_INTERNAL int opdi_float_check(const opd_tensor *tensor, const char *name, bool halves) {
     const opd_scalar_type dtype = opd_dtype(tensor);
     if (!opd_dtype_is_floating(dtype) && !opd_dtype_is_complex(dtype)) {
         return opd_fail(OPD_ERROR_DTYPE, "%s: Expected a floating point or complex tensor as input. Got %s", name,
@@ -63,22 +66,23 @@ static int opdi_float_check(const opd_tensor *tensor, const char *name, bool hal
         : opd_fail(OPD_ERROR_DTYPE, "%s: Low precision dtypes not supported. Got %s", name, opd_dtype_cname(dtype));
 }
 /* Refuses what the kernels are not compiled for. */
-static int opdi_solver_check(const opd_tensor *tensor, const char *kernel) {
+OPDI_INTERNAL int opdi_solver_check(const opd_tensor *tensor, const char *kernel) {
     const opd_scalar_type dtype = opd_dtype(tensor);
     if (opd_dtype_is_complex(dtype) && opdi_complex_left_out()) { return -1; }
     return dtype == OPD_FLOAT32 || dtype == OPD_FLOAT64 || dtype == OPD_COMPLEX64 || dtype == OPD_COMPLEX128 ? 0
         : opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", kernel, opd_dtype_cname(dtype));
 }
 /* The dtype in which matrices of a dtype are worked on. */
-static opd_scalar_type opdi_solver_dtype(opd_scalar_type dtype) {
+OPDI_INTERNAL opd_scalar_type opdi_solver_dtype(opd_scalar_type dtype) {
     return opd_dtype_is_complex(dtype) ? OPD_COMPLEX128 : dtype;
 }
-static opd_tensor *opdi_solver_dense(opd_tensor *tensor) {
+OPDI_INTERNAL opd_tensor *opdi_solver_dense(opd_tensor *tensor) {
     return opdi_dense_as(tensor, opdi_solver_dtype(OPDI_DTYPE(tensor)));
 }
 /* Result i of a kernel, whose matrices lie in memory by columns, as PyTorch's do, where LAPACK writes them.  Sizes of
    more elements than can be are the result's error. */
-static opd_tensor *opdi_columns_result(opd_call *call, int i, const int64_t *sizes, int ndim, opd_scalar_type dtype) {
+OPDI_INTERNAL opd_tensor *opdi_columns_result(opd_call *call, int i, const int64_t *sizes, int ndim,
+                                              opd_scalar_type dtype) {
     int64_t strides[OPD_MAX_DIMS];
     if (ndim < 2) { return opd_result(call, i, sizes, ndim, dtype); }
     strides[ndim - 2] = 1;
@@ -89,8 +93,8 @@ static opd_tensor *opdi_columns_result(opd_call *call, int i, const int64_t *siz
     return opd_result_strided(call, i, sizes, strides, ndim, dtype, opdi_call_device(call));
 }
 /* Result i of a kernel, of the batch dims of like, then rows and columns (-1: not there). */
-static opd_tensor *opdi_solver_result(opd_call *call, int i, const opd_tensor *like, int64_t rows, int64_t columns,
-                                      opd_scalar_type dtype) {
+OPDI_INTERNAL opd_tensor *opdi_solver_result(opd_call *call, int i, const opd_tensor *like, int64_t rows,
+                                             int64_t columns, opd_scalar_type dtype) {
     int64_t sizes[OPD_MAX_DIMS];
     int ndim = like->ndim - 2;
     memcpy(sizes, opdi_sizes(like), (size_t)ndim * sizeof *sizes);
@@ -100,19 +104,16 @@ static opd_tensor *opdi_solver_result(opd_call *call, int i, const opd_tensor *l
         : opd_result(call, i, sizes, ndim, dtype);
 }
 /* The product of all sizes but the last `less`. */
-static int64_t opdi_matrices_of(const opd_tensor *tensor, int less) {
+OPDI_INTERNAL int64_t opdi_matrices_of(const opd_tensor *tensor, int less) {
     int64_t count = 1;
     for (int i = 0; i < tensor->ndim - less; i++) { count *= opdi_sizes(tensor)[i]; }
     return count;
 }
-static int64_t opdi_batch_of(const opd_tensor *tensor) { return opdi_matrices_of(tensor, 2); }
-static bool opdi_no_data(const opd_tensor *tensor) { return tensor->numel > 0 && !tensor->data; }
+OPDI_INTERNAL int64_t opdi_batch_of(const opd_tensor *tensor) { return opdi_matrices_of(tensor, 2); }
+OPDI_INTERNAL bool opdi_no_data(const opd_tensor *tensor) { return tensor->numel > 0 && !tensor->data; }
 
-/* The results out [count] of a kernel while they are made: contiguous, in `work`; beside complex ones real ones are
-   double. */
-typedef struct opdi_desk { opd_tensor *out[4], *work[4]; int count; } opdi_desk;
 /* 1: the tensors have no data, and nothing is to be computed; -1 with an error. */
-static int opdi_desk_open(opdi_desk *desk, int count) {
+OPDI_INTERNAL int opdi_desk_open(opdi_desk *desk, int count) {
     desk->count = count;
     for (int i = 0; i < count; i++) { if (!desk->out[i]) { return -1; } }
     for (int i = 0; i < count; i++) { if (opdi_no_data(desk->out[i])) { return 1; } }
@@ -126,12 +127,12 @@ static int opdi_desk_open(opdi_desk *desk, int count) {
     }
     return 0;
 }
-static int opdi_desk_close(opdi_desk *desk) {
+OPDI_INTERNAL int opdi_desk_close(opdi_desk *desk) {
     for (int i = 0; i < desk->count; i++) { if (opdi_done_with(desk->out[i], desk->work[i])) { return -1; } }
     return 0;
 }
 /* Expands matrices that are not of the batch sizes [ndim - 2] already, as a contiguous tensor to work on. */
-static opd_tensor *opdi_matrices_as(opd_tensor *tensor, const int64_t *batch, int ndim) {
+OPDI_INTERNAL opd_tensor *opdi_matrices_as(opd_tensor *tensor, const int64_t *batch, int ndim) {
     int64_t sizes[OPD_MAX_DIMS];
     if (!tensor) { return NULL; }
     memcpy(sizes, batch, (size_t)(ndim - 2) * sizeof *sizes);
@@ -141,7 +142,8 @@ static opd_tensor *opdi_matrices_as(opd_tensor *tensor, const int64_t *batch, in
 }
 /* Matrices that a kernel only reads: one for the whole batch as it is, where it lies by rows or by columns, others
    as opdi_matrices_as has them.  *step: from matrix to matrix; *turned: by columns. */
-static opd_tensor *opdi_matrices_read(opd_tensor *tensor, const int64_t *batch, int ndim, int64_t *step, bool *turned) {
+OPDI_INTERNAL opd_tensor *opdi_matrices_read(opd_tensor *tensor, const int64_t *batch, int ndim, int64_t *step,
+                                             bool *turned) {
     const int64_t square = opd_size(tensor, -1) * opd_size(tensor, -2);
     const bool one = tensor->numel == square, by_rows = opd_is_contiguous(tensor), pair = opdi_is_complex(tensor);
     opd_tensor *other = by_rows ? NULL : opdi_mt(tensor);
@@ -156,12 +158,12 @@ static opd_tensor *opdi_matrices_read(opd_tensor *tensor, const int64_t *batch, 
     return opdi_matrices_as(tensor, batch, ndim);
 }
 /* Copies matrices, expanded to these sizes.  -1 with an error, of the expanding too. */
-static int opdi_matrices_into(opd_tensor *out, opd_tensor *tensor, const int64_t *sizes, int ndim) {
+OPDI_INTERNAL int opdi_matrices_into(opd_tensor *out, opd_tensor *tensor, const int64_t *sizes, int ndim) {
     opd_tensor *expanded = opdi_expand_to(tensor, sizes, ndim);
     return expanded ? opdi_copy(out, expanded) : -1;
 }
 /* The sizes that the batch dims of two tensors broadcast to, and a number of dims with two more.  -1 with an error. */
-static int opdi_batches_join(const opd_tensor *tensor, const opd_tensor *other, int64_t *sizes, int *ndim) {
+OPDI_INTERNAL int opdi_batches_join(const opd_tensor *tensor, const opd_tensor *other, int64_t *sizes, int *ndim) {
     opd_tensor first = *tensor, second = *other;
     first.ndim = (uint8_t)(first.ndim - 2);
     second.ndim = (uint8_t)(second.ndim - 2);
@@ -205,7 +207,7 @@ static int opdi_info_fail(const char *name, int64_t info, int64_t at, bool singl
         : opd_fail(OPD_ERROR_ARGUMENT, "%s: %sUnknown error code: %lld.", name, place, (long long)info);
 }
 /* Fails for the first matrix whose info is not 0. */
-static int opdi_info_check(const char *name, const int32_t *info, int64_t count, bool single) {
+OPDI_INTERNAL int opdi_info_check(const char *name, const int32_t *info, int64_t count, bool single) {
     for (int64_t i = 0; i < count; i++) { if (info[i]) { return opdi_info_fail(name, info[i], i, single); } }
     return 0;
 }
@@ -226,7 +228,7 @@ OPDI_OP(_linalg_check_errors) {
     op->vmap = opdi__linalg_check_errors_batch; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2]i1, 'linalg.inv', is_matrix=False";
 }
-static int opdi_errors_of(opd_tensor *info, const char *name, const opd_tensor *input) {
+OPDI_INTERNAL int opdi_errors_of(opd_tensor *info, const char *name, const opd_tensor *input) {
     return opd__linalg_check_errors(info, name, input->ndim == 2);
 }
 
@@ -269,31 +271,31 @@ static int opdi_solver_batch_with(opd_call *call, int vector) {
     }
     return 0;
 }
-static int opdi_solver_batch(opd_call *call) { return opdi_solver_batch_with(call, -1); }
-static int opdi_solver_batch_second(opd_call *call) { return opdi_solver_batch_with(call, 1); }
+OPDI_INTERNAL int opdi_solver_batch(opd_call *call) { return opdi_solver_batch_with(call, -1); }
+OPDI_INTERNAL int opdi_solver_batch_second(opd_call *call) { return opdi_solver_batch_with(call, 1); }
 
 /* The identity matrix of like's size and dtype. */
-static opd_tensor *opdi_identity_like(opd_tensor *like) {
+OPDI_INTERNAL opd_tensor *opdi_identity_like(opd_tensor *like) {
     const int64_t n = opd_size(like, -1);
     return opd_diag_embed(opd_new_ones(like, opd_ints_of(&n, 1)));
 }
 /* x with its diagonal halved. */
-static opd_tensor *opdi_half_diagonal(opd_tensor *tensor) {
+OPDI_INTERNAL opd_tensor *opdi_half_diagonal(opd_tensor *tensor) {
     opd_tensor *diagonal = opd_diagonal_full(tensor, 0, -2, -1);
     return opd_sub(tensor, opd_diag_embed(opd_mul_Scalar(diagonal, opd_value_float(0.5))));
 }
 /* The transposed matrices, conjugate. */
-static opd_tensor *opdi_mh(opd_tensor *tensor) { return opdi_conj(opdi_mt(tensor)); }
+OPDI_INTERNAL opd_tensor *opdi_mh(opd_tensor *tensor) { return opdi_conj(opdi_mt(tensor)); }
 /* A copy whose matrices lie in memory by columns. */
 static opd_tensor *opdi_by_columns(opd_tensor *tensor) {
     return opdi_mt(opd_clone_full(opdi_mt(tensor), opd_value_int(OPDI_FORMAT_CONTIGUOUS)));
 }
 /* a^-1 b, or with left = false b a^-1, for a triangle. */
-static opd_tensor *opdi_by_triangle(opd_tensor *a, opd_tensor *b, bool upper, bool left, bool unit) {
+OPDI_INTERNAL opd_tensor *opdi_by_triangle(opd_tensor *a, opd_tensor *b, bool upper, bool left, bool unit) {
     return opd_linalg_solve_triangular_full(a, b, upper, left, unit);
 }
 /* The gradient of a determinant's logarithm times `factor`, which has the batch dims of a: factor a^-H. */
-static opd_tensor *opdi_times_inverse(opd_tensor *a, opd_tensor *factor) {
+OPDI_INTERNAL opd_tensor *opdi_times_inverse(opd_tensor *a, opd_tensor *factor) {
     opd_tensor *diagonal = opd_mul(opdi_identity_like(a), opd_unsqueeze(opd_unsqueeze(factor, -1), -1));
     return opd_linalg_solve(opdi_mh(a), diagonal);
 }
@@ -502,13 +504,13 @@ OPDI_OP(cholesky_inverse) {
 
 static const char *opdi_equation(bool left) { return left ? "AX = B" : "XA = B"; }
 /* Checks that the square matrix tensor [.., n, n] and b [.., n, columns] (left) or [.., columns, n] fit. */
-static int opdi_equation_check(const opd_tensor *tensor, const opd_tensor *b, bool left, const char *name) {
+OPDI_INTERNAL int opdi_equation_check(const opd_tensor *tensor, const opd_tensor *b, bool left, const char *name) {
     if (opd_size(tensor, -1) == opd_size(b, left ? -2 : -1)) { return 0; }
     return opd_fail(OPD_ERROR_SHAPE, "%s: Incompatible shapes of A and B for the equation %s (%lldx%lld and %lldx%lld)",
                     name, opdi_equation(left), (long long)opd_size(tensor, -2), (long long)opd_size(tensor, -1),
                     (long long)opd_size(b, -2), (long long)opd_size(b, -1));
 }
-static int opdi_b_check(const opd_tensor *b, const char *name) {
+OPDI_INTERNAL int opdi_b_check(const opd_tensor *b, const char *name) {
     return b->ndim >= 2 ? 0
         : opd_fail(OPD_ERROR_SHAPE, "%s: The input tensor B must have at least 2 dimensions.", name);
 }

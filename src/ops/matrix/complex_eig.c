@@ -1,3 +1,5 @@
+#include "../ops.h"
+
 #if !defined(OPD_NO_OP_SOLVE)
 #if defined(OPDI_OPERATORS)
 OPDI_LOOPS_BEGIN

@@ -1,3 +1,5 @@
+#include "../ops.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:cfactor   matrices of complex numbers factored: Cholesky, LU, QR, L D L^H; triangles solved
 //
@@ -10,13 +12,7 @@
 
 OPDI_LOOPS_BEGIN
 
-/* A matrix of complex numbers: element (i, j) is at[i * rs + j * cs], or the conjugate of that. */
-typedef struct opdi_cblock {
-    opdi_complex *at;
-    int64_t rs, cs;
-    bool conj;
-} opdi_cblock;
-static opdi_cblock opdi_cblock_of(opdi_complex *at, int64_t rs, int64_t cs) {
+OPDI_INTERNAL opdi_cblock opdi_cblock_of(opdi_complex *at, int64_t rs, int64_t cs) {
     opdi_cblock block;
     block.at = at;
     block.rs = rs;
@@ -24,30 +20,23 @@ static opdi_cblock opdi_cblock_of(opdi_complex *at, int64_t rs, int64_t cs) {
     block.conj = false;
     return block;
 }
-static opdi_cblock opdi_cblock_part(opdi_cblock block, int64_t i, int64_t j) {
+OPDI_INTERNAL opdi_cblock opdi_cblock_part(opdi_cblock block, int64_t i, int64_t j) {
     block.at += i * block.rs + j * block.cs;
     return block;
 }
-static opdi_cblock opdi_cblock_turned(opdi_cblock block) {
+OPDI_INTERNAL opdi_cblock opdi_cblock_turned(opdi_cblock block) {
     const int64_t rs = block.rs;
     block.rs = block.cs;
     block.cs = rs;
     return block;
 }
-static opdi_cblock opdi_cblock_conj(opdi_cblock block) {
+OPDI_INTERNAL opdi_cblock opdi_cblock_conj(opdi_cblock block) {
     block.conj = !block.conj;
     return block;
 }
 /* Matrix `at` of tensor `which`, whose rows are `width` long. */
-static opdi_cblock opdi_cblock_at(const opdi_solver *solver, int which, int64_t at, int64_t width) {
+OPDI_INTERNAL opdi_cblock opdi_cblock_at(const opdi_solver *solver, int which, int64_t at, int64_t width) {
     return opdi_cblock_of((opdi_complex *)opdi_solver_at(solver, which, at, sizeof(opdi_complex)), width, 1);
-}
-static inline opdi_complex opdi_cblock_get(const opdi_cblock *block, int64_t i, int64_t j) {
-    const opdi_complex value = block->at[i * block->rs + j * block->cs];
-    return block->conj ? opdi_complex_conj(value) : value;
-}
-static inline void opdi_cblock_put(const opdi_cblock *block, int64_t i, int64_t j, opdi_complex value) {
-    block->at[i * block->rs + j * block->cs] = block->conj ? opdi_complex_conj(value) : value;
 }
 /* Takes factor times row `from` off row `to` of x [.., columns], which is no conjugate. */
 static void opdi_cblock_minus(opdi_cblock x, int64_t columns, int64_t to, opdi_complex factor, int64_t from) {
@@ -56,7 +45,7 @@ static void opdi_cblock_minus(opdi_cblock x, int64_t columns, int64_t to, opdi_c
         *place = opdi_complex_sub(*place, opdi_complex_mul(factor, x.at[from * x.rs + j * x.cs]));
     }
 }
-static void opdi_cblock_exchange(opdi_cblock x, int64_t columns, int64_t i, int64_t other) {
+OPDI_INTERNAL void opdi_cblock_exchange(opdi_cblock x, int64_t columns, int64_t i, int64_t other) {
     for (int64_t j = 0; i != other && j < columns; j++) {
         const opdi_complex kept = x.at[i * x.rs + j * x.cs];
         x.at[i * x.rs + j * x.cs] = x.at[other * x.rs + j * x.cs];
@@ -64,9 +53,9 @@ static void opdi_cblock_exchange(opdi_cblock x, int64_t columns, int64_t i, int6
     }
 }
 /* |re| + |im|, by which LAPACK chooses pivots. */
-static double opdi_complex_size(opdi_complex x) { return fabs(x.re) + fabs(x.im); }
+OPDI_INTERNAL double opdi_complex_size(opdi_complex x) { return fabs(x.re) + fabs(x.im); }
 /* The larger of |re| and |im|, or no number. */
-static double opdi_complex_span(opdi_complex x) {
+OPDI_INTERNAL double opdi_complex_span(opdi_complex x) {
     const double re = fabs(x.re), im = fabs(x.im);
     return re > im || isnan(re) ? re : im;
 }
@@ -86,7 +75,7 @@ static void opdi_complex_triangle(int64_t rows, int64_t columns, opdi_cblock t, 
         }
     }
 }
-static int opdi_triangle_one_c128(const opdi_solver *solver, int64_t at) {
+OPDI_INTERNAL int opdi_triangle_one_c128(const opdi_solver *solver, int64_t at) {
     const int64_t n = solver->rows;
     opdi_cblock t = opdi_cblock_at(solver, 0, at, n);
     opdi_cblock x = opdi_cblock_at(solver, 1, at, solver->left ? solver->columns : n);
@@ -125,7 +114,7 @@ static opdi_cblock opdi_complex_lower_at(const opdi_solver *solver, int64_t at) 
     const opdi_cblock a = opdi_cblock_at(solver, 0, at, solver->rows);
     return solver->upper ? opdi_cblock_conj(opdi_cblock_turned(a)) : a;
 }
-static int opdi_cholesky_one_c128(const opdi_solver *solver, int64_t at) {
+OPDI_INTERNAL int opdi_cholesky_one_c128(const opdi_solver *solver, int64_t at) {
     const int64_t n = solver->rows;
     const opdi_cblock a = opdi_complex_lower_at(solver, at);
     solver->info[at] = (int32_t)opdi_complex_cholesky(n, a);
@@ -134,7 +123,7 @@ static int opdi_cholesky_one_c128(const opdi_solver *solver, int64_t at) {
     }
     return 0;
 }
-static int opdi_cholesky_solve_one_c128(const opdi_solver *solver, int64_t at) {
+OPDI_INTERNAL int opdi_cholesky_solve_one_c128(const opdi_solver *solver, int64_t at) {
     const int64_t n = solver->rows;
     const opdi_cblock x = opdi_cblock_at(solver, 1, at, solver->columns), a = opdi_complex_lower_at(solver, at);
     opdi_complex_triangle(n, solver->columns, a, x, false, false);
@@ -144,7 +133,7 @@ static int opdi_cholesky_solve_one_c128(const opdi_solver *solver, int64_t at) {
 
 //== LU with row exchanges =============================================================================================
 
-static int opdi_lu_one_c128(const opdi_solver *solver, int64_t at) {
+OPDI_INTERNAL int opdi_lu_one_c128(const opdi_solver *solver, int64_t at) {
     const int64_t rows = solver->rows, columns = solver->columns;
     const opdi_cblock a = opdi_cblock_at(solver, 0, at, columns);
     int32_t *pivots = solver->pivots + at * solver->npivots;
@@ -168,7 +157,7 @@ static int opdi_lu_one_c128(const opdi_solver *solver, int64_t at) {
     return 0;
 }
 /* turned: with the adjoint of the matrix. */
-static int opdi_lu_solve_one_c128(const opdi_solver *solver, int64_t at) {
+OPDI_INTERNAL int opdi_lu_solve_one_c128(const opdi_solver *solver, int64_t at) {
     const int64_t n = solver->rows, columns = solver->columns;
     const int32_t *pivots = solver->pivots + at * solver->npivots;
     opdi_cblock a = opdi_cblock_at(solver, 0, at, n);
@@ -192,7 +181,7 @@ static opdi_complex opdi_complex_sgn(opdi_complex x) {
     return size == 0 ? opdi_complex_make(0, 0) : opdi_complex_make(x.re / size, x.im / size);
 }
 /* The logarithms, data[2], are double. */
-static int opdi_det_one_c128(const opdi_solver *solver, int64_t at) {
+OPDI_INTERNAL int opdi_det_one_c128(const opdi_solver *solver, int64_t at) {
     const int32_t *pivots = solver->pivots + at * solver->npivots;
     const opdi_cblock a = opdi_cblock_at(solver, 0, at, solver->rows);
     opdi_complex product = opdi_complex_make(1, 0);
@@ -212,7 +201,7 @@ static int opdi_det_one_c128(const opdi_solver *solver, int64_t at) {
 
 /* Makes the reflection 1 - tau v v^H whose adjoint takes x [count] to (beta, 0, ..., 0) with a real beta, which then
    stands first, v's rest behind it.  Returns tau. */
-static opdi_complex opdi_complex_reflection(int64_t count, opdi_complex *x, int64_t stride) {
+OPDI_INTERNAL opdi_complex opdi_complex_reflection(int64_t count, opdi_complex *x, int64_t stride) {
     double most = 0, sum = 0;
     for (int64_t i = 1; i < count; i++) {
         const double size = opdi_complex_span(x[i * stride]);
@@ -233,7 +222,7 @@ static opdi_complex opdi_complex_reflection(int64_t count, opdi_complex *x, int6
 }
 /* c = (1 - tau v v^H) c, where c [rows, columns] is no conjugate; v is column 0 of a, its first element 1 whatever
    stands there. */
-static void opdi_complex_reflect(int64_t rows, int64_t columns, opdi_cblock a, opdi_complex tau, opdi_cblock c) {
+OPDI_INTERNAL void opdi_complex_reflect(int64_t rows, int64_t columns, opdi_cblock a, opdi_complex tau, opdi_cblock c) {
     opdi_complex sums[8];
     for (int64_t from = 0; from < columns && !opdi_complex_zero(tau); from += 8) {
         const int64_t width = OPDI_MIN((int64_t)8, columns - from);
@@ -260,8 +249,8 @@ static void opdi_complex_reflect(int64_t rows, int64_t columns, opdi_cblock a, o
 }
 /* Applies `count` reflections, whose v stand below the diagonal of a, to c [rows, columns]: the last first or, turned,
    the first; conj: each with the conjugate of its tau. */
-static void opdi_complex_reflect_all(int64_t rows, int64_t columns, int64_t count, opdi_cblock a,
-                                     const opdi_complex *tau, opdi_cblock c, bool turned, bool conj) {
+OPDI_INTERNAL void opdi_complex_reflect_all(int64_t rows, int64_t columns, int64_t count, opdi_cblock a,
+                                            const opdi_complex *tau, opdi_cblock c, bool turned, bool conj) {
     for (int64_t step = 0; step < count; step++) {
         const int64_t i = turned ? step : count - 1 - step;
         opdi_complex_reflect(rows - i, columns, opdi_cblock_part(a, i, i), conj ? opdi_complex_conj(tau[i]) : tau[i],
@@ -269,7 +258,7 @@ static void opdi_complex_reflect_all(int64_t rows, int64_t columns, int64_t coun
     }
 }
 /* a [rows, columns] = Q R in place: R above, with a real diagonal, the v of the reflections below it. */
-static void opdi_complex_geqrf(int64_t rows, int64_t columns, opdi_cblock a, opdi_complex *tau) {
+OPDI_INTERNAL void opdi_complex_geqrf(int64_t rows, int64_t columns, opdi_cblock a, opdi_complex *tau) {
     for (int64_t j = 0; j < OPDI_MIN(rows, columns); j++) {
         const opdi_cblock place = opdi_cblock_part(a, j, j);
         tau[j] = opdi_complex_reflection(rows - j, place.at, place.rs);
@@ -277,12 +266,12 @@ static void opdi_complex_geqrf(int64_t rows, int64_t columns, opdi_cblock a, opd
                              opdi_cblock_part(place, 0, 1));
     }
 }
-static int opdi_geqrf_one_c128(const opdi_solver *solver, int64_t at) {
+OPDI_INTERNAL int opdi_geqrf_one_c128(const opdi_solver *solver, int64_t at) {
     opdi_complex_geqrf(solver->rows, solver->columns, opdi_cblock_at(solver, 0, at, solver->columns),
                        opdi_cblock_at(solver, 1, at, 1).at);
     return 0;
 }
-static int opdi_orgqr_one_c128(const opdi_solver *solver, int64_t at) {
+OPDI_INTERNAL int opdi_orgqr_one_c128(const opdi_solver *solver, int64_t at) {
     const opdi_cblock q = opdi_cblock_at(solver, 2, at, solver->columns);
     for (int64_t i = 0; i < solver->rows * solver->columns; i++) {
         q.at[i] = opdi_complex_make(i / solver->columns == i % solver->columns, 0);
@@ -293,7 +282,7 @@ static int opdi_orgqr_one_c128(const opdi_solver *solver, int64_t at) {
     return 0;
 }
 /* c Q is the transpose of Q^T c^T, and Q^T of reflections by the conjugates of the v. */
-static int opdi_ormqr_one_c128(const opdi_solver *solver, int64_t at) {
+OPDI_INTERNAL int opdi_ormqr_one_c128(const opdi_solver *solver, int64_t at) {
     opdi_cblock c = opdi_cblock_at(solver, 2, at, solver->left ? solver->columns : solver->rows);
     opdi_cblock a = opdi_cblock_at(solver, 0, at, solver->npivots);
     if (!solver->left) {
@@ -377,7 +366,7 @@ static void opdi_complex_ldl_eliminate(int64_t n, opdi_complex *a, int64_t k, in
         if (size == 2) { a[j * n + k + 1] = y; }
     }
 }
-static int opdi_ldl_one_c128(const opdi_solver *solver, int64_t at) {
+OPDI_INTERNAL int opdi_ldl_one_c128(const opdi_solver *solver, int64_t at) {
     const int64_t n = solver->rows;
     const bool hermitian = solver->turned;
     opdi_complex *a = opdi_cblock_at(solver, 0, at, n).at;
@@ -428,7 +417,7 @@ static void opdi_complex_ldl_divide(int64_t n, const opdi_complex *a, int64_t la
         *bottom = opdi_complex_mirrored(*bottom, hermitian);
     }
 }
-static int opdi_ldl_solve_one_c128(const opdi_solver *solver, int64_t at) {
+OPDI_INTERNAL int opdi_ldl_solve_one_c128(const opdi_solver *solver, int64_t at) {
     const int64_t n = solver->rows, columns = solver->columns;
     const bool hermitian = solver->turned;
     const opdi_complex *a = opdi_cblock_at(solver, 0, at, n).at;

@@ -1,3 +1,5 @@
+#include "../ops.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:eig       eigenvalues of any matrix
 //
@@ -13,7 +15,6 @@
 #if defined(OPDI_OPERATORS)
 
 OPDI_LOOPS_BEGIN
-
 
 enum {
     OPDI_SCHUR_SMALL = 64,                        /* rows of which single double steps make blocks */
@@ -40,11 +41,11 @@ OPDI_AVX2 static void opdi_chase_avx2_f64(const opdi_chase *chase);
 OPDI_AVX512 static void opdi_chase_avx512_f32(const opdi_chase *chase);
 OPDI_AVX512 static void opdi_chase_avx512_f64(const opdi_chase *chase);
 #endif
-static void opdi_balance_f64(int64_t n, double *h, int64_t ld, double *scale, int64_t range[2]);
-static int opdi_eig_one_f32(const opdi_solver *solver, int64_t at);
-static int opdi_eig_one_f64(const opdi_solver *solver, int64_t at);
+OPDI_INTERNAL void opdi_balance_f64(int64_t n, double *h, int64_t ld, double *scale, int64_t range[2]);
+OPDI_INTERNAL int opdi_eig_one_f32(const opdi_solver *solver, int64_t at);
+OPDI_INTERNAL int opdi_eig_one_f64(const opdi_solver *solver, int64_t at);
 /* The smallest number that is told from 0 here, for elements of about 1. */
-static double opdi_schur_least(int64_t n) { return DBL_MIN * (double)n / DBL_EPSILON; }
+OPDI_INTERNAL double opdi_schur_least(int64_t n) { return DBL_MIN * (double)n / DBL_EPSILON; }
 /* The first column of (h - s1) (h - s2), over a number that keeps it in range; h: its elements (0, 0), (0, 1), (1, 0),
    (1, 1), (2, 1); shifts: real and imaginary parts of s1 and s2. */
 OPDI_ALWAYS void opdi_chase_start(const double h[5], const double shifts[4], double v[3]) {

@@ -84,7 +84,7 @@ static bool OPDI_TYPED(balance_scale)(int64_t n, OPDI_T *h, int64_t ld, OPDI_T *
 }
 /* Balances h [n, n]: rows range[0] .. range[1] are scaled by scale, which outside of them has the row with which each
    was exchanged. */
-static void OPDI_TYPED(balance)(int64_t n, OPDI_T *h, int64_t ld, OPDI_T *scale, int64_t range[2]) {
+OPDI_INTERNAL void OPDI_TYPED(balance)(int64_t n, OPDI_T *h, int64_t ld, OPDI_T *scale, int64_t range[2]) {
     int64_t at;
     range[0] = 0;
     range[1] = n - 1;
@@ -734,7 +734,7 @@ static int64_t OPDI_TYPED(schur_of)(OPDI_TYPED(schur) *schur, const OPDI_T *a, i
 }
 /* data[0] [n, n] to complex values data[1] [n] and with `vectors` data[2] [n, n].  Only what is far from 1 is scaled,
    by a power of two. */
-static int OPDI_TYPED(eig_one)(const opdi_solver *solver, int64_t at) {
+OPDI_INTERNAL int OPDI_TYPED(eig_one)(const opdi_solver *solver, int64_t at) {
 #if defined(OPD_LAPACK)
     const int done = OPDI_TYPED(lapack_eig)(solver, at);
     if (done <= 0) { return done; }

@@ -1,3 +1,5 @@
+#include "../ops.h"
+
 //== inner, tensordot, kron ============================================================================================
 
 #if !defined(OPD_NO_OPERATORS)
@@ -689,13 +691,13 @@ OPDI_SHARED int opdi_copy_by_formula(opd_tensor *dst, const opd_tensor *src) {
 }
 #else
 /* A boolean of an output_mask. */
-static bool opdi_mask_at(const opd_call *call, int i, int element) {
+OPDI_INTERNAL bool opdi_mask_at(const opd_call *call, int i, int element) {
     const opd_value value = call->args[i];
     return value.tag == OPD_TAG_BOOLS && element < value.n && value.u.bools[element];
 }
-static int64_t opdi_floor_div(int64_t first, int64_t second) {
+OPDI_INTERNAL int64_t opdi_floor_div(int64_t first, int64_t second) {
     return first / second - (first % second != 0 && (first < 0) != (second < 0));
 }
-static opd_tensor *opdi_plus(opd_tensor *a, opd_tensor *b) { return !a ? b : !b ? a : opd_add(a, b); }
+OPDI_INTERNAL opd_tensor *opdi_plus(opd_tensor *a, opd_tensor *b) { return !a ? b : !b ? a : opd_add(a, b); }
 #endif
 #endif

@@ -1,3 +1,5 @@
+#include "../ops.h"
+
 #if !defined(OPD_NO_OP_SOLVE)
 #if defined(OPDI_OPERATORS)
 
@@ -14,29 +16,6 @@ OPDI_LOOPS_BEGIN
 
 //== batches of matrices ===============================================================================================
 
-/* What a kernel for one matrix of a batch is given: sizes, and up to four tensors with what lies between the matrices
-   of each, in elements. */
-typedef struct opdi_solver {
-    int64_t rows, columns, count;
-    char *data[4];
-    int64_t step[4];
-    int32_t *pivots, *info;                       /* [batch, npivots], [batch] */
-    int64_t npivots;
-    double least;                                 /* singular values, as parts of the largest, that count */
-    bool upper, left, unit, turned, vectors;
-    bool columns_first;                           /* data[0] lies by columns */
-    int (*run)(const struct opdi_solver *solver, int64_t at);       /* 0, or -1 without memory */
-    int32_t failed;
-} opdi_solver;
-/* Returns where problem `at` begins in operand `which`, of elements of so many bytes; NULL: it has no memory. */
-static inline void *opdi_solver_at(const opdi_solver *solver, int which, int64_t at, size_t bytes) {
-    char *const data = solver->data[which];
-    return data ? data + at * solver->step[which] * (int64_t)bytes : NULL;
-}
-#define OPDI_SOLVER_FN(name) \
-    static int opdi_##name##_f32(const opdi_solver *solver, int64_t at); \
-    static int opdi_##name##_f64(const opdi_solver *solver, int64_t at);
-enum { OPDI_PANEL = 32 };                         /* reflections that are applied together */
 OPDI_SOLVER_FN(cholesky_one)
 OPDI_SOLVER_FN(cholesky_solve_one)
 OPDI_SOLVER_FN(triangle_one)

@@ -46,7 +46,7 @@ static int64_t OPDI_TYPED(cholesky)(int64_t n, OPDI_TYPED(block) a) {
     }
     return rc;
 }
-static int OPDI_TYPED(cholesky_one)(const opdi_solver *solver, int64_t at) {
+OPDI_INTERNAL int OPDI_TYPED(cholesky_one)(const opdi_solver *solver, int64_t at) {
 #if defined(OPD_LAPACK)
     const int done = OPDI_TYPED(lapack_cholesky)(solver, at);
     if (done <= 0) { return done; }
@@ -63,7 +63,7 @@ static int OPDI_TYPED(cholesky_one)(const opdi_solver *solver, int64_t at) {
     return rc < 0 ? -1 : 0;
 }
 /* Solves L L^T y = x in place of data[1] [rows, columns]; the factor is data[0]. */
-static int OPDI_TYPED(cholesky_solve_one)(const opdi_solver *solver, int64_t at) {
+OPDI_INTERNAL int OPDI_TYPED(cholesky_solve_one)(const opdi_solver *solver, int64_t at) {
     const int64_t n = solver->rows;
     const OPDI_TYPED(block) x = OPDI_TYPED(matrix_at)(solver, 1, at, solver->columns);
     OPDI_TYPED(block) a = OPDI_TYPED(matrix_at)(solver, 0, at, n);
@@ -147,7 +147,7 @@ static int64_t OPDI_TYPED(lu)(int64_t rows, int64_t columns, OPDI_TYPED(block) a
     for (int64_t i = half; i < count; i++) { pivots[i] += (int32_t)half; }
     return zero || next <= 0 ? next < 0 ? next : zero : next + half;
 }
-static int OPDI_TYPED(lu_one)(const opdi_solver *solver, int64_t at) {
+OPDI_INTERNAL int OPDI_TYPED(lu_one)(const opdi_solver *solver, int64_t at) {
 #if defined(OPD_LAPACK)
     const int done = OPDI_TYPED(lapack_lu)(solver, at);
     if (done <= 0) { return done; }
@@ -159,7 +159,7 @@ static int OPDI_TYPED(lu_one)(const opdi_solver *solver, int64_t at) {
 }
 /* Solves with the factors data[0] [rows, rows] in place of data[1] [rows, columns], or on the right [columns, rows];
    turned: with their transpose. */
-static int OPDI_TYPED(lu_solve_one)(const opdi_solver *solver, int64_t at) {
+OPDI_INTERNAL int OPDI_TYPED(lu_solve_one)(const opdi_solver *solver, int64_t at) {
 #if defined(OPD_LAPACK)
     const int done = OPDI_TYPED(lapack_lu_solve)(solver, at);
     if (done <= 0) { return done; }
@@ -183,7 +183,7 @@ static int OPDI_TYPED(lu_solve_one)(const opdi_solver *solver, int64_t at) {
     return 0;
 }
 /* The determinant of what lu gave in data[0], to data[1]; with `vectors` its sign, and the logarithm to data[2]. */
-static int OPDI_TYPED(det_one)(const opdi_solver *solver, int64_t at) {
+OPDI_INTERNAL int OPDI_TYPED(det_one)(const opdi_solver *solver, int64_t at) {
     const int32_t *pivots = solver->pivots + at * solver->npivots;
     const OPDI_TYPED(block) a = OPDI_TYPED(matrix_at)(solver, 0, at, solver->rows);
     OPDI_T product = 1, sum = 0;
@@ -204,7 +204,7 @@ static int OPDI_TYPED(det_one)(const opdi_solver *solver, int64_t at) {
 //  I - V T V^T with T upper triangular, so that the rest of the matrix sees products only.
 
 /* Makes the reflection for x [count], where beta then stands first and v's rest behind it.  Returns tau. */
-static OPDI_T OPDI_TYPED(reflection)(int64_t count, OPDI_T *x, int64_t stride) {
+OPDI_INTERNAL OPDI_T OPDI_TYPED(reflection)(int64_t count, OPDI_T *x, int64_t stride) {
     OPDI_T most = 0;
     double sum = 0;
     for (int64_t i = 1; i < count; i++) {
@@ -225,8 +225,8 @@ static OPDI_T OPDI_TYPED(reflection)(int64_t count, OPDI_T *x, int64_t stride) {
 }
 /* Reflects columns [from, columns) of a [rows, columns], whose rows are contiguous, by the v in its column `from` - 1;
    room [columns]. */
-static void OPDI_TYPED(reflect_one)(int64_t rows, int64_t from, int64_t columns, OPDI_TYPED(block) a, OPDI_T tau,
-                                    OPDI_T *room) {
+OPDI_INTERNAL void OPDI_TYPED(reflect_one)(int64_t rows, int64_t from, int64_t columns, OPDI_TYPED(block) a, OPDI_T tau,
+                                           OPDI_T *room) {
     const int64_t count = columns - from;
     const OPDI_T *v = a.at + a.rs + from - 1;
     if (tau == 0 || count <= 0) { return; }
@@ -258,8 +258,8 @@ static int OPDI_TYPED(reflect_sum)(int64_t rows, int64_t count, OPDI_T *v, const
 }
 /* c = (I - V T V^T) c or, turned, (I - V T^T V^T) c, for c [rows, columns] and `count` reflections whose v stand below
    the diagonal of a.  0, or -1 when memory is out. */
-static int OPDI_TYPED(reflect)(int64_t rows, int64_t columns, int64_t count, OPDI_TYPED(block) a, const OPDI_T *tau,
-                               OPDI_TYPED(block) c, bool turned) {
+OPDI_INTERNAL int OPDI_TYPED(reflect)(int64_t rows, int64_t columns, int64_t count, OPDI_TYPED(block) a,
+                                      const OPDI_T *tau, OPDI_TYPED(block) c, bool turned) {
     const size_t size = (size_t)(rows * count + 2 * count * count + 2 * count * columns) * sizeof(OPDI_T);
     OPDI_T *v = (OPDI_T *)opdi_alloc(size);
     if (!v) { return -1; }
@@ -281,7 +281,7 @@ static int OPDI_TYPED(reflect)(int64_t rows, int64_t columns, int64_t count, OPD
     return rc;
 }
 /* a [rows, columns] = Q R in place: R above, the v of the reflections below the diagonal; tau [min(rows, columns)]. */
-static int OPDI_TYPED(geqrf)(int64_t rows, int64_t columns, OPDI_TYPED(block) a, OPDI_T *tau) {
+OPDI_INTERNAL int OPDI_TYPED(geqrf)(int64_t rows, int64_t columns, OPDI_TYPED(block) a, OPDI_T *tau) {
     const int64_t count = OPDI_MIN(rows, columns);
     OPDI_T room[OPDI_PANEL];
     for (int64_t first = 0; first < count; first += OPDI_PANEL) {
@@ -315,14 +315,14 @@ static int OPDI_TYPED(ormqr)(int64_t rows, int64_t columns, int64_t count, OPDI_
     return 0;
 }
 /* q [rows, columns] = the first columns of Q. */
-static int OPDI_TYPED(orgqr)(int64_t rows, int64_t columns, int64_t count, OPDI_TYPED(block) a, const OPDI_T *tau,
-                             OPDI_TYPED(block) q) {
+OPDI_INTERNAL int OPDI_TYPED(orgqr)(int64_t rows, int64_t columns, int64_t count, OPDI_TYPED(block) a,
+                                    const OPDI_T *tau, OPDI_TYPED(block) q) {
     for (int64_t i = 0; i < rows; i++) {
         for (int64_t j = 0; j < columns; j++) { q.at[i * q.rs + j * q.cs] = (OPDI_T)(i == j); }
     }
     return OPDI_TYPED(ormqr)(rows, columns, count, a, tau, q, false, true);
 }
-static int OPDI_TYPED(geqrf_one)(const opdi_solver *solver, int64_t at) {
+OPDI_INTERNAL int OPDI_TYPED(geqrf_one)(const opdi_solver *solver, int64_t at) {
 #if defined(OPD_LAPACK)
     const int done = OPDI_TYPED(lapack_geqrf)(solver, at);
     if (done <= 0) { return done; }
@@ -331,7 +331,7 @@ static int OPDI_TYPED(geqrf_one)(const opdi_solver *solver, int64_t at) {
                              OPDI_TYPED(matrix_at)(solver, 1, at, 1).at);
 }
 /* data[0] [rows, npivots] and tau data[1] [count] to Q, data[2] [rows, columns]. */
-static int OPDI_TYPED(orgqr_one)(const opdi_solver *solver, int64_t at) {
+OPDI_INTERNAL int OPDI_TYPED(orgqr_one)(const opdi_solver *solver, int64_t at) {
 #if defined(OPD_LAPACK)
     const int done = OPDI_TYPED(lapack_orgqr)(solver, at);
     if (done <= 0) { return done; }
@@ -343,7 +343,7 @@ static int OPDI_TYPED(orgqr_one)(const opdi_solver *solver, int64_t at) {
 }
 /* Q of data[0] [rows, npivots] and tau data[1] [count] times data[2]: [rows, columns], or on the right
    [columns, rows]. */
-static int OPDI_TYPED(ormqr_one)(const opdi_solver *solver, int64_t at) {
+OPDI_INTERNAL int OPDI_TYPED(ormqr_one)(const opdi_solver *solver, int64_t at) {
 #if defined(OPD_LAPACK)
     const int done = OPDI_TYPED(lapack_ormqr)(solver, at);
     if (done <= 0) { return done; }
@@ -480,7 +480,7 @@ static int OPDI_TYPED(lstsq_solved)(const opdi_solver *solver, int64_t rank, OPD
     return rc;
 }
 /* data[0] [rows, columns] and data[1] [rows, count] to x data[2] [columns, count], and the rank to info. */
-static int OPDI_TYPED(lstsq_one)(const opdi_solver *solver, int64_t at) {
+OPDI_INTERNAL int OPDI_TYPED(lstsq_one)(const opdi_solver *solver, int64_t at) {
 #if defined(OPD_LAPACK)
     const int done = OPDI_TYPED(lapack_lstsq)(solver, at);
     if (done <= 0) { return done; }
@@ -571,7 +571,7 @@ static void OPDI_TYPED(ldl_eliminate)(int64_t n, OPDI_T *a, int64_t ld, int64_t 
     rows.room = room;
     OPDI_TYPED(factor_step)(2, &rows);
 }
-static int OPDI_TYPED(ldl_one)(const opdi_solver *solver, int64_t at) {
+OPDI_INTERNAL int OPDI_TYPED(ldl_one)(const opdi_solver *solver, int64_t at) {
     const int64_t n = solver->rows, ld = n + 16;
     const size_t length = (size_t)((n + 2) * ld) * sizeof(OPDI_T);
     OPDI_T *const to = OPDI_TYPED(matrix_at)(solver, 0, at, n).at;
@@ -614,7 +614,7 @@ static void OPDI_TYPED(row_minus)(OPDI_T *x, int64_t columns, int64_t to, int64_
     for (int64_t j = 0; j < columns; j++) { x[to * columns + j] -= factor * x[from * columns + j]; }
 }
 /* Solves with the factors data[0] [rows, rows] and their pivots in place of data[1] [rows, columns]. */
-static int OPDI_TYPED(ldl_solve_one)(const opdi_solver *solver, int64_t at) {
+OPDI_INTERNAL int OPDI_TYPED(ldl_solve_one)(const opdi_solver *solver, int64_t at) {
     const int64_t n = solver->rows, columns = solver->columns;
     const OPDI_T *a = OPDI_TYPED(matrix_at)(solver, 0, at, n).at;
     const OPDI_TYPED(block) all = OPDI_TYPED(matrix_at)(solver, 1, at, columns);

@@ -1,3 +1,5 @@
+#include "../ops.h"
+
 //== inverses and determinants =========================================================================================
 
 #if !defined(OPD_NO_OP_SOLVE)

@@ -1,3 +1,5 @@
+#include "../ops.h"
+
 //== LU: linalg_lu_factor_ex, lu_unpack, linalg_lu =====================================================================
 
 #if !defined(OPD_NO_OP_SOLVE)
@@ -6,7 +8,7 @@ OPDI_LOOPS_BEGIN
 OPDI_COLD_BEGIN
 
 /* Factors a contiguous copy of input that is `factors` [.., rows, columns], with pivots and info beside it. */
-static int opdi_lu_run(opd_tensor *factors, opd_tensor *pivots, opd_tensor *info, opd_tensor *input) {
+OPDI_INTERNAL int opdi_lu_run(opd_tensor *factors, opd_tensor *pivots, opd_tensor *info, opd_tensor *input) {
     opdi_solver solver;
     memset(&solver, 0, sizeof solver);
     if (opdi_copy(factors, input)) { return -1; }
@@ -20,7 +22,7 @@ static int opdi_lu_run(opd_tensor *factors, opd_tensor *pivots, opd_tensor *info
                            (double)solver.rows * (double)solver.columns * (double)solver.npivots,
                            OPDI_DTYPE(input), opdi_lu_one_f32, opdi_lu_one_f64, opdi_lu_one_c128);
 }
-static opd_tensor *opdi_int32_beside(const opd_tensor *like, int64_t columns) {
+OPDI_INTERNAL opd_tensor *opdi_int32_beside(const opd_tensor *like, int64_t columns) {
     int64_t sizes[OPD_MAX_DIMS];
     memcpy(sizes, opdi_sizes(like), (size_t)like->ndim * sizeof *sizes);
     sizes[like->ndim - 2] = columns;
@@ -272,7 +274,7 @@ static opd_tensor *opdi_pivots_as(opd_tensor *pivots, const int64_t *batch, int 
     return opdi_dense_as(opdi_expand_to(pivots, sizes, ndim - 1), OPD_INT32);
 }
 /* Solves with factors and pivots, of x's batch or one for all, in place of x. */
-static int opdi_lu_solve_run(opd_tensor *factors, opd_tensor *pivots, opd_tensor *x, bool left, bool turned) {
+OPDI_INTERNAL int opdi_lu_solve_run(opd_tensor *factors, opd_tensor *pivots, opd_tensor *x, bool left, bool turned) {
     opdi_solver solver;
     int64_t step;
     memset(&solver, 0, sizeof solver);

@@ -1,3 +1,5 @@
+#include "../ops.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:matrices  products, powers and norms of matrices, ranks, pseudo-inverses, least squares
 //

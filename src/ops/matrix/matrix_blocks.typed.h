@@ -1,32 +1,8 @@
-/* A matrix: element (i, j) is at[i * rs + j * cs]. */
-typedef struct OPDI_TYPED(block) OPDI_TYPED(block);
-struct OPDI_TYPED(block) {
-    OPDI_T *at;
-    int64_t rs, cs;
-};
-OPDI_ALWAYS OPDI_TYPED(block) OPDI_TYPED(block_of)(OPDI_T *at, int64_t rs, int64_t cs) {
-    OPDI_TYPED(block) block;
-    block.at = at;
-    block.rs = rs;
-    block.cs = cs;
-    return block;
-}
-OPDI_ALWAYS OPDI_TYPED(block) OPDI_TYPED(part)(OPDI_TYPED(block) block, int64_t i, int64_t j) {
-    return OPDI_TYPED(block_of)(block.at + i * block.rs + j * block.cs, block.rs, block.cs);
-}
-OPDI_ALWAYS OPDI_TYPED(block) OPDI_TYPED(turned)(OPDI_TYPED(block) block) {
-    return OPDI_TYPED(block_of)(block.at, block.cs, block.rs);
-}
-/* Matrix `at` of tensor `which`, whose rows are `width` long. */
-OPDI_ALWAYS OPDI_TYPED(block) OPDI_TYPED(matrix_at)(const opdi_solver *solver, int which, int64_t at, int64_t width) {
-    return OPDI_TYPED(block_of)((OPDI_T *)opdi_solver_at(solver, which, at, sizeof(OPDI_T)), width, 1);
-}
-
 //== products and triangles ============================================================================================
 
 /* to [columns, rows] = the transpose of from [rows, columns], by squares that fit into cache lines. */
-static void OPDI_TYPED(transpose)(int64_t rows, int64_t columns, const OPDI_T *from, int64_t ldf, OPDI_T *to,
-                                  int64_t ldt) {
+OPDI_INTERNAL void OPDI_TYPED(transpose)(int64_t rows, int64_t columns, const OPDI_T *from, int64_t ldf, OPDI_T *to,
+                                         int64_t ldt) {
     for (int64_t i = 0; i < rows; i += 16) {
         for (int64_t j = 0; j < columns; j += 16) {
             const int64_t high = OPDI_MIN(i + 16, rows), wide = OPDI_MIN(j + 16, columns);
@@ -37,16 +13,16 @@ static void OPDI_TYPED(transpose)(int64_t rows, int64_t columns, const OPDI_T *f
     }
 }
 /* c = a b + beta c; a [rows, depth], b [depth, columns]. */
-static int OPDI_TYPED(block_times)(int64_t rows, int64_t columns, int64_t depth, OPDI_TYPED(block) a,
-                                   OPDI_TYPED(block) b, double beta, OPDI_TYPED(block) c) {
+OPDI_INTERNAL int OPDI_TYPED(block_times)(int64_t rows, int64_t columns, int64_t depth, OPDI_TYPED(block) a,
+                                          OPDI_TYPED(block) b, double beta, OPDI_TYPED(block) c) {
     const int dtype = OPDI_BYTES == 4 ? OPD_FLOAT32 : OPD_FLOAT64;
     const opdi_gemm_in left = opdi_gemm_in_of(a.at, dtype, a.rs, a.cs),
         right = opdi_gemm_in_of(b.at, dtype, b.rs, b.cs);
     return opdi_gemm(OPDI_BYTES, rows, columns, depth, &left, &right, beta, c.at, c.rs, c.cs);
 }
 /* c -= a b, of which the rows of b and c are contiguous. */
-static void OPDI_TYPED(slim_minus)(int64_t rows, int64_t columns, int64_t depth, const OPDI_T *a, int64_t rs,
-                                   int64_t cs, const OPDI_T *b, int64_t ldb, OPDI_T *c, int64_t ldc) {
+OPDI_INTERNAL void OPDI_TYPED(slim_minus)(int64_t rows, int64_t columns, int64_t depth, const OPDI_T *a, int64_t rs,
+                                          int64_t cs, const OPDI_T *b, int64_t ldb, OPDI_T *c, int64_t ldc) {
     opdi_slim slim;
     slim.rows = rows;
     slim.columns = columns;
@@ -100,8 +76,8 @@ static void OPDI_TYPED(block_minus_small)(int64_t rows, int64_t columns, int64_t
     }
 }
 /* c -= a b, by way of a negated copy of the smaller factor.  0, or -1 when memory is out. */
-static int OPDI_TYPED(block_minus)(int64_t rows, int64_t columns, int64_t depth, OPDI_TYPED(block) a,
-                                   OPDI_TYPED(block) b, OPDI_TYPED(block) c) {
+OPDI_INTERNAL int OPDI_TYPED(block_minus)(int64_t rows, int64_t columns, int64_t depth, OPDI_TYPED(block) a,
+                                          OPDI_TYPED(block) b, OPDI_TYPED(block) c) {
     if (c.cs != 1 && c.rs == 1) {
         const OPDI_TYPED(block) other = OPDI_TYPED(turned)(a);
         const int64_t count = rows;
@@ -174,7 +150,7 @@ static int OPDI_TYPED(triangle_solve)(int64_t rows, int64_t columns, OPDI_TYPED(
 }
 /* Solves with data[0], a triangle [rows, rows], in place of data[1]: [rows, columns], or on the right
    [columns, rows]. */
-static int OPDI_TYPED(triangle_one)(const opdi_solver *solver, int64_t at) {
+OPDI_INTERNAL int OPDI_TYPED(triangle_one)(const opdi_solver *solver, int64_t at) {
     const int64_t n = solver->rows;
     OPDI_TYPED(block) t = OPDI_TYPED(matrix_at)(solver, 0, at, n);
     OPDI_TYPED(block) x = OPDI_TYPED(matrix_at)(solver, 1, at, solver->left ? solver->columns : n);

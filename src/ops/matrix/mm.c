@@ -1,3 +1,5 @@
+#include "../ops.h"
+
 //== mm, addmm =========================================================================================================
 
 #if !defined(OPD_NO_OPERATORS)
@@ -31,7 +33,7 @@ static int opdi_mm_backward(opd_backward_call *bw) {
 }
 /* Bilinear in the tensor arguments first and second, with c (-1: none) added to the product: one call for each tangent
    of both, the first with that of c. */
-static int opdi_bilinear_jvp(opd_jvp_call *jv, int first, int second, int c) {
+OPDI_INTERNAL int opdi_bilinear_jvp(opd_jvp_call *jv, int first, int second, int c) {
     opd_tensor *sum = NULL, *added = c < 0 ? NULL : opd_jvp_tensor(jv, c);
     opd_value args[OPD_MAX_ARGS];
     int count = 0;

@@ -1,3 +1,5 @@
+#include "../ops.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:linalg    products of matrices
 //----------------------------------------------------------------------------------------------------------------------
@@ -24,38 +26,38 @@ static opd_tensor *opdi_swap_dims(opd_tensor *tensor, int64_t first, int64_t sec
     static opd_op *op;
     return opdi_do(&op, "aten::transpose.int", tensor, opd_value_int(first), opd_value_int(second));
 }
-static opd_tensor *opdi_mt(opd_tensor *tensor) { return opdi_swap_dims(tensor, -2, -1); }
-static opd_ints opdi_bw_ints(opd_backward_call *bw, int i) {
+OPDI_INTERNAL opd_tensor *opdi_mt(opd_tensor *tensor) { return opdi_swap_dims(tensor, -2, -1); }
+OPDI_INTERNAL opd_ints opdi_bw_ints(opd_backward_call *bw, int i) {
     opd_value value = opd_bw_value(bw, i);
     return opd_ints_of(value.u.ints, value.n);
 }
-static opd_tensor *opdi_reshape_to(opd_tensor *tensor, const int64_t *sizes, int64_t count) {
+OPDI_INTERNAL opd_tensor *opdi_reshape_to(opd_tensor *tensor, const int64_t *sizes, int64_t count) {
     static opd_op *op;
     return opdi_do(&op, "aten::reshape", tensor, opd_value_ints(sizes, count), OPD_DEFAULT);
 }
-static opd_tensor *opdi_expand_to(opd_tensor *tensor, const int64_t *sizes, int64_t count) {
+OPDI_INTERNAL opd_tensor *opdi_expand_to(opd_tensor *tensor, const int64_t *sizes, int64_t count) {
     static opd_op *op;
     return opdi_do(&op, "aten::expand", tensor, opd_value_ints(sizes, count), OPD_DEFAULT);
 }
-static opd_tensor *opdi_unsqueeze_at(opd_tensor *tensor, int64_t dim) {
+OPDI_INTERNAL opd_tensor *opdi_unsqueeze_at(opd_tensor *tensor, int64_t dim) {
     static opd_op *op;
     return opdi_do(&op, "aten::unsqueeze", tensor, opd_value_int(dim), OPD_DEFAULT);
 }
-static opd_tensor *opdi_squeeze_at(opd_tensor *tensor, int64_t dim) {
+OPDI_INTERNAL opd_tensor *opdi_squeeze_at(opd_tensor *tensor, int64_t dim) {
     static opd_op *op;
     return opdi_do(&op, "aten::squeeze.dim", tensor, opd_value_int(dim), OPD_DEFAULT);
 }
-static opd_tensor *opdi_sum_over(opd_tensor *tensor, const int64_t *dims, int64_t count, bool keepdim) {
+OPDI_INTERNAL opd_tensor *opdi_sum_over(opd_tensor *tensor, const int64_t *dims, int64_t count, bool keepdim) {
     static opd_op *op;
     return opdi_do(&op, "aten::sum.dim_IntList", tensor, opd_value_ints(dims, count), opd_value_bool(keepdim));
 }
-static opd_tensor *opdi_permute_to(opd_tensor *tensor, const int64_t *dims, int64_t count) {
+OPDI_INTERNAL opd_tensor *opdi_permute_to(opd_tensor *tensor, const int64_t *dims, int64_t count) {
     static opd_op *op;
     return opdi_do(&op, "aten::permute", tensor, opd_value_ints(dims, count), OPD_DEFAULT);
 }
 
 /* tensor itself when it is contiguous and of that dtype, else a copy of the innermost scope. */
-static opd_tensor *opdi_dense_as(opd_tensor *tensor, opd_scalar_type dtype) {
+OPDI_INTERNAL opd_tensor *opdi_dense_as(opd_tensor *tensor, opd_scalar_type dtype) {
     const unsigned as_it_is = OPDI_CONTIGUOUS;
     if (!tensor || (tensor->dtype == (int8_t)dtype && (tensor->flags & (as_it_is | OPDI_LAZY)) == as_it_is)) {
         return tensor;
@@ -65,21 +67,21 @@ static opd_tensor *opdi_dense_as(opd_tensor *tensor, opd_scalar_type dtype) {
 }
 /* A contiguous tensor of that dtype for what goes to `out`: out itself when it will do; opdi_done_with copies it
    over. */
-static opd_tensor *opdi_work_for(opd_tensor *out, opd_scalar_type dtype) {
+OPDI_INTERNAL opd_tensor *opdi_work_for(opd_tensor *out, opd_scalar_type dtype) {
     if (out->dtype == (int8_t)dtype && (out->flags & OPDI_CONTIGUOUS)) { return out; }
     return opdi_own(opdi_tensor_make(opdi_sizes(out), NULL, out->ndim, dtype, OPD_CPU));
 }
-static int opdi_done_with(opd_tensor *out, opd_tensor *work) { return work == out ? 0 : opdi_copy(out, work); }
+OPDI_INTERNAL int opdi_done_with(opd_tensor *out, opd_tensor *work) { return work == out ? 0 : opdi_copy(out, work); }
 /* Returns the type that a kernel for float and double (and int64, with ints) computes a dtype in; -1 with PyTorch's
    error. */
-static int opdi_kernel_dtype(opd_scalar_type dtype, bool ints, const char *what) {
+OPDI_INTERNAL int opdi_kernel_dtype(opd_scalar_type dtype, bool ints, const char *what) {
     if (opd_dtype_is_floating(dtype) || (ints && opd_dtype_is_integral(dtype, false))) {
         return opdi_compute_dtype[opdi_compute_type(dtype)];
     }
     return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", what, opd_dtype_cname(dtype));
 }
 /* Whether tensor broadcasts to sizes; -1 with the error of expand. */
-static int opdi_expand_check(const opd_tensor *tensor, const int64_t *sizes, int ndim) {
+OPDI_INTERNAL int opdi_expand_check(const opd_tensor *tensor, const int64_t *sizes, int ndim) {
     char to[256], from[256];
     int shift = ndim - tensor->ndim;
     opdi_sizes_text(sizes, ndim, to, sizeof to);
@@ -100,32 +102,22 @@ static int opdi_expand_check(const opd_tensor *tensor, const int64_t *sizes, int
 }
 /* opdi_kernel_dtype for kernels that end in opdi_product, which takes complex numbers, too; and bool where nothing is
    multiplied, as one of the sizes is 0. */
-static int opdi_product_dtype(opd_scalar_type dtype, bool none, const char *what) {
+OPDI_INTERNAL int opdi_product_dtype(opd_scalar_type dtype, bool none, const char *what) {
     if (opd_dtype_is_complex(dtype) && opdi_complex_left_out()) { return -1; }
     return opd_dtype_is_complex(dtype) || (none && dtype == OPD_BOOL) ? (int)dtype
         : opdi_kernel_dtype(dtype, true, what);
 }
 /* Whether the product of two tensors adds up nothing, or has no elements. */
-static bool opdi_product_none(const opd_tensor *a, const opd_tensor *b) { return a->numel == 0 || b->numel == 0; }
-static int opdi_same_dtype(const opd_tensor *a, const opd_tensor *b) {
+OPDI_INTERNAL bool opdi_product_none(const opd_tensor *a, const opd_tensor *b) {
+    return a->numel == 0 || b->numel == 0;
+}
+OPDI_INTERNAL int opdi_same_dtype(const opd_tensor *a, const opd_tensor *b) {
     if (a->dtype == b->dtype) { return 0; }
     return opd_fail(OPD_ERROR_DTYPE, "expected scalar type %s but found %s", opd_dtype_cname((opd_scalar_type)a->dtype),
                     opd_dtype_cname((opd_scalar_type)b->dtype));
 }
-#define OPDI_DTYPE(t) ((opd_scalar_type)(t)->dtype)
 
 //== the product of vectors, matrices and batches of matrices ==========================================================
-
-/* Element (b, i, j) is b * bs + i * rs + j * cs elements behind data. */
-typedef struct opdi_matrix { char *data; int64_t bs, rs, cs; } opdi_matrix;
-typedef struct opdi_products {
-    opdi_matrix a, b, c;
-    int dtype, from;                              /* of c; of a and b */
-    int64_t batch, m, n, k;
-    double beta;
-    int32_t failed;
-    int8_t dots, outer, large;                    /* m = n = 1; k = 1, c is written, and is larger than caches */
-} opdi_products;
 
 /* A tensor of up to three dims; one dim is a column, or a row. */
 static opdi_matrix opdi_matrix_of(const opd_tensor *tensor, bool row) {
@@ -146,7 +138,7 @@ static opdi_matrix opdi_matrix_of(const opd_tensor *tensor, bool row) {
 }
 /* Computes matrix i of a batch, c = a b + beta c: as a dot product, an outer product or in general.  0, or -1 when
    memory is out. */
-static int opdi_product_at(const opdi_products *products, int64_t i, double beta) {
+OPDI_INTERNAL int opdi_product_at(const opdi_products *products, int64_t i, double beta) {
     const int64_t size = (int64_t)opd_dtype_size((opd_scalar_type)products->dtype),
         in = (int64_t)opd_dtype_size((opd_scalar_type)products->from);
     char *const at = products->c.data + i * products->c.bs * size,
@@ -307,8 +299,8 @@ static int opdi_complex_product(opd_tensor *out, opd_tensor *self, opd_tensor *a
     return sum ? opdi_copy(out, sum) : -1;
 }
 /* out = alpha a b + beta self; self may be NULL, and is not read where beta is 0.  Halves are rounded once. */
-static int opdi_product(opd_tensor *out, opd_tensor *self, opd_tensor *a, opd_tensor *b, opd_value beta,
-                        opd_value alpha) {
+OPDI_INTERNAL int opdi_product(opd_tensor *out, opd_tensor *self, opd_tensor *a, opd_tensor *b, opd_value beta,
+                               opd_value alpha) {
     const opd_scalar_type from = OPDI_DTYPE(a);
     const bool whole = opd_dtype_is_integral(from, true);          /* of whose result the low bits are kept */
     const opd_scalar_type dtype = whole && from != OPD_INT64 ? OPD_INT32
@@ -341,20 +333,18 @@ static int opdi_product(opd_tensor *out, opd_tensor *self, opd_tensor *a, opd_te
     opdi_axpby(work, sum, alpha, beta);
     return opdi_copy(out, work);
 }
-static int opdi_product_result(opd_call *call, opd_tensor *self, opd_tensor *a, opd_tensor *b, const int64_t *sizes,
-                               int ndim, opd_value beta, opd_value alpha) {
+OPDI_INTERNAL int opdi_product_result(opd_call *call, opd_tensor *self, opd_tensor *a, opd_tensor *b,
+                                      const int64_t *sizes, int ndim, opd_value beta, opd_value alpha) {
     if (self && opdi_expand_check(self, sizes, ndim) != 0) { return -1; }
     if (opdi_number_check(beta, OPDI_DTYPE(b)) || opdi_number_check(alpha, OPDI_DTYPE(b))) { return -1; }
     opd_tensor *out = opd_result(call, 0, sizes, ndim, OPDI_DTYPE(b));
     return out ? opdi_product(out, self, a, b, beta, alpha) : -1;
 }
-static opd_value opdi_one(void) { return opd_value_int(1); }
+OPDI_INTERNAL opd_value opdi_one(void) { return opd_value_int(1); }
 
 //== batching rules of products ========================================================================================
 
-/* A factor with all its examples: one of them has ndim dims; dim -1: it is the same for all. */
-typedef struct opdi_factor { opd_tensor *tensor; int dim, ndim; } opdi_factor;
-static opdi_factor opdi_factor_of(opd_call *call, int i) {
+OPDI_INTERNAL opdi_factor opdi_factor_of(opd_call *call, int i) {
     opdi_factor factor;
     factor.tensor = opd_batch_arg(call, i, &factor.dim);
     factor.ndim = call->args[i].u.t->ndim;
@@ -384,8 +374,8 @@ static opd_tensor *opdi_batch_shape3(opd_tensor *tensor, int64_t first, int64_t 
    count such: [B, rows, place] or [B, count, rows, place] without the dims that vectors have not.  *dim says where the
    B examples are.  What is the same for all of them is not repeated: the rows of all examples are one matrix.  add:
    what is put to a row of every result, when that costs nothing; it is NULL then. */
-static opd_tensor *opdi_batch_product(opdi_factor factor, opdi_factor other, opd_tensor **add, opd_value beta,
-                                      opd_value alpha, int *dim) {
+OPDI_INTERNAL opd_tensor *opdi_batch_product(opdi_factor factor, opdi_factor other, opd_tensor **add, opd_value beta,
+                                             opd_value alpha, int *dim) {
     const int64_t size = opd_batch_size();
     int64_t sizes[4];
     int row = 0;
@@ -447,7 +437,7 @@ static bool opdi_product_casts(const opd_tensor *input, const opd_tensor *output
 }
 /* Products of factors with na and nb dims, or the sum of a batch of them, and what is added where there are three
    tensors. */
-static int opdi_product_batch(opd_call *call, int na, int nb, bool summed) {
+OPDI_INTERNAL int opdi_product_batch(opd_call *call, int na, int nb, bool summed) {
     const int first = call->op->nargs > 2;
     const opd_tensor *input = call->args[first].u.t, *output = call->args[first + 1].u.t;
     opdi_factor factor = opdi_factor_of(call, first), other = opdi_factor_of(call, first + 1);
@@ -496,11 +486,11 @@ static int opdi_product_batch(opd_call *call, int na, int nb, bool summed) {
     return opd_batch_return(call, result, dim);
 }
 
-static int opdi_product_of_matrices(opd_call *call) { return opdi_product_batch(call, 2, 2, false); }
-static int opdi_product_of_batches(opd_call *call) { return opdi_product_batch(call, 3, 3, false); }
-static int opdi_product_of_sum(opd_call *call) { return opdi_product_batch(call, 3, 3, true); }
-static int opdi_product_of_vector(opd_call *call) { return opdi_product_batch(call, 2, 1, false); }
-static int opdi_product_of_vectors(opd_call *call) { return opdi_product_batch(call, 1, 1, false); }
+OPDI_INTERNAL int opdi_product_of_matrices(opd_call *call) { return opdi_product_batch(call, 2, 2, false); }
+OPDI_INTERNAL int opdi_product_of_batches(opd_call *call) { return opdi_product_batch(call, 3, 3, false); }
+OPDI_INTERNAL int opdi_product_of_sum(opd_call *call) { return opdi_product_batch(call, 3, 3, true); }
+OPDI_INTERNAL int opdi_product_of_vector(opd_call *call) { return opdi_product_batch(call, 2, 1, false); }
+OPDI_INTERNAL int opdi_product_of_vectors(opd_call *call) { return opdi_product_batch(call, 1, 1, false); }
 OPDI_COLD_END
 OPDI_LOOPS_END
 #endif

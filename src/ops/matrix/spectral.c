@@ -1,3 +1,5 @@
+#include "../ops.h"
+
 #if !defined(OPD_NO_OP_SOLVE)
 #if defined(OPDI_OPERATORS)
 
@@ -26,7 +28,6 @@ OPDI_AVX2 static void opdi_rotate_piece_avx2_f64(const opdi_rotations *all, int6
 OPDI_AVX512 static void opdi_rotate_piece_avx512_f32(const opdi_rotations *all, int64_t from, int64_t to);
 OPDI_AVX512 static void opdi_rotate_piece_avx512_f64(const opdi_rotations *all, int64_t from, int64_t to);
 #endif
-enum { OPDI_SWEEPS = 60 };                        /* for one value, before it counts as not converging */
 /* hypot, which takes several times as long, only where squares leave the range of numbers. */
 OPDI_ALWAYS double opdi_length(double x, double y) {
     const double sum = x * x + y * y;
@@ -67,7 +68,7 @@ OPDI_COLD_BEGIN
 //  real matrices; then the reflections are applied to those.
 
 /* The largest part of a number in a; no number, or infinity, where one is among them. */
-static double opdi_complex_largest(const opdi_complex *a, int64_t count) {
+OPDI_INTERNAL double opdi_complex_largest(const opdi_complex *a, int64_t count) {
     double most = 0;
     for (int64_t i = 0; i < count; i++) {
         const double size = opdi_complex_span(a[i]);
@@ -299,7 +300,7 @@ static opd_tensor *opdi_gaps(opd_tensor *x) {
 }
 /* Refuses gradients of complex vectors that depend on what they are multiplied with, a number of size 1: diagonal is
    that of V^H gV. */
-static int opdi_phase_check(opd_tensor *diagonal, const char *name) {
+OPDI_INTERNAL int opdi_phase_check(opd_tensor *diagonal, const char *name) {
     char text[320];
     (void)snprintf(text, sizeof text, "%s: The eigenvectors in the complex case are specified up to multiplication by "
                    "e^{i phi}. The specified loss function depends on this quantity, so it is ill-defined.", name);

@@ -12,17 +12,17 @@ static void OPDI_TYPED(rotate)(void *ctx, int64_t begin, int64_t end) {
 }
 /* Elements from row to row of transposed vectors: an odd number of cache lines, as rows far from each other by a power
    of two would share few places of the cache. */
-static int64_t OPDI_TYPED(row_length)(int64_t n) {
+OPDI_INTERNAL int64_t OPDI_TYPED(row_length)(int64_t n) {
     const int64_t line = 64 / (int64_t)sizeof(OPDI_T);
     return n < 64 ? n : ((n + line - 1) / line | 1) * line;
 }
 /* rows [n, wide] = the identity. */
-static void OPDI_TYPED(rows_identity)(int64_t n, int64_t wide, OPDI_T *rows) {
+OPDI_INTERNAL void OPDI_TYPED(rows_identity)(int64_t n, int64_t wide, OPDI_T *rows) {
     memset(rows, 0, (size_t)(n * wide) * sizeof *rows);
     for (int64_t i = 0; i < n; i++) { rows[i * wide + i] = 1; }
 }
 /* The largest size in a; no number, or infinity, where one is among them. */
-static OPDI_T OPDI_TYPED(largest)(const OPDI_T *a, int64_t count) {
+OPDI_INTERNAL OPDI_T OPDI_TYPED(largest)(const OPDI_T *a, int64_t count) {
     OPDI_T most = 0;
     for (int64_t i = 0; i < count; i++) {
         const OPDI_T size = OPDI_FN(fabs)(a[i]);
@@ -137,7 +137,7 @@ static void OPDI_TYPED(sort_rows)(int64_t n, double *values, OPDI_T *rows, OPDI_
     }
 }
 /* data[0] [n, n], of which one triangle is read, to eigenvalues data[1] [n] and with `vectors` data[2] [n, n]. */
-static int OPDI_TYPED(eigh_one)(const opdi_solver *solver, int64_t at) {
+OPDI_INTERNAL int OPDI_TYPED(eigh_one)(const opdi_solver *solver, int64_t at) {
     const int64_t n = solver->rows, wide = OPDI_TYPED(row_length)(n);
     const OPDI_TYPED(block) from = OPDI_TYPED(matrix_at)(solver, 0, at, n),
         to = OPDI_TYPED(matrix_at)(solver, 2, at, n);
@@ -333,7 +333,7 @@ static int OPDI_TYPED(svd_write)(const OPDI_TYPED(svd) *svd, OPDI_TYPED(block) b
 }
 /* data[0] [rows, columns] to singular values data[1] and with `vectors` U data[2] and V^T data[3], square where `left`
    says so. */
-static int OPDI_TYPED(svd_one)(const opdi_solver *solver, int64_t at) {
+OPDI_INTERNAL int OPDI_TYPED(svd_one)(const opdi_solver *solver, int64_t at) {
     const int64_t rows = solver->rows, columns = solver->columns, n = OPDI_MIN(rows, columns);
     const OPDI_TYPED(block) from = OPDI_TYPED(matrix_at)(solver, 0, at, columns);
     OPDI_T *values = OPDI_TYPED(matrix_at)(solver, 1, at, n).at;

@@ -1,3 +1,5 @@
+#include "../ops.h"
+
 #if !defined(OPD_NO_OP_SEQUENCE)
 #if defined(OPDI_OPERATORS)
 
@@ -598,12 +600,12 @@ static opd_tensor *opdi_flash_group_sum(opd_tensor *grad, int64_t few) {
     return opdi_o_sum_dims(opdi_o_reshape(grad, split, 5), &two, 1, false);
 }
 /* True if a tensor lies in memory, and nothing follows it but the tape. */
-static bool opdi_in_memory(const opd_tensor *tensor) {
+OPDI_INTERNAL bool opdi_in_memory(const opd_tensor *tensor) {
     return tensor && tensor->backend == OPD_CPU && tensor->data && !(tensor->functionality & ~OPDI_TENSOR_KEYS) &&
         !(tensor->flags & (OPDI_LAZY | OPDI_STORED | OPDI_BATCHED | OPDI_TRACED | OPDI_WRAPPED));
 }
 /* True if nothing but the tape follows operators on this thread. */
-static bool opdi_nothing_follows(void) {
+OPDI_INTERNAL bool opdi_nothing_follows(void) {
     const opdi_thread *const thread = opdi_self();
     const uint64_t below = OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW);
     const uint64_t hidden = thread->state.no_grad ? OPDI_AUTOGRAD_BITS : 0;

@@ -1,3 +1,5 @@
+#include "../ops.h"
+
 #if !defined(OPD_NO_OP_RESAMPLE)
 #if defined(OPDI_OPERATORS)
 
@@ -187,8 +189,6 @@ OPDI_OP(col2im) {
     op->cases = "[1,8,9], (4,4), (2,2), (1,1), (0,0), (1,1)";
 }
 
-/* Numbers of memory formats (c10::MemoryFormat). */
-#define OPDI_MEMORY_DENSE opd_value_int(0)
 #define OPDI_MEMORY_LAST opd_value_int(2)
 /* pixel_shuffle by r (row): [.., channels r r, height, width] to [.., channels, height r, width r]; and back. */
 static int opdi_pixel_shuffle_any(opd_call *call, bool back) {

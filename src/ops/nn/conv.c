@@ -1,3 +1,5 @@
+#include "../ops.h"
+
 //== convolution: arguments ============================================================================================
 
 #if !defined(OPD_NO_OP_CONV)
@@ -6,7 +8,7 @@ OPDI_LOOPS_BEGIN
 
 OPDI_COLD_BEGIN
 /* Strides laid out as channels last, which a result then takes over (c10::is_channels_last_strides_2d and 3d). */
-static bool opdi_is_channels_last(const opd_tensor *tensor) {
+OPDI_INTERNAL bool opdi_is_channels_last(const opd_tensor *tensor) {
     const int64_t *sizes = opdi_sizes(tensor), *strides = opdi_strides(tensor);
     int64_t least = 0;
     int ndim = tensor->ndim;
@@ -20,8 +22,8 @@ static bool opdi_is_channels_last(const opd_tensor *tensor) {
     return true;
 }
 /* A result with sizes [n, c, ...], channels last where `last` says so. */
-static opd_tensor *opdi_result_format(opd_call *call, int i, bool last, const int64_t *sizes, int ndim,
-                                      opd_scalar_type dtype) {
+OPDI_INTERNAL opd_tensor *opdi_result_format(opd_call *call, int i, bool last, const int64_t *sizes, int ndim,
+                                             opd_scalar_type dtype) {
     int64_t strides[OPD_MAX_DIMS];
     if (!last || (ndim != 4 && ndim != 5)) { return opd_result(call, i, sizes, ndim, dtype); }
     strides[1] = 1;
@@ -53,7 +55,7 @@ typedef struct opdi_conv_call {
     bool transposed, last;
 } opdi_conv_call;
 
-static const char *opdi_by_text(const int64_t *ints, int count, char *buf) {
+OPDI_INTERNAL const char *opdi_by_text(const int64_t *ints, int count, char *buf) {
     int at = 0;
     for (int i = 0; i < count; i++) {
         at += snprintf(buf + at, (size_t)(96 - at), i ? " x %lld" : "%lld", (long long)ints[i]);
@@ -339,7 +341,7 @@ OPDI_OP(convolution) {
         "(0,0), 1";
 }
 
-static int opdi_conv_same_sizes(const opd_tensor *grad, const int64_t *sizes, int ndim) {
+OPDI_INTERNAL int opdi_conv_same_sizes(const opd_tensor *grad, const int64_t *sizes, int ndim) {
     if (grad->ndim != ndim) {
         return opd_fail(OPD_ERROR_SHAPE, "Expected a tensor of dimension %d, but got %d", ndim, grad->ndim);
     }

@@ -1,3 +1,5 @@
+#include "../ops.h"
+
 #if !defined(OPD_NO_OP_CONV)
 #if defined(OPDI_OPERATORS)
 
@@ -10,14 +12,7 @@
 
 OPDI_LOOPS_BEGIN
 
-/* A convolution x [n, c, in] with w [oc, c / groups, k] to y [n, oc, out]. */
-typedef struct opdi_vol {
-    int dtype;                                    /* float32, float64 or int64 */
-    bool exact;                                   /* float32 for bfloat16 */
-    int64_t n, c, oc, groups;
-    int64_t in[3], kernel[3], stride[3], pad[3], dilation[3], out[3];
-} opdi_vol;
-static int64_t opdi_vol_area(const int64_t *sizes) { return sizes[0] * sizes[1] * sizes[2]; }
+OPDI_INTERNAL int64_t opdi_vol_area(const int64_t *sizes) { return sizes[0] * sizes[1] * sizes[2]; }
 
 /* One row of columns, what one tap sees in the innermost dim: places lo .. hi of x, zeros around; back adds it to x. */
 #define OPDI_UNFOLD_ROW(type)                                                                               \
@@ -33,7 +28,7 @@ static int64_t opdi_vol_area(const int64_t *sizes) { return sizes[0] * sizes[1] 
     }
 /* Unfolds the image x [channels, in] to columns col [channels * kernel, out], `ld` elements a row.  back: adds the
    columns to the image instead. */
-static void opdi_vol_unfold(const opdi_vol *vol, int64_t channels, char *x, char *col, int64_t ld, bool back) {
+OPDI_INTERNAL void opdi_vol_unfold(const opdi_vol *vol, int64_t channels, char *x, char *col, int64_t ld, bool back) {
     const int64_t size = (int64_t)opd_dtype_size((opd_scalar_type)vol->dtype), taps = opdi_vol_area(vol->kernel),
         step = vol->stride[2];
     int64_t j;
@@ -257,7 +252,7 @@ static int opdi_shift_forward(opdi_shift *shift, const void *x, const void *weig
                            opdi_gemm_room(conv->size, conv->og, shift->cols, conv->cg * conv->kh * conv->kw));
     return shift->failed ? opd_fail(OPD_ERROR_MEMORY, "convolution: out of memory") : 0;
 }
-static int opdi_conv_any(const opdi_conv *conv, const void *x, const void *weights, const void *bias, void *y) {
+OPDI_INTERNAL int opdi_conv_any(const opdi_conv *conv, const void *x, const void *weights, const void *bias, void *y) {
     opdi_shift shift;
     int rc = opdi_tiles_forward(conv, x, weights, bias, y);
     if (rc > 0) { rc = opdi_lone_forward(conv, x, weights, bias, y); }
@@ -397,7 +392,6 @@ static int opdi_shift_grad_weight(const opdi_conv *conv, const void *gy, const v
     return shift.failed ? opd_fail(OPD_ERROR_MEMORY, "convolution: out of memory") : 0;
 }
 
-enum { OPDI_VOL_Y, OPDI_VOL_GX, OPDI_VOL_GW };
 /* Computes one of y = conv(x, weights), gx = its gradient for gy = y, gw = its gradient for gy = y, image by image
    through the columns. */
 static int opdi_vol_columns(const opdi_vol *vol, int what, char *x, char *weights, char *y) {
@@ -433,8 +427,8 @@ static int opdi_vol_columns(const opdi_vol *vol, int what, char *x, char *weight
     return rc;
 }
 /* *bias [oc], where there is one, is added to output here and then set to NULL, or left to the caller. */
-static int opdi_vol_run(const opdi_vol *vol, int what, const opd_tensor *input, const opd_tensor *weight,
-                        const opd_tensor *output, opd_tensor **bias) {
+OPDI_INTERNAL int opdi_vol_run(const opdi_vol *vol, int what, const opd_tensor *input, const opd_tensor *weight,
+                               const opd_tensor *output, opd_tensor **bias) {
     const void *second = NULL;
     opd_tensor *const target = (opd_tensor *)(uintptr_t)(what == OPDI_VOL_Y ? output : what == OPDI_VOL_GX ? input
                                                          : weight);
@@ -472,7 +466,7 @@ static int opdi_vol_run(const opdi_vol *vol, int what, const opd_tensor *input, 
 }
 OPDI_COLD_END
 /* output [n, channels, area] += second [channels] */
-static void opdi_bias_add(opd_tensor *output, const opd_tensor *second) {
+OPDI_INTERNAL void opdi_bias_add(opd_tensor *output, const opd_tensor *second) {
     const int64_t channels = opdi_sizes(output)[1],
         area = output->numel / OPDI_MAX((int64_t)1, opdi_sizes(output)[0] * channels);
     for (int64_t i = 0; i < opdi_sizes(output)[0] * channels; i++) {
@@ -492,7 +486,7 @@ static void opdi_bias_add(opd_tensor *output, const opd_tensor *second) {
     }
 }
 /* out [channels] = sum over count and area of grad [count, channels, area], float or double */
-static void opdi_bias_sum(const opd_tensor *grad, opd_tensor *out) {
+OPDI_INTERNAL void opdi_bias_sum(const opd_tensor *grad, opd_tensor *out) {
     const int64_t count = opdi_sizes(grad)[0], channels = opdi_sizes(grad)[1],
         area = grad->numel / OPDI_MAX((int64_t)1, count * channels);
     int64_t j;

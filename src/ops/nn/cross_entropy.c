@@ -1,3 +1,5 @@
+#include "../ops.h"
+
 #if !defined(OPD_NO_OP_LOSS)
 #if defined(OPDI_OPERATORS)
 
@@ -10,7 +12,6 @@ OPDI_COLD_BEGIN
 
 //== nll_loss and cross_entropy_loss ===================================================================================
 
-enum { OPDI_REDUCE_NONE = 0, OPDI_REDUCE_MEAN = 1, OPDI_REDUCE_SUM = 2 };
 /* self [n, c, inner] against target [n, inner]. */
 typedef struct opdi_nll { int64_t n, c, inner, ignore, reduction; const int64_t *target; const double *weight;
     } opdi_nll;
@@ -409,7 +410,7 @@ static int opdi_reduction_check(int64_t reduction) {
         : opd_fail(OPD_ERROR_ARGUMENT, "reduction must be 0 (none), 1 (mean) or 2 (sum), got %lld",
                    (long long)reduction);
 }
-static opd_tensor *opdi_reduced(opd_tensor *tensor, int64_t reduction) {
+OPDI_INTERNAL opd_tensor *opdi_reduced(opd_tensor *tensor, int64_t reduction) {
     if (!tensor || opdi_reduction_check(reduction)) { return NULL; }
     if (reduction == OPDI_REDUCE_NONE) { return tensor; }
     return reduction == OPDI_REDUCE_MEAN ? opdi_o_mean(tensor) : opdi_o_sum(tensor);

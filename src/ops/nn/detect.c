@@ -1,3 +1,5 @@
+#include "../ops.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:detect    what models that find things in images call: boxes suppressed, regions pooled
 //
@@ -85,7 +87,7 @@ static int opdi_nms_kernel(opd_call *call) {
     if (out && count) { memcpy(out->data, kept, (size_t)count * sizeof *kept); }
     return out ? 0 : -1;
 }
-static void opdi_vision_nms(opd_op_desc *op) {
+OPDI_INTERNAL void opdi_vision_nms(opd_op_desc *op) {
     op->schema = "nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor";
     op->cpu = op->fake = opdi_nms_kernel; op->any = opd_cpu_fallback; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = opdi_batch_dynamic; op->autocast = OPD_AUTOCAST_FP32; op->tags = OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE;
@@ -279,14 +281,14 @@ static int opdi_roi_align_twice(opd_backward_call *bw) {
     OPDI_GIVE(0, opd_call_op(OPD_OP(&op, "torchvision::roi_align"), args, 7));
     return opd_bw_return(bw, 1, NULL);
 }
-static void opdi_vision_roi_align(opd_op_desc *op) {
+OPDI_INTERNAL void opdi_vision_roi_align(opd_op_desc *op) {
     op->schema = "roi_align(Tensor input, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt pooled_width, "
         "int sampling_ratio, bool aligned) -> Tensor";
     op->cpu = op->fake = opdi_roi_align_kernel; op->any = opd_cpu_fallback;
     op->backward = opdi_roi_align_backward; op->save = "input.sizes, rois";
     op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
 }
-static void opdi_vision_roi_align_backward(opd_op_desc *op) {
+OPDI_INTERNAL void opdi_vision_roi_align_backward(opd_op_desc *op) {
     op->schema = "_roi_align_backward(Tensor grad, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt "
         "pooled_width, SymInt batch_size, SymInt channels, SymInt height, SymInt width, int sampling_ratio, bool "
         "aligned) -> Tensor";

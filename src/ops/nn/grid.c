@@ -1,3 +1,5 @@
+#include "../ops.h"
+
 //== grid_sampler_2d ===================================================================================================
 //
 //  Each output looks at one, two or four rows and columns of its image, at a place between -1 and 1 that the grid gives

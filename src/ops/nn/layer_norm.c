@@ -1,3 +1,5 @@
+#include "../ops.h"
+
 //== layer norm ========================================================================================================
 
 #if !defined(OPD_NO_OP_NORM)
@@ -80,15 +82,15 @@ static int opdi_native_layer_norm_kernel(opd_call *call) {
     return 0;
 }
 /* Sets mask[3] to whether arguments x, w and bias want gradients. */
-static void opdi_needs_mask(const opd_backward_call *bw, int x, int w, int bias, bool *mask) {
+OPDI_INTERNAL void opdi_needs_mask(const opd_backward_call *bw, int x, int w, int bias, bool *mask) {
     mask[0] = opd_bw_needs(bw, x);
     mask[1] = opd_bw_needs(bw, w);
     mask[2] = opd_bw_needs(bw, bias);
 }
 /* The statistics' own gradients: of M elements each gets g / M from the mean, -g rstd^2 xhat / M from rstd.  input is
    seen with sizes xs, results 1 and 2 (mean and rstd) with sizes stat, count of both.  NULL when nobody wants them. */
-static opd_tensor *opdi_stats_backward(opd_backward_call *bw, opd_tensor *input, const int64_t *xs, const int64_t *stat,
-                                       int count) {
+OPDI_INTERNAL opd_tensor *opdi_stats_backward(opd_backward_call *bw, opd_tensor *input, const int64_t *xs,
+                                              const int64_t *stat, int count) {
     opd_tensor *gm = opd_bw_grad(bw, 1), *gr = opd_bw_grad(bw, 2), *mean = opd_bw_result(bw, 1),
         *rstd = opd_bw_result(bw, 2), *delta = NULL;
     if ((!gm && !gr) || !mean || !rstd || mean->numel == 0) { return NULL; }
@@ -104,7 +106,8 @@ static opd_tensor *opdi_stats_backward(opd_backward_call *bw, opd_tensor *input,
 }
 /* Gives results, NULL where there are none, as gradients of arguments x, w and bias; stats is added to the
    first. */
-static int opdi_give_norm(opd_backward_call *bw, int x, int w, int bias, opd_tensor **results, opd_tensor *stats) {
+OPDI_INTERNAL int opdi_give_norm(opd_backward_call *bw, int x, int w, int bias, opd_tensor **results,
+                                 opd_tensor *stats) {
     if (stats) { results[0] = opdi_plus(stats, results[0]); }
     if (!opd_ok()) { return -1; }
     return opd_bw_return(bw, x, results[0]) || opd_bw_return(bw, w, results[1]) || opd_bw_return(bw, bias, results[2]);
@@ -163,8 +166,8 @@ OPDI_OP(native_layer_norm) {
 
 /* Results dx, dw, db where output_mask asks for them, None elsewhere.  dw and db have weight's shape; dx is written in
    dtype `kept`. */
-static int opdi_norm_results(opd_call *call, int mask, opd_tensor *input, const int64_t *wsizes, int wdim,
-                             opd_scalar_type wtype, opd_scalar_type kept, opd_tensor **out, opd_tensor **desk) {
+OPDI_INTERNAL int opdi_norm_results(opd_call *call, int mask, opd_tensor *input, const int64_t *wsizes, int wdim,
+                                    opd_scalar_type wtype, opd_scalar_type kept, opd_tensor **out, opd_tensor **desk) {
     const opd_scalar_type dtype = opdi_norm_type(input);
     for (int i = 0; i < 3; i++) {
         out[i] = desk[i] = NULL;
@@ -175,7 +178,7 @@ static int opdi_norm_results(opd_call *call, int mask, opd_tensor *input, const 
     }
     return 0;
 }
-static int opdi_norm_settle(opd_call *call, opd_tensor **out, opd_tensor **desk) {
+OPDI_INTERNAL int opdi_norm_settle(opd_call *call, opd_tensor **out, opd_tensor **desk) {
     for (int i = 0; i < 3; i++) {
         if (out[i] && desk[i] && opdi_done_with(out[i], desk[i])) { return -1; }
         if (out[i] ? opd_return_tensor(call, call->rets[i].u.t) : opd_return_value(call, opd_value_none())) {

@@ -1,3 +1,5 @@
+#include "../ops.h"
+
 //== losses over pairs of elements =====================================================================================
 
 #if !defined(OPD_NO_OP_LOSS)

@@ -1,3 +1,5 @@
+#include "../ops.h"
+
 #if !defined(OPD_NO_OPERATORS)
 #if defined(OPDI_OPERATORS)
 
@@ -13,22 +15,22 @@ OPDI_COLD_BEGIN
 //  Conversions to contiguous memory, results that begin as a copy of self, and
 //  public operators called by name.
 
-static opd_tensor *opdi_packed(opd_tensor *tensor) {
+OPDI_INTERNAL opd_tensor *opdi_packed(opd_tensor *tensor) {
     return tensor ? opdi_dense_as(tensor, (opd_scalar_type)tensor->dtype) : NULL;
 }
-static opd_tensor *opdi_work_f32(opd_tensor *out) {
+OPDI_INTERNAL opd_tensor *opdi_work_f32(opd_tensor *out) {
     return opdi_work_for(out, out->dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32);
 }
 
-static int64_t opdi_span_of(const int64_t *sizes, int from, int to) {
+OPDI_INTERNAL int64_t opdi_span_of(const int64_t *sizes, int from, int to) {
     int64_t count = 1;
     for (; from < to; from++) { count = opdi_size_times(count, sizes[from]); }
     return count;
 }
 
 /* Calls a public operator by name; arguments that are OPD_DEFAULT have the schema's default. */
-static opd_tensor *opdi_aten(opd_op **ops, const char *name, opd_value arg, opd_value second, opd_value copy,
-                             opd_value dim) {
+OPDI_INTERNAL opd_tensor *opdi_aten(opd_op **ops, const char *name, opd_value arg, opd_value second, opd_value copy,
+                                    opd_value dim) {
     opd_value values[4];
     opd_op *op = OPD_OP(ops, name);
     if (!op) { return NULL; }
@@ -38,12 +40,12 @@ static opd_tensor *opdi_aten(opd_op **ops, const char *name, opd_value arg, opd_
     values[3] = dim;
     return opd_call_op(op, values, OPDI_MIN(4, op->nargs));
 }
-static opd_tensor *opdi_o_zeros(opd_tensor *like, opd_ints sizes) {
+OPDI_INTERNAL opd_tensor *opdi_o_zeros(opd_tensor *like, opd_ints sizes) {
     static opd_op *op;
     return opdi_aten(&op, "aten::new_zeros", opd_value_tensor(like), opd_value_of_ints(sizes), OPD_DEFAULT,
                      OPD_DEFAULT);
 }
-static opd_tensor *opdi_o_narrow(opd_tensor *tensor, int dim, int64_t start, int64_t length) {
+OPDI_INTERNAL opd_tensor *opdi_o_narrow(opd_tensor *tensor, int dim, int64_t start, int64_t length) {
     static opd_op *op;
     opd_value values[4];
     values[0] = opd_value_tensor(tensor);
@@ -52,39 +54,39 @@ static opd_tensor *opdi_o_narrow(opd_tensor *tensor, int dim, int64_t start, int
     values[3] = opd_value_int(start + length);
     return tensor ? opd_call_op(OPD_OP(&op, "aten::slice.Tensor"), values, 4) : NULL;
 }
-static opd_tensor *opdi_o_select(opd_tensor *tensor, int64_t dim, int64_t index) {
+OPDI_INTERNAL opd_tensor *opdi_o_select(opd_tensor *tensor, int64_t dim, int64_t index) {
     static opd_op *op;
     return opdi_aten(&op, "aten::select.int", opd_value_tensor(tensor), opd_value_int(dim), opd_value_int(index),
                      OPD_DEFAULT);
 }
-static opd_tensor *opdi_o_reshape(opd_tensor *tensor, const int64_t *sizes, int64_t count) {
+OPDI_INTERNAL opd_tensor *opdi_o_reshape(opd_tensor *tensor, const int64_t *sizes, int64_t count) {
     static opd_op *op;
     return opdi_aten(&op, "aten::reshape", opd_value_tensor(tensor), opd_value_ints(sizes, count), OPD_DEFAULT,
                      OPD_DEFAULT);
 }
-static opd_tensor *opdi_o_expand(opd_tensor *tensor, const int64_t *sizes, int64_t count) {
+OPDI_INTERNAL opd_tensor *opdi_o_expand(opd_tensor *tensor, const int64_t *sizes, int64_t count) {
     static opd_op *op;
     return opdi_aten(&op, "aten::expand", opd_value_tensor(tensor), opd_value_ints(sizes, count), OPD_DEFAULT,
                      OPD_DEFAULT);
 }
-static opd_tensor *opdi_o_unsqueeze(opd_tensor *tensor, int64_t dim) {
+OPDI_INTERNAL opd_tensor *opdi_o_unsqueeze(opd_tensor *tensor, int64_t dim) {
     static opd_op *op;
     return opdi_aten(&op, "aten::unsqueeze", opd_value_tensor(tensor), opd_value_int(dim), OPD_DEFAULT, OPD_DEFAULT);
 }
-static opd_tensor *opdi_o_sum(opd_tensor *tensor) {
+OPDI_INTERNAL opd_tensor *opdi_o_sum(opd_tensor *tensor) {
     static opd_op *op;
     return opdi_aten(&op, "aten::sum", opd_value_tensor(tensor), OPD_DEFAULT, OPD_DEFAULT, OPD_DEFAULT);
 }
-static opd_tensor *opdi_o_mean(opd_tensor *tensor) {
+OPDI_INTERNAL opd_tensor *opdi_o_mean(opd_tensor *tensor) {
     static opd_op *op;
     return opdi_aten(&op, "aten::mean", opd_value_tensor(tensor), OPD_DEFAULT, OPD_DEFAULT, OPD_DEFAULT);
 }
-static opd_tensor *opdi_o_sum_dims(opd_tensor *tensor, const int64_t *dims, int64_t count, bool keep) {
+OPDI_INTERNAL opd_tensor *opdi_o_sum_dims(opd_tensor *tensor, const int64_t *dims, int64_t count, bool keep) {
     static opd_op *op;
     return opdi_aten(&op, "aten::sum.dim_IntList", opd_value_tensor(tensor), opd_value_ints(dims, count),
                      opd_value_bool(keep), OPD_DEFAULT);
 }
-static opd_tensor *opdi_o_mean_dims(opd_tensor *tensor, const int64_t *dims, int64_t count, bool keep) {
+OPDI_INTERNAL opd_tensor *opdi_o_mean_dims(opd_tensor *tensor, const int64_t *dims, int64_t count, bool keep) {
     static opd_op *op;
     return opdi_aten(&op, "aten::mean.dim", opd_value_tensor(tensor), opd_value_ints(dims, count), opd_value_bool(keep),
                      OPD_DEFAULT);
@@ -99,34 +101,15 @@ OPDI_COLD_END
 
 //== rows of numbers: sums that do not depend on anything but the row ==================================================
 
-/* Normalisation works on x [a, c, n]: statistics belong to a group of `per` neighbouring channels of one a (layer and
-   group norm), or to a channel of all a (batch norm).  Layer norm: c = 1, and weights go with n. */
-typedef struct opdi_norm {
-    int64_t a, c, n, per;
-    int64_t groups;                               /* layer and group norm: a * c / per statistics */
-    double eps;
-    const void *input, *grad, *weight, *bias;     /* input, gradient, weight and bias or NULL; all of one type */
-    void *output, *mean, *rstd, *dx, *dw, *db;    /* dx, dw, db: NULL when not wanted */
-    void *parts;                                  /* layer norm: of dw and db, of OPDI_NORM_ROWS rows each; or NULL */
-    const void *mean_in, *rstd_in;
-    opdi_convert load, store;                     /* what layer norm reads and writes is of short floats, which */
-    bool layer, eval;                             /* these convert a row at a time; or NULL */
-} opdi_norm;
-#define OPDI_NORM_ROW 2048                        /* elements of the longest one */
-
 enum { OPDI_ROW_SUM, OPDI_ROW_DEVIATION, OPDI_ROW_DOT };      /* of v - c; (v - c)^2; v (u - c) */
 /* What becomes of a row: (x - c) k; (x - c) k + d; that times y; and z more; x y; k (y - d - (x - c) e);
    to + y (x - c) k, and z + y, where to and z are sums. */
 enum { OPDI_ROW_NORM, OPDI_ROW_AFFINE, OPDI_ROW_SCALED, OPDI_ROW_SHIFTED, OPDI_ROW_TIMES, OPDI_ROW_BACK,
        OPDI_ROW_PARAMS };
-#define OPDI_NORM_COLUMNS 512                     /* of a layer norm, whose gradients are summed at a time */
-#define OPDI_NORM_ROWS 64                         /* rows that are summed before doubles are */
 /* Code for AVX2, where a row is long enough for it. */
 #if defined(OPDI_X86)
-#define OPDI_ROW_AVX2 OPDI_AVX2
 #define OPDI_ROW_WIDE(count) ((count) >= 16 && opdi_cpu_level() > 0)
 #else
-#define OPDI_ROW_AVX2
 #define OPDI_ROW_WIDE(count) false
 #endif
 /* Where clang sees how lanes are added up it lets them spill in the loop that fills them. */
@@ -135,18 +118,18 @@ enum { OPDI_ROW_NORM, OPDI_ROW_AFFINE, OPDI_ROW_SCALED, OPDI_ROW_SHIFTED, OPDI_R
 #else
 #define OPDI_ROW_LANES OPDI_ALWAYS
 #endif
-static void opdi_norm_forward_f32(void *ctx, int64_t begin, int64_t end);
-static void opdi_norm_forward_f64(void *ctx, int64_t begin, int64_t end);
-static void opdi_norm_backward_f32(void *ctx, int64_t begin, int64_t end);
-static void opdi_norm_backward_f64(void *ctx, int64_t begin, int64_t end);
-static void opdi_norm_layer_back_f32(void *ctx, int64_t begin, int64_t end);
-static void opdi_norm_layer_back_f64(void *ctx, int64_t begin, int64_t end);
-static void opdi_norm_params_f32(void *ctx, int64_t begin, int64_t end);
-static void opdi_norm_params_f64(void *ctx, int64_t begin, int64_t end);
-static void opdi_norm_batch_f32(void *ctx, int64_t begin, int64_t end);
-static void opdi_norm_batch_f64(void *ctx, int64_t begin, int64_t end);
-static void opdi_norm_batch_backward_f32(void *ctx, int64_t begin, int64_t end);
-static void opdi_norm_batch_backward_f64(void *ctx, int64_t begin, int64_t end);
+OPDI_INTERNAL void opdi_norm_forward_f32(void *ctx, int64_t begin, int64_t end);
+OPDI_INTERNAL void opdi_norm_forward_f64(void *ctx, int64_t begin, int64_t end);
+OPDI_INTERNAL void opdi_norm_backward_f32(void *ctx, int64_t begin, int64_t end);
+OPDI_INTERNAL void opdi_norm_backward_f64(void *ctx, int64_t begin, int64_t end);
+OPDI_INTERNAL void opdi_norm_layer_back_f32(void *ctx, int64_t begin, int64_t end);
+OPDI_INTERNAL void opdi_norm_layer_back_f64(void *ctx, int64_t begin, int64_t end);
+OPDI_INTERNAL void opdi_norm_params_f32(void *ctx, int64_t begin, int64_t end);
+OPDI_INTERNAL void opdi_norm_params_f64(void *ctx, int64_t begin, int64_t end);
+OPDI_INTERNAL void opdi_norm_batch_f32(void *ctx, int64_t begin, int64_t end);
+OPDI_INTERNAL void opdi_norm_batch_f64(void *ctx, int64_t begin, int64_t end);
+OPDI_INTERNAL void opdi_norm_batch_backward_f32(void *ctx, int64_t begin, int64_t end);
+OPDI_INTERNAL void opdi_norm_batch_backward_f64(void *ctx, int64_t begin, int64_t end);
 #include "../../typed/f32.h"
 #include "norm_rows.typed.h"
 #include "../../typed/f64.h"
@@ -155,7 +138,7 @@ static void opdi_norm_batch_backward_f64(void *ctx, int64_t begin, int64_t end);
 
 OPDI_COLD_BEGIN
 /* A tensor argument in the dtype loops work in, NULL for None (*bad on failure). */
-static const void *opdi_norm_in(opd_tensor *tensor, opd_scalar_type dtype, bool *bad) {
+OPDI_INTERNAL const void *opdi_norm_in(opd_tensor *tensor, opd_scalar_type dtype, bool *bad) {
     if (!tensor) { return NULL; }
     tensor = opdi_dense_as(tensor, dtype);
     if (!tensor) {
@@ -164,21 +147,21 @@ static const void *opdi_norm_in(opd_tensor *tensor, opd_scalar_type dtype, bool 
     }
     return tensor->data;
 }
-static opd_scalar_type opdi_norm_type(const opd_tensor *input) {
+OPDI_INTERNAL opd_scalar_type opdi_norm_type(const opd_tensor *input) {
     return input->dtype == OPD_FLOAT64 ? OPD_FLOAT64 : OPD_FLOAT32;
 }
 /* The dtype of statistics: float when half-precision input comes with float weights. */
-static opd_scalar_type opdi_norm_stat_type(const opd_tensor *input, const opd_tensor *weight) {
+OPDI_INTERNAL opd_scalar_type opdi_norm_stat_type(const opd_tensor *input, const opd_tensor *weight) {
     return weight && weight->dtype == OPD_FLOAT32 && input->dtype != OPD_FLOAT64 ? OPD_FLOAT32
         : (opd_scalar_type)input->dtype;
 }
-static int opdi_norm_floating(const opd_tensor *input, const char *what) {
+OPDI_INTERNAL int opdi_norm_floating(const opd_tensor *input, const char *what) {
     return opd_dtype_is_floating((opd_scalar_type)input->dtype) ? 0
         : opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", what,
                    opd_dtype_cname((opd_scalar_type)input->dtype));
 }
 /* Weights have input's dtype, or float32 with half-precision input. */
-static int opdi_norm_params_dtype(const opd_tensor *input, const opd_tensor *weight, const opd_tensor *bias) {
+OPDI_INTERNAL int opdi_norm_params_dtype(const opd_tensor *input, const opd_tensor *weight, const opd_tensor *bias) {
     const opd_tensor *params[2];
     params[0] = weight;
     params[1] = bias;
@@ -193,24 +176,11 @@ static int opdi_norm_params_dtype(const opd_tensor *input, const opd_tensor *wei
     }
     return 0;
 }
-static void opdi_norm_run(const opdi_norm *norm, opd_scalar_type dtype, int64_t units, int64_t cost, opdi_range_fn f32,
-                          opdi_range_fn f64) {
+OPDI_INTERNAL void opdi_norm_run(const opdi_norm *norm, opd_scalar_type dtype, int64_t units, int64_t cost,
+                                 opdi_range_fn f32, opdi_range_fn f64) {
     opdi_parallel_for(units, OPDI_MAX((int64_t)1, OPDI_GRAIN / OPDI_MAX(cost, (int64_t)1)), dtype == OPD_FLOAT64 ? f64
                       : f32, (void *)(uintptr_t)norm);
 }
-/* Derivatives of dx, dw, db = backward(g, x, w): with GX (G here), GW, GB the gradients that came for them and
-   J(v) = rstd (v - mean v - xhat mean(v xhat)):
-     for g: w J(G) + GW xhat + GB         for w: sum g J(G)
-     for x: J(g GW) - J(rstd (gy c + G b)) - rstd^2 xhat (mean(G gy) - mean G mean gy - b c),   gy = w g,
-     b = mean(gy xhat), c = mean(G xhat)
-   With fixed statistics J(v) = rstd v and for x only g GW rstd.  Everything broadcasts to x; `dims` are those
-   statistics run over, `sum` those that weights do not have. */
-typedef struct opdi_norm_second {
-    opd_tensor *grad, *input, *weight, *mean, *rstd, *GX, *GW, *GB;
-    int64_t dims[OPD_MAX_DIMS], sum[OPD_MAX_DIMS];
-    int ndims, nsum;
-    bool fixed;
-} opdi_norm_second;
 static opd_tensor *opdi_norm_mean(const opdi_norm_second *second, opd_tensor *tensor) {
     return opdi_o_mean_dims(tensor, second->dims, second->ndims, true);
 }
@@ -222,7 +192,7 @@ static opd_tensor *opdi_norm_j(const opdi_norm_second *second, opd_tensor *xhat,
 }
 /* Computes the second derivatives above: *dg, *dx and *dw, by grad, input and weight; NULL where there is none.  0,
    or -1 with an error. */
-static int opdi_norm_twice(const opdi_norm_second *second, opd_tensor **dg, opd_tensor **dx, opd_tensor **dw) {
+OPDI_INTERNAL int opdi_norm_twice(const opdi_norm_second *second, opd_tensor **dg, opd_tensor **dx, opd_tensor **dw) {
     opd_tensor *xhat = opd_mul(opd_sub(second->input, second->mean), second->rstd),
         *jg = second->GX ? opdi_norm_j(second, xhat, second->GX) : NULL;
     *dg = jg && second->weight ? opd_mul(jg, second->weight) : jg;
@@ -249,16 +219,9 @@ static int opdi_norm_twice(const opdi_norm_second *second, opd_tensor **dg, opd_
 
 //== batching rules of norms ===========================================================================================
 
-/* What an argument or a result of a norm has to do with channels. */
-typedef enum opdi_channel_kind {
-    OPDI_CHANNEL_NONE,                            /* nothing */
-    OPDI_CHANNEL_IMAGE,                           /* [N, C, ..] */
-    OPDI_CHANNEL_LIST,                            /* [C] */
-    OPDI_CHANNEL_WRITTEN,                         /* [C], written */
-    OPDI_CHANNEL_COUNT                            /* a number of channels, or of groups of them */
-} opdi_channel_kind;
 /* Norms of channels: those of all examples are side by side.  Kinds of the arguments, and of the three results. */
-static int opdi_batch_by_channel(opd_call *call, const opdi_channel_kind *kinds, const opdi_channel_kind *results) {
+OPDI_INTERNAL int opdi_batch_by_channel(opd_call *call, const opdi_channel_kind *kinds,
+                                        const opdi_channel_kind *results) {
     opd_value args[OPD_MAX_ARGS], rets[3];
     const int nargs = call->op->nargs;
     const int64_t size = opd_batch_size();
@@ -291,7 +254,7 @@ static int opdi_batch_by_channel(opd_call *call, const opdi_channel_kind *kinds,
     }
     return 0;
 }
-static bool opdi_batch_is(opd_call *call, int i) {
+OPDI_INTERNAL bool opdi_batch_is(opd_call *call, int i) {
     int dim;
     (void)opd_batch_arg(call, i, &dim);
     return dim >= 0;

@@ -116,7 +116,7 @@ static double OPDI_TYPED(norm_var)(double off, double count, double rest) {
     return var < 0 ? 0 : var;
 }
 /* Normalises groups [begin, end) of a layer or group norm. */
-static void OPDI_TYPED(norm_forward)(void *ctx, int64_t begin, int64_t end) {
+OPDI_INTERNAL void OPDI_TYPED(norm_forward)(void *ctx, int64_t begin, int64_t end) {
     const opdi_norm *norm = (const opdi_norm *)ctx;
     const int64_t len = norm->per * norm->n;
     const OPDI_T *weight = (const OPDI_T *)norm->weight, *b = (const OPDI_T *)norm->bias;
@@ -176,7 +176,7 @@ static void OPDI_TYPED(norm_back)(const opdi_norm *norm, int64_t row, const OPDI
     OPDI_TYPED(row_become)(OPDI_ROW_BACK, &ops, len);
 }
 /* The same for groups [begin, end). */
-static void OPDI_TYPED(norm_backward)(void *ctx, int64_t begin, int64_t end) {
+OPDI_INTERNAL void OPDI_TYPED(norm_backward)(void *ctx, int64_t begin, int64_t end) {
     const opdi_norm *norm = (const opdi_norm *)ctx;
     const int64_t len = norm->per * norm->n;
     for (int64_t row = begin; row < end; row++) {
@@ -186,7 +186,7 @@ static void OPDI_TYPED(norm_backward)(void *ctx, int64_t begin, int64_t end) {
 }
 /* Layer norm's dx, and parts of dw and db, as far as they are wanted, for blocks [begin, end) of OPDI_NORM_ROWS rows,
    which are read once. */
-static void OPDI_TYPED(norm_layer_back)(void *ctx, int64_t begin, int64_t end) {
+OPDI_INTERNAL void OPDI_TYPED(norm_layer_back)(void *ctx, int64_t begin, int64_t end) {
     const opdi_norm *norm = (const opdi_norm *)ctx;
     const int64_t n = norm->n;
     OPDI_T wide[3][OPDI_NORM_ROW];
@@ -232,7 +232,7 @@ static void OPDI_TYPED(norm_columns)(const opdi_norm *norm, int64_t from) {
     }
 }
 /* dw and db of layer norm for blocks [begin, end) of columns, of group norm for channels: over all rows in order. */
-static void OPDI_TYPED(norm_params)(void *ctx, int64_t begin, int64_t end) {
+OPDI_INTERNAL void OPDI_TYPED(norm_params)(void *ctx, int64_t begin, int64_t end) {
     const opdi_norm *norm = (const opdi_norm *)ctx;
     for (int64_t item = begin; item < end; item++) {
         double dw = 0, db = 0;
@@ -253,7 +253,7 @@ static void OPDI_TYPED(norm_params)(void *ctx, int64_t begin, int64_t end) {
     }
 }
 /* Normalises channels [begin, end) of a batch norm. */
-static void OPDI_TYPED(norm_batch)(void *ctx, int64_t begin, int64_t end) {
+OPDI_INTERNAL void OPDI_TYPED(norm_batch)(void *ctx, int64_t begin, int64_t end) {
     const opdi_norm *norm = (const opdi_norm *)ctx;
     const OPDI_T *weight = (const OPDI_T *)norm->weight, *b = (const OPDI_T *)norm->bias;
     const double count = (double)(norm->a * norm->n);
@@ -291,7 +291,7 @@ static void OPDI_TYPED(norm_batch)(void *ctx, int64_t begin, int64_t end) {
 }
 /* Batch norm's backward for channels [begin, end) of ctx, an opdi_norm: dw, db and dx, as far as they are wanted.
    eval: the statistics are constants. */
-static void OPDI_TYPED(norm_batch_backward)(void *ctx, int64_t begin, int64_t end) {
+OPDI_INTERNAL void OPDI_TYPED(norm_batch_backward)(void *ctx, int64_t begin, int64_t end) {
     const opdi_norm *norm = (const opdi_norm *)ctx;
     const double count = (double)(norm->a * norm->n);
     for (int64_t ch = begin; ch < end; ch++) {

@@ -1,3 +1,5 @@
+#include "../ops.h"
+
 //== upsampling ========================================================================================================
 //
 //  Depth, rows and columns apart: each of the output is a sum over a few of the input (taps), at places that the other

@@ -1,3 +1,5 @@
+#include "../ops.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:binary    pointwise operators of two and more tensors, and what derivatives call
 //----------------------------------------------------------------------------------------------------------------------
@@ -15,7 +17,7 @@ OPDI_FORMULA_A(sub, sub, 0)
 OPDI_FORMULA_A(sub_scaled, sub_scaled, 0)
 OPDI_FORMULA_A(mul, mul, OPDI_NUMBER_KEPT)
 /* The `alpha` checks of at::native (alpha_check). */
-static int opdi_alpha_check(opd_scalar_type dtype, opd_value alpha) {
+OPDI_INTERNAL int opdi_alpha_check(opd_scalar_type dtype, opd_value alpha) {
     if (alpha.tag == OPD_TAG_COMPLEX && !opd_dtype_is_complex(dtype)) {
         return opd_fail(OPD_ERROR_DTYPE, "For non-complex input tensors, argument alpha must not be a complex number.");
     }
@@ -74,8 +76,6 @@ static int opdi_rsub_kernel(opd_call *call) {
     return opdi_scaled(call, ops, opd_arg_value(call, 2), &opdi_formula_sub, &opdi_formula_sub_scaled);
 }
 static int opdi_mul_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_mul); }
-/* Returns gradients of arguments i and j where they are wanted. */
-#define OPDI_GIVE(i, expr) do { if (opd_bw_needs(bw, i) && opd_bw_return(bw, i, expr) != 0) { return -1; } } while (0)
 static int opdi_add_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
     OPDI_GIVE(0, grad);
@@ -103,7 +103,6 @@ static int opdi_mul_backward(opd_backward_call *bw) {
 static int opdi_mul_Scalar_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opdi_scale(opd_bw_grad(bw, 0), opd_bw_value(bw, 1)));
 }
-#define OPDI_CASES_BINARY "[2,3], [2,3]; [2,3], [3]; [2,1], [1,3]; [2,3], []"
 OPDI_OP(add_Tensor) {
     op->schema = "add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor";
     op->cpu = op->fake = opdi_add_kernel; op->backward = opdi_add_backward;
@@ -230,7 +229,6 @@ static int opdi_remainder_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, opd_mul(opd_neg(grad), opd_div_Tensor_mode(input, other, "floor")));
     return 0;
 }
-#define OPDI_CASES_DIV "[2,3], [2,3]+; [2,3], [3]+; [2,1], [1,3]+"
 OPDI_OP(div_Tensor) {
     op->schema = "div.Tensor(Tensor self, Tensor other) -> Tensor";
     op->cpu = op->fake = opdi_div_kernel; op->backward = opdi_div_backward; op->save = "self(other), other";

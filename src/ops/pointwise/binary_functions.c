@@ -1,3 +1,5 @@
+#include "../ops.h"
+
 //== two-argument functions ============================================================================================
 
 #if !defined(OPD_NO_OPERATORS)

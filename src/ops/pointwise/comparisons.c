@@ -1,3 +1,5 @@
+#include "../ops.h"
+
 //== comparisons and logic: results are bool ===========================================================================
 
 #if !defined(OPD_NO_OPERATORS)

@@ -1,3 +1,5 @@
+#include "../ops.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:complex   complex numbers: arithmetic, functions, and the loops of their formulas
 //
@@ -11,26 +13,6 @@
 
 //== arithmetic ========================================================================================================
 
-static inline opdi_complex opdi_complex_make(double re, double im) {
-    opdi_complex z;
-    z.re = re;
-    z.im = im;
-    return z;
-}
-static inline opdi_complex opdi_complex_add(opdi_complex x, opdi_complex y) {
-    return opdi_complex_make(x.re + y.re, x.im + y.im);
-}
-static inline opdi_complex opdi_complex_sub(opdi_complex x, opdi_complex y) {
-    return opdi_complex_make(x.re - y.re, x.im - y.im);
-}
-static inline opdi_complex opdi_complex_mul(opdi_complex x, opdi_complex y) {
-    return opdi_complex_make(x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re);
-}
-static inline opdi_complex opdi_complex_conj(opdi_complex x) { return opdi_complex_make(x.re, -x.im); }
-static inline opdi_complex opdi_complex_times(double k, opdi_complex x) {
-    return opdi_complex_make(k * x.re, k * x.im);
-}
-static inline bool opdi_complex_zero(opdi_complex x) { return x.re == 0 && x.im == 0; }
 static inline bool opdi_complex_nan(opdi_complex x) { return isnan(x.re) || isnan(x.im); }
 OPDI_LOOPS_BEGIN
 #define OPDI_PAIR_LARGE 2.0370359763344861e90      /* 2^300 */
@@ -52,9 +34,9 @@ OPDI_LOOPS_END
 
 OPDI_COLD_BEGIN
 
-static double opdi_complex_abs(opdi_complex x) { return opdi_pair_abs_f64(x.re, x.im); }
+OPDI_INTERNAL double opdi_complex_abs(opdi_complex x) { return opdi_pair_abs_f64(x.re, x.im); }
 /* x / y as Smith divides: nothing overflows that need not. */
-static opdi_complex opdi_complex_div(opdi_complex x, opdi_complex y) {
+OPDI_INTERNAL opdi_complex opdi_complex_div(opdi_complex x, opdi_complex y) {
     if (opdi_complex_zero(y)) { return opdi_complex_make(x.re / fabs(y.re), x.im / fabs(y.re)); }
     if (fabs(y.re) >= fabs(y.im)) {
         const double k = y.im / y.re, below = y.re + y.im * k;
@@ -74,7 +56,7 @@ static opdi_complex opdi_complex_exp(opdi_complex x) {
     return opdi_complex_make(size * cos(x.im) * rest, size * sin(x.im) * rest);
 }
 /* log|x| + i arg(x); near |x| = 1 as log1p((a - 1)(a + 1) + b^2) / 2 for the parts a > b */
-static opdi_complex opdi_complex_log(opdi_complex x) {
+OPDI_INTERNAL opdi_complex opdi_complex_log(opdi_complex x) {
     const double a = fmax(fabs(x.re), fabs(x.im)), b = fmin(fabs(x.re), fabs(x.im));
     const double size = hypot(x.re, x.im);        /* NaN where a part is */
     const double log_of = size > 0.5 && size < 2 ? log1p((a - 1) * (a + 1) + b * b) / 2
@@ -95,7 +77,7 @@ static opdi_complex opdi_complex_expm1(opdi_complex x) {
 }
 OPDI_COLD_END
 OPDI_LOOPS_BEGIN
-static opdi_complex opdi_complex_sqrt(opdi_complex x) {
+OPDI_INTERNAL opdi_complex opdi_complex_sqrt(opdi_complex x) {
     if (opdi_complex_zero(x)) { return opdi_complex_make(0, x.im); }
     if (isinf(x.im)) { return opdi_complex_make(INFINITY, x.im); }
     if (isinf(x.re) && x.re > 0) { return opdi_complex_make(x.re, isnan(x.im) ? x.im : copysign(0, x.im)); }
@@ -213,7 +195,7 @@ static opdi_complex opdi_complex_pow(opdi_complex x, opdi_complex y) {
     return opdi_complex_exp(opdi_complex_mul(y, opdi_complex_log(x)));
 }
 /* log(e^x + e^y) by the one with the larger real part, of two infinities by their exponentials */
-static opdi_complex opdi_complex_logaddexp(opdi_complex x, opdi_complex y) {
+OPDI_INTERNAL opdi_complex opdi_complex_logaddexp(opdi_complex x, opdi_complex y) {
     const bool second = x.re < y.re;
     const opdi_complex high = second ? y : x, low = second ? x : y;
     if (opdi_complex_nan(x) || opdi_complex_nan(y)) { return opdi_complex_make(NAN, NAN); }
@@ -581,14 +563,14 @@ OPDI_LOOPS_END
 #define OPDI_PAIRS_OF(prefix, name, run) \
     __attribute__((target("avx2"))) \
     static void opdi_##prefix##_##name##_avx2(void *const *data, int64_t count) { run; } \
-    static void opdi_##prefix##_##name(void *const *data, int64_t count, const opdi_params *params) { \
+    OPDI_INTERNAL void opdi_##prefix##_##name(void *const *data, int64_t count, const opdi_params *params) { \
         (void)params; \
         if (opdi_cpu_level() > 0) { opdi_##prefix##_##name##_avx2(data, count); } \
         else { run; } \
     }
 #else
 #define OPDI_PAIRS_OF(prefix, name, run) \
-    static void opdi_##prefix##_##name(void *const *data, int64_t count, const opdi_params *params) { \
+    OPDI_INTERNAL void opdi_##prefix##_##name(void *const *data, int64_t count, const opdi_params *params) { \
         (void)params; \
         run; \
     }
@@ -668,7 +650,7 @@ OPDI_COLD_BEGIN
     OPDI_PARTS_CASE(prefix, mul) OPDI_PARTS_CASE(prefix, square) OPDI_PARTS_CASE(prefix, reciprocal) \
     OPDI_PARTS_CASE(prefix, div) OPDI_PARTS_CASE(prefix, sign)
 /* Returns the loop of an opd_formula, from complex128 to complex128, or NULL where complex numbers have none. */
-static opdi_loop opdi_complex_loop(int formula) {
+OPDI_INTERNAL opdi_loop opdi_complex_loop(int formula) {
     switch (formula) {
 #define OPDI_COMPLEX_CASE(name, inputs, formula) OPDI_PARTS_CASE(c128, name)
         OPDI_COMPLEX_FORMULAS(OPDI_COMPLEX_CASE)
@@ -683,7 +665,7 @@ static opdi_loop opdi_complex_loop(int formula) {
 }
 /* Returns the loop that reads numbers of a complex dtype as they lie in memory, and writes such numbers, their sizes or
    truths; NULL where there is none. */
-static opdi_loop opdi_complex_loop_short(int formula, opd_scalar_type dtype) {
+OPDI_INTERNAL opdi_loop opdi_complex_loop_short(int formula, opd_scalar_type dtype) {
     switch (dtype == OPD_COMPLEX64 ? formula : -1) {
         OPDI_PAIRS_CASES(c64)
         case OPD_FORMULA_eq: return opdi_c64_equal;
@@ -710,7 +692,7 @@ static void opdi_pairs_range(void *ctx, int64_t begin, int64_t end) {
 }
 /* True where the result ops[0], of dtype `result`, and the inputs ops[1..nin], of dtype `common`, are contiguous
    tensors of one shape. */
-static bool opdi_pairs_alike(opd_tensor *const *ops, int nin, opd_scalar_type common, opd_scalar_type result) {
+OPDI_INTERNAL bool opdi_pairs_alike(opd_tensor *const *ops, int nin, opd_scalar_type common, opd_scalar_type result) {
     for (int k = 0; k <= nin; k++) {
         if (ops[k]->dtype != (int8_t)(k ? common : result) || !(ops[k]->flags & OPDI_CONTIGUOUS) ||
             ops[k]->backend != OPD_CPU || !ops[k]->data || !opdi_same_sizes(ops[k], ops[0]) ||
@@ -721,7 +703,7 @@ static bool opdi_pairs_alike(opd_tensor *const *ops, int nin, opd_scalar_type co
     return true;
 }
 /* Runs a loop over the contiguous result ops[0] and inputs ops[1..nin]. */
-static void opdi_pairs_run(opdi_loop loop, opd_tensor *const *ops, int nin) {
+OPDI_INTERNAL void opdi_pairs_run(opdi_loop loop, opd_tensor *const *ops, int nin) {
     opdi_pairs pairs;
     pairs.loop = loop;
     pairs.nops = nin + 1;
@@ -734,29 +716,19 @@ static void opdi_pairs_run(opdi_loop loop, opd_tensor *const *ops, int nin) {
 
 //== what kernels for real numbers do with complex ones ================================================================
 
-/* True, with an error, where complex numbers are not computed with: OPD_NO_COMPLEX.  What follows is then left out by
-   the compiler, too. */
-static inline bool opdi_complex_left_out(void) {
-#if defined(OPD_NO_COMPLEX)
-    (void)opd_fail(OPD_ERROR_NOT_FOUND, "arithmetic of complex numbers is left out: OPD_NO_COMPLEX was defined");
-    return true;
-#else
-    return false;
-#endif
-}
 /* Fails where tensor is complex; `what` names the kernel.  0 or -1. */
-static int opdi_refuse_complex(const opd_tensor *tensor, const char *what) {
+OPDI_INTERNAL int opdi_refuse_complex(const opd_tensor *tensor, const char *what) {
     return !opdi_is_complex(tensor) ? 0
         : opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", what,
                    opd_dtype_cname((opd_scalar_type)tensor->dtype));
 }
 /* Returns the real (0) or imaginary (1) part of a complex tensor as a view, and other tensors as they are; NULL with
    an error. */
-static opd_tensor *opdi_part_of(opd_tensor *tensor, int part) {
+OPDI_INTERNAL opd_tensor *opdi_part_of(opd_tensor *tensor, int part) {
     return opdi_is_complex(tensor) ? opd_select(opd_view_as_real(tensor), -1, part) : tensor;
 }
 /* Returns re + i im as result i of the call, the next one.  0, or -1 with an error. */
-static int opdi_give_parts(opd_call *call, int i, opd_tensor *re, opd_tensor *im) {
+OPDI_INTERNAL int opdi_give_parts(opd_call *call, int i, opd_tensor *re, opd_tensor *im) {
     if (!re || !im) { return -1; }
     opd_tensor *out = opd_result(call, i, opdi_sizes(re), re->ndim,
                                  re->dtype == OPD_FLOAT64 ? OPD_COMPLEX128 : OPD_COMPLEX64);
@@ -767,7 +739,7 @@ static int opdi_give_parts(opd_call *call, int i, opd_tensor *re, opd_tensor *im
 }
 /* Calls the operator itself with parts of its complex tensors: of argument i that which bit i of `imaginary` says, and
    none where bit i of `without` is set. */
-static int opdi_call_parts(opd_call *call, unsigned imaginary, unsigned without, opd_value *rets) {
+OPDI_INTERNAL int opdi_call_parts(opd_call *call, unsigned imaginary, unsigned without, opd_value *rets) {
     const opdi_card *card = OPDI_ACQUIRE(&call->op->card);
     const opd_op *op = card && card->base ? card->base->op : call->op;
     opd_value args[OPD_MAX_ARGS];
@@ -778,7 +750,7 @@ static int opdi_call_parts(opd_call *call, unsigned imaginary, unsigned without,
     return opd_ok() ? opd_call_all((opd_op *)(uintptr_t)op, rets, args, op->nargs) : -1;
 }
 /* The kernel of an operator that is linear in its complex tensors together: the parts one after the other. */
-static int opdi_by_parts(opd_call *call) {
+OPDI_INTERNAL int opdi_by_parts(opd_call *call) {
     opd_value re, im;
     if (opdi_call_parts(call, 0, 0, &re) || opdi_call_parts(call, ~0u, 0, &im)) { return -1; }
     return opdi_give_parts(call, 0, re.u.t, im.u.t);

@@ -1,3 +1,5 @@
+#include "../ops.h"
+
 //== composites ========================================================================================================
 
 #if !defined(OPD_NO_OPERATORS)
@@ -100,12 +102,12 @@ OPDI_COLD_BEGIN
 //
 //  Composites, as in PyTorch: they call the operator whose second name they are.
 
-static opd_op *opdi_first_name(const opd_call *call) { return opd_op_builtin((opd_op_id)(intptr_t)call->user); }
+OPDI_INTERNAL opd_op *opdi_first_name(const opd_call *call) { return opd_op_builtin((opd_op_id)(intptr_t)call->user); }
 static int opdi_second_name_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_call_op(opdi_first_name(call), call->args, call->op->nargs));
 }
 /* Fills in a second name of operator `first`: all but its schema, cases and derived forms. */
-static void opdi_second_card(opd_op_desc *op, opd_op_id first) {
+OPDI_INTERNAL void opdi_second_card(opd_op_desc *op, opd_op_id first) {
     op->composite = opdi_second_name_kernel; op->user = (void *)(intptr_t)first;
     op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPDI_OPTAG_OUT_CASTS | OPDI_OPTAG_OUT_PART;           /* of most of them, as they are pointwise */

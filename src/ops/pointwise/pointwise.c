@@ -1,3 +1,5 @@
+#include "../ops.h"
+
 #if !defined(OPD_NO_OPERATORS)
 #if defined(OPDI_OPERATORS)
 
@@ -9,13 +11,8 @@
 //  its derivative.
 //----------------------------------------------------------------------------------------------------------------------
 
-//== integer helpers: defined for every input, division by zero noted ==================================================
-
 OPDI_LOOPS_BEGIN
 
-static inline int64_t opdi_wrap_add(int64_t x, int64_t y) { return (int64_t)((uint64_t)x + (uint64_t)y); }
-static inline int64_t opdi_wrap_sub(int64_t x, int64_t y) { return (int64_t)((uint64_t)x - (uint64_t)y); }
-static inline int64_t opdi_wrap_mul(int64_t x, int64_t y) { return (int64_t)((uint64_t)x * (uint64_t)y); }
 //== loops: opdi_<type>_<formula> ======================================================================================
 /* A row's formula as a function of one element, which its loops are compiled with. */
 #define OPDI_LOOP_FORMULA(name, formula) \
@@ -24,11 +21,12 @@ static inline int64_t opdi_wrap_mul(int64_t x, int64_t y) { return (int64_t)((ui
         return formula; }
 #define OPDI_LOOP_EACH(name, inputs, formula) \
     OPDI_LOOP_FORMULA(name, formula) \
-    OPDI_COLD OPD_UNUSED static void OPDI_LOOP(name)(void *const *data, int64_t count, const opdi_params *params) { \
+    OPDI_COLD OPD_UNUSED OPDI_INTERNAL void OPDI_LOOP(name)(void *const *data, int64_t count, \
+                                                            const opdi_params *params) { \
         OPDI_LOOP(each)(data, count, params, inputs, OPDI_LOOP(at_##name)); }
 #define OPDI_LOOP_BLOCKS(name, inputs, formula) \
     OPDI_LOOP_FORMULA(name, formula) \
-    static void OPDI_LOOP(name)(void *const *data, int64_t count, const opdi_params *params) { \
+    OPDI_INTERNAL void OPDI_LOOP(name)(void *const *data, int64_t count, const opdi_params *params) { \
         OPDI_LOOP(blocks)(data, count, params, inputs, OPDI_LOOP(at_##name)); }
 #if defined(OPDI_X86)
 /* The long loop for AVX2, a short one for machines without. */
@@ -38,7 +36,7 @@ static inline int64_t opdi_wrap_mul(int64_t x, int64_t y) { return (int64_t)((ui
         OPDI_LOOP(blocks)(data, count, params, inputs, OPDI_LOOP(at_##name)); } \
     OPDI_NOINLINE static void OPDI_LOOP(name##_plain)(void *const *data, int64_t count, const opdi_params *params) { \
         OPDI_LOOP(each)(data, count, params, inputs, OPDI_LOOP(at_##name)); } \
-    static void OPDI_LOOP(name)(void *const *data, int64_t count, const opdi_params *params) { \
+    OPDI_INTERNAL void OPDI_LOOP(name)(void *const *data, int64_t count, const opdi_params *params) { \
         if (opdi_cpu_level() > 0) { OPDI_LOOP(name##_avx2)(data, count, params); } \
         else { OPDI_LOOP(name##_plain)(data, count, params); } }
 #else
@@ -50,7 +48,7 @@ static inline int64_t opdi_wrap_mul(int64_t x, int64_t y) { return (int64_t)((ui
 #define OPDI_LOOP_F32_W OPDI_LOOP_WIDE
 #define OPDI_LOOP_F32_D(name, inputs, formula)
 #define OPDI_LOOP_F32_M(name, inputs, formula) \
-    static void opdi_f32_##name(void *const *data, int64_t count, OPD_UNUSED const opdi_params *params) { \
+    OPDI_INTERNAL void opdi_f32_##name(void *const *data, int64_t count, OPD_UNUSED const opdi_params *params) { \
         opdi_v##name(count, (float *)data[0], (const float *)data[1]); }
 #define OPDI_LOOP_F64_W OPDI_LOOP_BLOCKS
 #define OPDI_LOOP_F64_S OPDI_LOOP_EACH
@@ -59,7 +57,7 @@ static inline int64_t opdi_wrap_mul(int64_t x, int64_t y) { return (int64_t)((ui
 #define OPDI_LOOP_F64_M OPDI_LOOP_EACH
 #define OPDI_LOOP_F32_N OPDI_LOOP_F32_M
 #define OPDI_LOOP_F64_N(name, inputs, formula) \
-    static void opdi_f64_##name(void *const *data, int64_t count, OPD_UNUSED const opdi_params *params) { \
+    OPDI_INTERNAL void opdi_f64_##name(void *const *data, int64_t count, OPD_UNUSED const opdi_params *params) { \
         opdi_v##name##64(count, (double *)data[0], (const double *)data[1]); }
 #define OPDI_LOOP_F32(name, inputs, kind, formula) OPDI_LOOP_F32_##kind(name, inputs, formula)
 #define OPDI_LOOP_F64(name, inputs, kind, formula) OPDI_LOOP_F64_##kind(name, inputs, formula)      /* and int64_t */
@@ -213,7 +211,7 @@ static void opdi_activation(int function, int64_t count, float *out, const float
 }
 /* Defines opdi_f32_v<name>: of (x) and of (g, x). */
 #define OPDI_ACTIVATION_LOOP(name, number, grad, arg)                                                       \
-    static void opdi_f32_v##name(void *const *data, int64_t count, const opdi_params *params) {             \
+    OPDI_INTERNAL void opdi_f32_v##name(void *const *data, int64_t count, const opdi_params *params) {             \
         (void)params;                                                                                                 \
             opdi_activation(number, count, (float *)data[0], (const float *)data[grad], (const float *)data[arg]);    \
     }
@@ -224,7 +222,7 @@ OPDI_ACTIVATION_LOOP(gelu_tanh_backward, OPDI_GELU_TANH_BACKWARD, 1, 2)
 OPDI_ACTIVATION_LOOP(silu, OPDI_SILU, 1, 1)
 OPDI_ACTIVATION_LOOP(silu_backward, OPDI_SILU_BACKWARD, 1, 2)
 /* log(1 + exp(a x)) / a, or x where a x is above b. */
-static void opdi_f32_vsoftplus(void *const *data, int64_t total, const opdi_params *params) {
+OPDI_INTERNAL void opdi_f32_vsoftplus(void *const *data, int64_t total, const opdi_params *params) {
     const float a = params->f32[0], b = params->f32[1];
     float block[256], xs[256];
     for (int64_t from = 0; from < total; from += 256) {
@@ -335,9 +333,9 @@ OPDI_ALWAYS uint64_t opdi_pow_bad_f64(double x, double y) {
 #include "two_operands.typed.h"
 #include "../../typed/end.h"
 #define OPDI_TWO_LOOPS(name, function) \
-    static void opdi_f32_v##name(void *const *data, int64_t count, const opdi_params *params) { \
+    OPDI_INTERNAL void opdi_f32_v##name(void *const *data, int64_t count, const opdi_params *params) { \
         opdi_two_f32(function, data, count, params, opdi_f32_##name); } \
-    static void opdi_f64_v##name(void *const *data, int64_t count, const opdi_params *params) { \
+    OPDI_INTERNAL void opdi_f64_v##name(void *const *data, int64_t count, const opdi_params *params) { \
         opdi_two_f64(function, data, count, params, opdi_f64_##name); }
 OPDI_TWO_LOOPS(pow, OPDI_TWO_POW)
 OPDI_TWO_LOOPS(fmod, OPDI_TWO_FMOD)
@@ -345,50 +343,9 @@ OPDI_TWO_LOOPS(remainder, OPDI_TWO_REMAINDER)
 
 //== the generic kernel ================================================================================================
 
-/* What an operator does with dtypes. */
-#define OPDI_TO_FLOAT 1                           /* integers and bool are promoted to float32 */
-#define OPDI_TO_BOOL 2                            /* the result is bool, whatever is compared */
-#define OPDI_NOT_BOOL 4                           /* refuses bool */
-#define OPDI_BOOL_TO_INT 8                        /* bool is promoted to int64 */
-#define OPDI_CONTIGUOUS_RESULT 16                 /* the result does not take over its arguments' strides */
-#define OPDI_NUMBER_KEPT 32                       /* beside halves, a second operand of one number is not rounded */
-
-/* Loops by compute type, NULL where there is none (float then runs in double, if that is there); what: the kernel's
-   name in "not implemented for"; rule: above; number: opd_formula of floats and of integers. */
-typedef struct opdi_formula {
-    opdi_loop loop[3];
-    const char *what;
-    int rule;
-    int16_t number[2];
-} opdi_formula;
-#define OPDI_NUMBER(f, i) {(int16_t)OPD_FORMULA_##f, (int16_t)OPD_FORMULA_##i}
-#define OPDI_FORMULA_A(id, name, rule_) \
-    static const opdi_formula opdi_formula_##id = {{opdi_f32_##name, opdi_f64_##name, opdi_i64_##name}, #id "_cpu", \
-        rule_, OPDI_NUMBER(name, name)};
-#define OPDI_FORMULA_F(id, name, rule_) \
-    static const opdi_formula opdi_formula_##id = {{opdi_f32_##name, opdi_f64_##name, NULL}, #id "_cpu", \
-        rule_, OPDI_NUMBER(name, name)};
-#define OPDI_FORMULA_D(id, name, rule_) \
-    static const opdi_formula opdi_formula_##id = {{NULL, opdi_f64_##name, NULL}, #id "_cpu", \
-        rule_, OPDI_NUMBER(name, name)};
-#define OPDI_FORMULA_DV(id, name, rule_) \
-    static const opdi_formula opdi_formula_##id = {{NULL, opdi_f64_v##name, NULL}, #id "_cpu", \
-        rule_, OPDI_NUMBER(name, name)};
-#define OPDI_FORMULA_DI(id, name, rule_) \
-    static const opdi_formula opdi_formula_##id = {{NULL, opdi_f64_##name, opdi_i64_##name}, #id "_cpu", \
-        rule_, OPDI_NUMBER(name, name)};
-#define OPDI_FORMULA_V(id, name, rule_) \
-    static const opdi_formula opdi_formula_##id = {{opdi_f32_v##name, opdi_f64_v##name, opdi_i64_##name}, #id "_cpu", \
-        rule_, OPDI_NUMBER(name, name)};
-#define OPDI_FORMULA_I(id, name, rule_) \
-    static const opdi_formula opdi_formula_##id = {{NULL, NULL, opdi_i64_##name}, #id "_cpu", \
-        rule_, OPDI_NUMBER(name, name)};
-
 OPDI_LOOPS_END
 
-/* A number standing as a 0-dim operand that yields in promotion (c10::scalar_to_tensor, wrapped). */
-typedef struct opdi_number { opd_tensor t; union { int64_t i; double d; bool b; double c[2]; } u; } opdi_number;
-static opd_tensor *opdi_number_make(opdi_number *number, opd_value value) {
+OPDI_INTERNAL opd_tensor *opdi_number_make(opdi_number *number, opd_value value) {
     memset(number, 0, sizeof *number);
     number->t.refs = 1;
     number->t.numel = 1;
@@ -407,23 +364,23 @@ static opd_tensor *opdi_number_make(opdi_number *number, opd_value value) {
     return &number->t;
 }
 /* Argument i, a Tensor or a Scalar, as an operand. */
-static opd_tensor *opdi_operand_of(const opd_call *call, int i, opdi_number *number) {
+OPDI_INTERNAL opd_tensor *opdi_operand_of(const opd_call *call, int i, opdi_number *number) {
     opd_value value = opd_arg_value(call, i);
     return value.tag == OPD_TAG_TENSOR ? value.u.t : opdi_number_make(number, value);
 }
-static double opdi_number_f64(opd_value value) {
+OPDI_INTERNAL double opdi_number_f64(opd_value value) {
     return value.tag == OPD_TAG_FLOAT ? value.u.d : value.tag == OPD_TAG_COMPLEX ? value.u.c[0] : (double)value.u.i;
 }
-static bool opdi_number_is_zero(opd_value value) {
+OPDI_INTERNAL bool opdi_number_is_zero(opd_value value) {
     return opdi_number_f64(value) == 0 && (value.tag != OPD_TAG_COMPLEX || value.u.c[1] == 0);
 }
-static int64_t opdi_number_i64(opd_value value) {
+OPDI_INTERNAL int64_t opdi_number_i64(opd_value value) {
     return value.tag == OPD_TAG_FLOAT ? opdi_to_i64(value.u.d) : value.tag == OPD_TAG_COMPLEX
         ? opdi_to_i64(value.u.c[0]) : value.u.i;
 }
 /* c10::overflows: whether a number can be cast to dtype.  Negative integers may wrap to uint8; infinities stay; only
    bool and complex types take an imaginary part. */
-static bool opdi_number_fits(opd_value value, opd_scalar_type dtype) {
+OPDI_INTERNAL bool opdi_number_fits(opd_value value, opd_scalar_type dtype) {
     static const double top[5] = {255.0, 127.0, 32767.0, 2147483647.0, 9223372036854775807.0};
     const double d = opdi_number_f64(value);
     const int k = (int)dtype;
@@ -438,19 +395,19 @@ static bool opdi_number_fits(opd_value value, opd_scalar_type dtype) {
     if (k == 0) { return d <= 255.0 && d >= (value.tag == OPD_TAG_INT ? -255.0 : 0.0); }
     return d <= top[k] && d >= -top[k] - 1.0;
 }
-static int opdi_number_check(opd_value value, opd_scalar_type dtype) {
+OPDI_INTERNAL int opdi_number_check(opd_value value, opd_scalar_type dtype) {
     return opdi_number_fits(value, dtype) ? 0
         : opd_fail(OPD_ERROR_DTYPE, "value cannot be converted to type %s without overflow", opdi_type_name(dtype));
 }
-static void opdi_params_set_f64(opdi_params *params, int element, double d) {
+OPDI_INTERNAL void opdi_params_set_f64(opdi_params *params, int element, double d) {
     params->f64[element] = d;
     params->f32[element] = (float)d;
     params->i64[element] = opdi_to_i64(d);
 }
-static bool opdi_is_half(opd_scalar_type dtype) { return dtype == OPD_BFLOAT16 || dtype == OPD_FLOAT16; }
+OPDI_INTERNAL bool opdi_is_half(opd_scalar_type dtype) { return dtype == OPD_BFLOAT16 || dtype == OPD_FLOAT16; }
 /* Makes number `element` of params one that a half holds, if dtype is that of halves: as where PyTorch's kernels cast a
    Scalar to it before they compute in float32. */
-static void opdi_params_half(opdi_params *params, int element, opd_scalar_type dtype) {
+OPDI_INTERNAL void opdi_params_half(opdi_params *params, int element, opd_scalar_type dtype) {
     const float f = params->f32[element];
     if (!opdi_is_half(dtype)) { return; }
     opdi_params_set_f64(params, element, (double)(dtype == OPD_BFLOAT16 ? opdi_bf16_to_f32(opdi_f32_to_bf16(f))
@@ -458,7 +415,7 @@ static void opdi_params_half(opdi_params *params, int element, opd_scalar_type d
 }
 /* Sets number `element` of params to an argument; one that overflows float32 is noted in `beyond`, one with an
    imaginary part in `pairs`, to be refused where numbers are real. */
-static void opdi_params_set(opdi_params *params, int element, opd_value value) {
+OPDI_INTERNAL void opdi_params_set(opdi_params *params, int element, opd_value value) {
     opdi_params_set_f64(params, element, opdi_number_f64(value));
     params->i64[element] = opdi_number_i64(value);
     params->imaginary[element] = value.tag == OPD_TAG_COMPLEX ? value.u.c[1] : 0;
@@ -515,10 +472,10 @@ static opd_tensor *opdi_contiguous_result(opd_call *call, opd_tensor *const *in,
     for (int i = 0; i < nin; i++) { if (opdi_broadcast_into(sizes, &ndim, in[i]) != 0) { return NULL; } }
     return opd_result(call, 0, sizes, ndim, dtype);
 }
-OPDI_NOINLINE static int opdi_not_implemented(const opdi_formula *formula, opd_scalar_type dtype) {
+OPDI_NOINLINE OPDI_INTERNAL int opdi_not_implemented(const opdi_formula *formula, opd_scalar_type dtype) {
     return opd_fail(OPD_ERROR_DTYPE, "\"%s\" not implemented for '%s'", formula->what, opd_dtype_cname(dtype));
 }
-static const opdi_params opdi_no_params = {
+OPDI_INTERNAL const opdi_params opdi_no_params = {
     /* f64, f32, i64 */ {0, 0, 0, 0}, {0, 0, 0, 0}, {0, 0, 0, 0}, /* zero, beyond */ NULL, false,
     /* imaginary, pairs */ {0, 0, 0, 0}, false};
 OPDI_COLD_BEGIN
@@ -657,8 +614,8 @@ static int opdi_pointwise_complex(opd_call *call, const opdi_formula *formula, o
 OPDI_COLD_END
 /* Runs a formula with the inputs ops[1..nin] promoted to `common`, giving a result of dtype `result`.  0, or -1 with
    an error. */
-static int opdi_pointwise_typed(opd_call *call, const opdi_formula *formula, opd_tensor **ops, int nin,
-                                opd_scalar_type common, opd_scalar_type result, const opdi_params *params) {
+OPDI_INTERNAL int opdi_pointwise_typed(opd_call *call, const opdi_formula *formula, opd_tensor **ops, int nin,
+                                       opd_scalar_type common, opd_scalar_type result, const opdi_params *params) {
     if (common != OPD_FLOAT32) {
         if (opd_dtype_is_complex(common)) {
             return opdi_pointwise_complex(call, formula, ops, nin, common, result, params);
@@ -685,12 +642,12 @@ static int opdi_pointwise_typed(opd_call *call, const opdi_formula *formula, opd
     }
     return opdi_run(ops, nin + 1, 1, common, compute, formula->loop[compute], params);
 }
-static opd_scalar_type opdi_rule_dtype(int rule, opd_scalar_type dtype) {
+OPDI_INTERNAL opd_scalar_type opdi_rule_dtype(int rule, opd_scalar_type dtype) {
     if ((rule & OPDI_TO_FLOAT) && opd_dtype_is_integral(dtype, true)) { return OPD_FLOAT32; }
     return (rule & OPDI_BOOL_TO_INT) && dtype == OPD_BOOL ? OPD_INT64 : dtype;
 }
-static int opdi_pointwise(opd_call *call, const opdi_formula *formula, opd_tensor **ops, int nin,
-                          const opdi_params *params) {
+OPDI_INTERNAL int opdi_pointwise(opd_call *call, const opdi_formula *formula, opd_tensor **ops, int nin,
+                                 const opdi_params *params) {
     opd_scalar_type common = nin == 1 ? (opd_scalar_type)ops[1]->dtype : opdi_result_type(ops + 1, nin);
     if (formula->rule & (OPDI_TO_FLOAT | OPDI_BOOL_TO_INT)) { common = opdi_rule_dtype(formula->rule, common); }
     const opd_scalar_type result = formula->rule & OPDI_TO_BOOL ? OPD_BOOL : common;
@@ -701,13 +658,13 @@ static int opdi_pointwise(opd_call *call, const opdi_formula *formula, opd_tenso
     return opdi_pointwise_typed(call, formula, ops, nin, common, result, params);
 }
 /* Kernels of formulas without numbers. */
-static int opdi_unary(opd_call *call, const opdi_formula *formula) {
+OPDI_INTERNAL int opdi_unary(opd_call *call, const opdi_formula *formula) {
     opd_tensor *ops[2];
     ops[1] = opd_arg_tensor(call, 0);
     return opdi_pointwise(call, formula, ops, 1, &opdi_no_params);
 }
 /* opdi_unary for a formula that makes a real number of a complex one. */
-static int opdi_unary_real(opd_call *call, const opdi_formula *formula) {
+OPDI_INTERNAL int opdi_unary_real(opd_call *call, const opdi_formula *formula) {
     opd_tensor *ops[2];
     ops[1] = opd_arg_tensor(call, 0);
     if (!opdi_is_complex(ops[1])) { return opdi_pointwise(call, formula, ops, 1, &opdi_no_params); }
@@ -718,7 +675,7 @@ static int opdi_unary_real(opd_call *call, const opdi_formula *formula) {
                                 (opd_scalar_type)opdi_real_dtype(ops[1]->dtype), &opdi_no_params);
 }
 /* Runs a formula of two arguments, either of which may be a Scalar. */
-static int opdi_binary(opd_call *call, const opdi_formula *formula) {
+OPDI_INTERNAL int opdi_binary(opd_call *call, const opdi_formula *formula) {
     opd_tensor *ops[3];
     opdi_number number, other;
     ops[1] = opdi_operand_of(call, 0, &number);
@@ -727,7 +684,7 @@ static int opdi_binary(opd_call *call, const opdi_formula *formula) {
 }
 /* opdi_binary for integer division, which fails with nothing written.  The smallest int64 or int32 by -1 traps in
    PyTorch; narrower ones wrap. */
-static int opdi_binary_div(opd_call *call, const opdi_formula *formula) {
+OPDI_INTERNAL int opdi_binary_div(opd_call *call, const opdi_formula *formula) {
     opd_tensor *ops[3];
     opdi_number number, other;
     opdi_params params = opdi_no_params;
@@ -749,28 +706,13 @@ OPDI_COLD_BEGIN
 
 //== what derivatives are written with =================================================================================
 
-static inline opd_tensor *opdi_muls(opd_tensor *tensor, double k) { return opd_mul_Scalar(tensor, opd_value_float(k)); }
-static inline opd_tensor *opdi_adds(opd_tensor *tensor, double k) { return opd_add_Scalar(tensor, opd_value_float(k)); }
-static inline opd_tensor *opdi_rsubs(double k, opd_tensor *tensor) {
-    return opd_rsub_Scalar(tensor, opd_value_float(k));
-}
-static inline opd_tensor *opdi_conj(opd_tensor *tensor) {
-    return opdi_is_complex(tensor) ? opd_conj_physical(tensor) : tensor;
-}
-/* tensor where the mask is false, 0 elsewhere. */
-static inline opd_tensor *opdi_unless(opd_tensor *tensor, opd_tensor *mask) {
-    return opd_masked_fill_Scalar(tensor, mask, opd_value_int(0));
-}
-static inline opd_tensor *opdi_where(opd_tensor *mask, opd_tensor *tensor) {
-    return opdi_unless(tensor, opd_logical_not(mask));
-}
 /* tensor * kept for a Scalar argument kept; a factor 1 costs nothing. */
-static opd_tensor *opdi_scale(opd_tensor *tensor, opd_value kept) {
+OPDI_INTERNAL opd_tensor *opdi_scale(opd_tensor *tensor, opd_value kept) {
     return kept.tag != OPD_TAG_COMPLEX && opdi_number_f64(kept) == 1.0 ? tensor : opd_mul_Scalar(tensor, kept);
 }
 
 /* delta sinc(input) = (cos(pi input) pi input - sin(pi input)) / (pi input^2), 0 at 0 */
-static opd_tensor *opdi_sinc_derivative(opd_tensor *grad, opd_tensor *input) {
+OPDI_INTERNAL opd_tensor *opdi_sinc_derivative(opd_tensor *grad, opd_tensor *input) {
     opd_tensor *px = opdi_muls(input, 3.14159265358979323846);
     opd_tensor *delta = opd_div(opd_sub(opd_mul(opd_cos(px), px), opd_sin(px)), opd_mul(px, input));
     return opd_mul(grad, opdi_unless(delta, opd_eq_Scalar(input, opd_value_int(0))));

@@ -1,3 +1,5 @@
+#include "../ops.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:unary     pointwise operators of one tensor
 //----------------------------------------------------------------------------------------------------------------------
@@ -8,10 +10,6 @@
 OPDI_COLD_BEGIN
 
 //== cards =============================================================================================================
-
-#ifndef OPDI_OP
-#define OPDI_OP(name) static void opdi_card_##name(opd_op_desc *op)
-#endif
 
 OPDI_FORMULA_F(exp, exp, OPDI_TO_FLOAT)
 static int opdi_exp_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_exp); }

@@ -1,3 +1,5 @@
+#include "../ops.h"
+
 //== unary operators with numbers ======================================================================================
 
 #if !defined(OPD_NO_OPERATORS)
@@ -10,7 +12,7 @@ static int opdi_unary_params(opd_call *call, const opdi_formula *formula, const 
     return opdi_pointwise(call, formula, ops, 1, params);
 }
 /* Arguments first..first+n-1 as numbers 0..n-1. */
-static opdi_params opdi_params_of(const opd_call *call, int first, int count) {
+OPDI_INTERNAL opdi_params opdi_params_of(const opd_call *call, int first, int count) {
     opdi_params params = opdi_no_params;
     for (int k = 0; k < count; k++) { opdi_params_set(&params, k, opd_arg_value(call, first + k)); }
     return params;
@@ -18,7 +20,7 @@ static opdi_params opdi_params_of(const opd_call *call, int first, int count) {
 #define OPDI_BW1(id) static int opdi_##id##_backward(opd_backward_call *bw)
 #define OPDI_KERNEL(id) static int opdi_##id##_kernel(opd_call *call)
 /* g * 0 without spreading infinities */
-static int opdi_zero_backward(opd_backward_call *bw) {
+OPDI_INTERNAL int opdi_zero_backward(opd_backward_call *bw) {
     for (int i = 0; i < 2; i++) {
         if (opd_bw_needs(bw, i) && opd_bw_return(bw, i, opd_zeros_like(opd_bw_grad(bw, 0))) != 0) { return -1; }
     }
@@ -27,7 +29,7 @@ static int opdi_zero_backward(opd_backward_call *bw) {
 
 static const opdi_formula opdi_formula_clamp = {{opdi_f32_clamp, opdi_f64_clamp, opdi_i64_clamp}, "clamp_cpu",
     OPDI_NOT_BOOL, OPDI_NUMBER(clamp, clamp)};
-static const opdi_formula opdi_formula_clamp_tensor =
+OPDI_INTERNAL const opdi_formula opdi_formula_clamp_tensor =
     {{opdi_f32_clamp_tensor, opdi_f64_clamp_tensor, opdi_i64_clamp_tensor}, "clamp_cpu", OPDI_NOT_BOOL,
     OPDI_NUMBER(clamp_tensor, clamp_tensor)};
 /* Clamps the first argument to the bounds in params, computing in `dtype`. */
@@ -162,13 +164,13 @@ static const opdi_formula opdi_formula_gelu = {{opdi_f32_vgelu, opdi_f64_gelu, N
     OPDI_NUMBER(gelu, gelu)};
 static const opdi_formula opdi_formula_gelu_tanh = {{opdi_f32_vgelu_tanh, opdi_f64_gelu_tanh, NULL}, "GeluKernelImpl",
     0, OPDI_NUMBER(gelu_tanh, gelu_tanh)};
-static const opdi_formula opdi_formula_gelu_backward = {{opdi_f32_vgelu_backward, opdi_f64_gelu_backward, NULL},
+OPDI_INTERNAL const opdi_formula opdi_formula_gelu_backward = {{opdi_f32_vgelu_backward, opdi_f64_gelu_backward, NULL},
     "GeluBackwardKernelImpl", 0, OPDI_NUMBER(gelu_backward, gelu_backward)};
-static const opdi_formula opdi_formula_gelu_tanh_backward =
+OPDI_INTERNAL const opdi_formula opdi_formula_gelu_tanh_backward =
     {{opdi_f32_vgelu_tanh_backward, opdi_f64_gelu_tanh_backward, NULL}, "GeluBackwardKernelImpl", 0,
     OPDI_NUMBER(gelu_tanh_backward, gelu_tanh_backward)};
 /* 0 for "none", 1 for "tanh", -1 with an error. */
-static int opdi_gelu_approximate(const char *text) {
+OPDI_INTERNAL int opdi_gelu_approximate(const char *text) {
     if (text && strcmp(text, "none") == 0) { return 0; }
     if (text && strcmp(text, "tanh") == 0) { return 1; }
     return opd_fail(OPD_ERROR_ARGUMENT, "approximate argument must be either none or tanh.");
@@ -209,7 +211,7 @@ OPDI_OP(leaky_relu) {
 }
 
 /* x <= 0: (e^(x input_scale) - 1) alpha scale, else x scale */
-static opdi_params opdi_elu_params(opd_value alpha, opd_value scale, opd_value input_scale) {
+OPDI_INTERNAL opdi_params opdi_elu_params(opd_value alpha, opd_value scale, opd_value input_scale) {
     opdi_params params = opdi_no_params;
     opdi_params_set(&params, 0, alpha);           /* refuses what does not fit; the product replaces it */
     opdi_params_set_f64(&params, 0, opdi_number_f64(alpha) * opdi_number_f64(scale));

@@ -1,3 +1,5 @@
+#include "../ops.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:reduce    sums, products, variances over dims
 //----------------------------------------------------------------------------------------------------------------------
@@ -11,9 +13,8 @@ OPDI_LOOPS_BEGIN
 
 OPDI_COLD_BEGIN
 
-#define OPDI_ALL_DIMS (~(uint64_t)0)
 /* Bit dim for each dim in the list, all of them for an empty one (at::dim_list_to_bitset). */
-static int opdi_reduce_mask(opd_ints dims, int ndim, uint64_t *mask) {
+OPDI_INTERNAL int opdi_reduce_mask(opd_ints dims, int ndim, uint64_t *mask) {
     *mask = dims.n ? 0 : OPDI_ALL_DIMS;
     for (int64_t i = 0; i < dims.n; i++) {
         const int dim = opdi_dim_of(dims.data[i], ndim);
@@ -26,7 +27,7 @@ static int opdi_reduce_mask(opd_ints dims, int ndim, uint64_t *mask) {
     return 0;
 }
 /* The sizes a reduction leaves, into sizes[]; returns how many. */
-static int opdi_reduce_sizes(const opd_tensor *tensor, uint64_t mask, bool keep, int64_t *sizes) {
+OPDI_INTERNAL int opdi_reduce_sizes(const opd_tensor *tensor, uint64_t mask, bool keep, int64_t *sizes) {
     int count = 0;
     for (int dim = 0; dim < tensor->ndim; dim++) {
         if (!(mask >> dim & 1)) { sizes[count++] = opdi_sizes(tensor)[dim]; }
@@ -40,45 +41,6 @@ static int opdi_reduce_sizes(const opd_tensor *tensor, uint64_t mask, bool keep,
 // The input is seen as `outer` rows of n elements; a fold takes a row in pieces, contiguous and in a compute type, into
 // a state.  Long rows of few outputs are cut into chunks, whose states are joined in order: how depends on the sizes
 // only, so the number of threads does not change a result.
-
-typedef struct opdi_folded {
-    double f, g;                                  /* float and double are accumulated in these, complex in both, */
-    int64_t i, n;                                 /* integers here; a count or an index */
-} opdi_folded;
-/* What a result of a fold is: a field of the state. */
-typedef enum opdi_fold_out {
-    OPDI_OUT_NONE,                                /* there is no such result */
-    OPDI_OUT_F, OPDI_OUT_G, OPDI_OUT_I, OPDI_OUT_N,
-    OPDI_OUT_F_OR_I, OPDI_OUT_G_OR_N,             /* the second where integers are folded */
-    OPDI_OUT_INDEX                                /* n, as int64 whatever is folded */
-} opdi_fold_out;
-typedef struct opdi_reduce opdi_reduce;
-/* Takes in n elements of compute type, the first of which is element `at` of the row. */
-typedef void (*opdi_fold_step)(opdi_folded *folded, const void *x, int64_t count, int64_t at,
-                               const opdi_reduce *reduce);
-/* The same for `count` rows that lie side by side: the next `depth` elements of each, OPDI_COLUMNS_TURNED apart. */
-typedef void opdi_side_fn(opdi_folded *foldeds, const void *x, int64_t count, int64_t depth);
-typedef struct opdi_fold {
-    opdi_fold_step step[4];                       /* by compute type, NULL where there is none */
-    opdi_loop column[4];                          /* x (+) y over arrays, where the fold is one of those; or NULL */
-    opdi_side_fn *side[2];                        /* the step of rows side by side, of float and double; or NULL */
-    void (*join)(opdi_folded *folded, const opdi_folded *with, const opdi_reduce *reduce);
-    void (*finish)(opdi_folded *folded, const opdi_reduce *reduce);  /* may be NULL */
-    opdi_folded init;
-    opdi_fold_out out[2];                         /* the results */
-    const char *what;                             /* the kernel's name in "not implemented for" */
-} opdi_fold;
-
-struct opdi_reduce {
-    opdi_iter it;                                 /* op[0] the input, then the outputs; dims [0, nred) are reduced */
-    int nred, nouts;
-    int64_t count, outer;
-    int64_t chunk, chunks;                        /* elements a chunk, chunks a row */
-    int64_t tile, tiles;                          /* columns: outputs side by side worked on together */
-    opdi_folded *states;                           /* [outer][chunks] when there is more than one chunk */
-    const opdi_fold *fold;
-    double number;                                /* a number of the operator's */
-};
 
 /* Adds a dim of all operands, joined to the last one of its group where the strides allow. */
 static void opdi_reduce_add(opdi_reduce *reduce, int first, int64_t size, const int64_t *strides) {
@@ -166,9 +128,8 @@ static void opdi_reduce_init(opdi_reduce *reduce, opd_tensor *tensor, uint64_t m
 }
 
 OPDI_COLD_END
-static void opdi_fold_sum_f32(opdi_folded *folded, const void *x, int64_t count, int64_t at, const opdi_reduce *reduce);
-static void opdi_fold_sum_c128(opdi_folded *folded, const void *x, int64_t count, int64_t at,
-                               const opdi_reduce *reduce);
+OPDI_INTERNAL void opdi_fold_sum_f32(opdi_folded *folded, const void *x, int64_t count, int64_t at,
+                                     const opdi_reduce *reduce);
 /* Adds up `count` elements from `at` on, where they are short floats or numbers of complex64 side by side, which have
    loops of their own. */
 static bool opdi_reduce_shorts(const opdi_reduce *reduce, int64_t at, int64_t count, opdi_folded *folded) {
@@ -181,7 +142,7 @@ static bool opdi_reduce_shorts(const opdi_reduce *reduce, int64_t at, int64_t co
     }
 #if defined(OPDI_X86)
     const opdi_operand *const operand = &reduce->it.op[0];
-    const bool bf16 = operand->load == opdi_cvt_f32_bf16;
+    const bool bf16 = operand->load == opdi_load_of(OPDI_F32, OPD_BFLOAT16);
     if (operand->walk != OPDI_WALK_LINEAR || reduce->fold->step[OPDI_F32] != opdi_fold_sum_f32 || count < 64 ||
         reduce->it.compute != OPDI_F32 || (!bf16 && operand->load != opdi_cvt_f32_f16) || opdi_cpu_level() == 0) {
         return false;
@@ -315,11 +276,9 @@ static void opdi_reduce_rows(void *ctx, int64_t begin, int64_t end) {
         }
     }
 }
-#define OPDI_COLUMNS 256                          /* outputs side by side */
 #define OPDI_COLUMNS_WIDE 1024                    /* those of a fold that has a loop over them: 4 KiB at least */
 #define OPDI_COLUMN_ROWS 64                       /* rows added up before they go into the states */
 #define OPDI_COLUMN_LINE 32                       /* rows that are turned where a fold has no such loop, */
-#define OPDI_COLUMNS_TURNED 128                   /* so many outputs at a time */
 /* Goes to the next element of all rows at base, the outputs that lie side by side; red: its place. */
 static const char *opdi_reduce_down(const opdi_reduce *reduce, const char *base, int64_t *red) {
     for (int dim = 0; dim < reduce->nred; dim++) {
@@ -524,8 +483,9 @@ static int opdi_reduce_run(opdi_reduce *reduce) {
 }
 OPDI_COLD_BEGIN
 /* The whole of a kernel: results of these dtypes, the fold over the dims in mask in compute type `compute`. */
-static int opdi_reduce_kernel(opd_call *call, const opdi_fold *fold, opd_tensor *tensor, uint64_t mask, bool keep,
-                              opd_scalar_type compute, opd_scalar_type out0, opd_scalar_type out1, double p) {
+OPDI_INTERNAL int opdi_reduce_kernel(opd_call *call, const opdi_fold *fold, opd_tensor *tensor, uint64_t mask,
+                                     bool keep, opd_scalar_type compute, opd_scalar_type out0, opd_scalar_type out1,
+                                     double p) {
     int64_t sizes[OPD_MAX_DIMS];
     const bool pairs = opd_dtype_is_complex((opd_scalar_type)tensor->dtype) || opd_dtype_is_complex(compute) ||
         opd_dtype_is_complex(out0);
@@ -559,8 +519,8 @@ static int opdi_reduce_kernel(opd_call *call, const opdi_fold *fold, opd_tensor 
 //== sums ==============================================================================================================
 
 OPDI_COLD_END
-static void opdi_fold_sum_f32(opdi_folded *folded, const void *x, int64_t count, int64_t at,
-                              const opdi_reduce *reduce) {
+OPDI_INTERNAL void opdi_fold_sum_f32(opdi_folded *folded, const void *x, int64_t count, int64_t at,
+                                     const opdi_reduce *reduce) {
     (void)at;
     (void)reduce;
     if (count == 1) {
@@ -575,54 +535,7 @@ static void opdi_fold_sum_f32(opdi_folded *folded, const void *x, int64_t count,
 #endif
     folded->f += opdi_sum_f32_plain((const float *)x, count);
 }
-/* What a fold's step is called with. */
-#define OPDI_FOLD_ARGS opdi_folded *folded, const void *px, int64_t count, int64_t at, const opdi_reduce *reduce
 /* Defines the fold `name`, whose text is name_body: for AVX2 where a piece is long enough. */
-#if defined(OPDI_X86)
-#define OPDI_FOLD_WIDE(name) \
-    OPDI_AVX2 static void name##_avx2(OPDI_FOLD_ARGS) { name##_body(folded, px, count, at, reduce); } \
-    static void name(OPDI_FOLD_ARGS) { \
-        if (count >= 32 && opdi_cpu_level() > 0) { name##_avx2(folded, px, count, at, reduce); } \
-        else { name##_body(folded, px, count, at, reduce); } }
-#else
-#define OPDI_FOLD_WIDE(name) static void name(OPDI_FOLD_ARGS) { name##_body(folded, px, count, at, reduce); }
-#endif
-#define OPDI_SUM_BLOCK 512
-/* The sum of term(x) over x, contiguous elements of `size` bytes: 16 sums side by side, of blocks, whose sums are added
-   up for themselves: of very many numbers added one after the other the last ones lose what the sum has grown by. */
-OPDI_LOOP_TEXT double opdi_sum_terms(const void *data, int64_t size, int64_t count, const opdi_reduce *reduce,
-                                     double (*term)(const void *x, const opdi_reduce *reduce)) {
-    const char *x = (const char *)data;
-    double sums[16] = {0};
-    int64_t i = 0;
-    while (i + 16 <= count) {
-        const int64_t stop = OPDI_MIN(count, i + OPDI_SUM_BLOCK);
-        double block[16] = {0};
-        for (; i + 16 <= stop; i += 16) {
-            OPDI_UNROLL
-            for (int j = 0; j < 16; j++) {
-                block[j] += term(x + (i + j) * size, reduce);
-            }
-        }
-        for (int j = 0; j < 16; j++) { sums[j] += block[j]; }
-    }
-    for (; i < count; i++) {
-        sums[i & 15] += term(x + i * size, reduce);
-    }
-    for (int j = 8; j > 0; j >>= 1) {
-        for (i = 0; i < j; i++) { sums[i] += sums[i + j]; }
-    }
-    return sums[0];
-}
-/* Defines a fold that adds up expr of x. */
-#define OPDI_FOLD_SUM(name, type, expr) \
-    OPDI_LOOP_TEXT double name##_term(const void *data, OPD_UNUSED const opdi_reduce *reduce) { \
-        const type x = *(const type *)data; return (double)(expr); } \
-    OPDI_LOOP_TEXT void name##_body(opdi_folded *folded, const void *px, int64_t count, OPD_UNUSED int64_t at, \
-                                    const opdi_reduce *reduce) { \
-        folded->f += count == 1 ? name##_term(px, reduce) \
-            : opdi_sum_terms(px, (int64_t)sizeof(type), count, reduce, name##_term); } \
-    OPDI_FOLD_WIDE(name)
 OPDI_FOLD_SUM(opdi_fold_sum_f64, double, x)
 OPDI_LOOP_TEXT void opdi_fold_sum_i64_body(opdi_folded *folded, const void *px, int64_t count, int64_t at,
                                            const opdi_reduce *reduce) {
@@ -664,14 +577,14 @@ OPDI_LOOP_TEXT void opdi_fold_sum_c128_body(opdi_folded *folded, const void *px,
     folded->g += sums[1];
 }
 OPDI_FOLD_WIDE(opdi_fold_sum_c128)
-static void opdi_join_sum(opdi_folded *folded, const opdi_folded *with, const opdi_reduce *reduce) {
+OPDI_INTERNAL void opdi_join_sum(opdi_folded *folded, const opdi_folded *with, const opdi_reduce *reduce) {
     (void)reduce;
     folded->f += with->f;
     folded->g += with->g;
     folded->n += with->n;
     folded->i = opdi_wrap_add(folded->i, with->i);
 }
-static const opdi_fold opdi_the_sum = {
+OPDI_INTERNAL const opdi_fold opdi_the_sum = {
     /* step */ {opdi_fold_sum_f32, opdi_fold_sum_f64, opdi_fold_sum_i64, opdi_fold_sum_c128},
     /* column */ {opdi_f32_add, opdi_f64_add, opdi_i64_add, NULL}, /* side */ {NULL, NULL},
     /* join, finish */ opdi_join_sum, NULL, /* init */ {0, 0, 0, 0},
@@ -679,13 +592,13 @@ static const opdi_fold opdi_the_sum = {
 OPDI_COLD_BEGIN
 
 /* The dtype a sum or product is computed in and has: the one asked for, the out= tensor's, int64 for integers. */
-static opd_scalar_type opdi_reduce_dtype(const opd_call *call, int i, const opd_tensor *tensor) {
+OPDI_INTERNAL opd_scalar_type opdi_reduce_dtype(const opd_call *call, int i, const opd_tensor *tensor) {
     if (!opd_arg_is_none(call, i)) { return opd_arg_dtype(call, i, OPD_FLOAT32); }
     if (call->targets) { return (opd_scalar_type)call->targets[0]->dtype; }
     return opd_dtype_is_integral((opd_scalar_type)tensor->dtype, true) ? OPD_INT64 : (opd_scalar_type)tensor->dtype;
 }
 /* A compute type that holds both the input and what is asked for. */
-static opd_scalar_type opdi_reduce_compute(const opd_tensor *tensor, opd_scalar_type dtype) {
+OPDI_INTERNAL opd_scalar_type opdi_reduce_compute(const opd_tensor *tensor, opd_scalar_type dtype) {
     if (dtype == OPD_BOOL || opd_dtype_is_integral(dtype, true)) { return OPD_INT64; }
     return dtype == OPD_FLOAT64 || dtype == OPD_FLOAT32 ? dtype : tensor->dtype == OPD_FLOAT64 ? OPD_FLOAT64
         : OPD_FLOAT32;
@@ -694,7 +607,7 @@ static opd_scalar_type opdi_reduce_compute(const opd_tensor *tensor, opd_scalar_
 //== what the derivatives of reductions are written with ===============================================================
 
 /* grad, a reduction's gradient, with its reduced dims put back as ones. */
-static opd_tensor *opdi_unreduce(opd_tensor *grad, opd_ints dims, bool keep, int ndim) {
+OPDI_INTERNAL opd_tensor *opdi_unreduce(opd_tensor *grad, opd_ints dims, bool keep, int ndim) {
     uint64_t mask;
     if (keep || ndim == 0 || !grad) { return grad; }
     if (opdi_reduce_mask(dims, ndim, &mask) != 0) { return NULL; }
@@ -702,27 +615,25 @@ static opd_tensor *opdi_unreduce(opd_tensor *grad, opd_ints dims, bool keep, int
     for (int dim = 0; dim < ndim && grad; dim++) { if (mask >> dim & 1) { grad = opd_unsqueeze(grad, dim); } }
     return grad;
 }
-static opd_ints opdi_bw_dims(opd_backward_call *bw, int i) {
+OPDI_INTERNAL opd_ints opdi_bw_dims(opd_backward_call *bw, int i) {
     const opd_value value = opd_bw_value(bw, i);
     return value.tag == OPD_TAG_INTS ? opd_ints_of(value.u.ints, value.n) : opd_ints_of(NULL, 0);
 }
-static bool opdi_bw_bool(opd_backward_call *bw, int i) { return opd_bw_value(bw, i).u.i != 0; }
+OPDI_INTERNAL bool opdi_bw_bool(opd_backward_call *bw, int i) { return opd_bw_value(bw, i).u.i != 0; }
 /* grad spread over the input (argument 0), dims and keepdim being arguments i and i + 1; i < 0: everything was
    reduced. */
-static opd_tensor *opdi_bw_spread(opd_backward_call *bw, opd_tensor *grad, int i) {
+OPDI_INTERNAL opd_tensor *opdi_bw_spread(opd_backward_call *bw, opd_tensor *grad, int i) {
     const opd_ints sizes = opd_bw_sizes(bw, 0);
     if (i >= 0) { grad = opdi_unreduce(grad, opdi_bw_dims(bw, i), opdi_bw_bool(bw, i + 1), (int)sizes.n); }
     return grad ? opd_expand(grad, sizes) : NULL;
 }
 
 /* Batches an operator that reduces everything to one element: returns all examples, and in *dims those of one. */
-static opd_tensor *opdi_batch_whole(opd_call *call, int64_t *room, opd_ints *dims) {
+OPDI_INTERNAL opd_tensor *opdi_batch_whole(opd_call *call, int64_t *room, opd_ints *dims) {
     opd_tensor *all = opdi_batch_front_arg(call, 0);
     *dims = opdi_batch_all_dims(opd_arg_tensor(call, 0)->ndim, room);
     return all && all->ndim == 1 ? opd_unsqueeze(all, 1) : all;
 }
-#define OPDI_CASES_ALL "[2,3]; [2,3]i5; []"
-#define OPDI_CASES_DIMS "[2,3], (1); [2,3,2], (0,-1), True; [2,3], ()"
 OPDI_COLD_END
 OPDI_LOOPS_END
 #endif

@@ -1,3 +1,5 @@
+#include "../ops.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:extremes  the largest and smallest over dims, any and all, norms
 //----------------------------------------------------------------------------------------------------------------------
@@ -11,7 +13,7 @@ OPDI_COLD_BEGIN
 //== largest and smallest ==============================================================================================
 
 /* at::native::zero_numel_check_dims: these have no value for nothing. */
-static int opdi_reduce_nonempty(const opd_tensor *tensor, opd_ints dims, const char *name) {
+OPDI_INTERNAL int opdi_reduce_nonempty(const opd_tensor *tensor, opd_ints dims, const char *name) {
     if (tensor->numel > 0) { return 0; }
     if (dims.n == 0) {
         return opd_fail(OPD_ERROR_INDEX, "%s(): Expected reduction dim to be specified for input.numel() == 0. "
@@ -59,13 +61,13 @@ static void opdi_fold_extreme_f32(bool most, OPDI_FOLD_ARGS) {
     if (whole) { fold(folded, &best, 1, at, reduce); }
     if (whole < count) { fold(folded, x + whole, count - whole, at, reduce); }
 }
-static void opdi_fold_max_f32(OPDI_FOLD_ARGS) { opdi_fold_extreme_f32(true, folded, px, count, at, reduce); }
-static void opdi_fold_min_f32(OPDI_FOLD_ARGS) { opdi_fold_extreme_f32(false, folded, px, count, at, reduce); }
-static void opdi_join_max(opdi_folded *folded, const opdi_folded *with, const opdi_reduce *reduce) {
+OPDI_INTERNAL void opdi_fold_max_f32(OPDI_FOLD_ARGS) { opdi_fold_extreme_f32(true, folded, px, count, at, reduce); }
+OPDI_INTERNAL void opdi_fold_min_f32(OPDI_FOLD_ARGS) { opdi_fold_extreme_f32(false, folded, px, count, at, reduce); }
+OPDI_INTERNAL void opdi_join_max(opdi_folded *folded, const opdi_folded *with, const opdi_reduce *reduce) {
     opdi_fold_max_f64(folded, &with->f, 1, 0, reduce);
     opdi_fold_max_i64(folded, &with->i, 1, 0, reduce);
 }
-static void opdi_join_min(opdi_folded *folded, const opdi_folded *with, const opdi_reduce *reduce) {
+OPDI_INTERNAL void opdi_join_min(opdi_folded *folded, const opdi_folded *with, const opdi_reduce *reduce) {
     opdi_fold_min_f64(folded, &with->f, 1, 0, reduce);
     opdi_fold_min_i64(folded, &with->i, 1, 0, reduce);
 }
@@ -174,7 +176,7 @@ static opd_tensor *opdi_share_equal(opd_tensor *grad, opd_tensor *input, opd_ten
     opd_tensor *mask = opd_eq(input, value);
     return opd_div(opd_mul(grad, mask), opd_sum_dim(mask, dims, true));
 }
-static int opdi_max_backward(opd_backward_call *bw) {
+OPDI_INTERNAL int opdi_max_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opdi_share_all(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_result(bw, 0)));
 }
 static int opdi_amax_backward(opd_backward_call *bw) {
@@ -192,7 +194,7 @@ static opd_tensor *opdi_unselect(opd_tensor *grad, int64_t dim, opd_tensor *inde
     }
     return opdi_scatter_dim(grad, sizes, dim, index, false);
 }
-static int opdi_bw_unselect(opd_backward_call *bw, int64_t dim, bool keep) {
+OPDI_INTERNAL int opdi_bw_unselect(opd_backward_call *bw, int64_t dim, bool keep) {
     return opd_bw_return(bw, 0,
                          opdi_unselect(opd_bw_grad(bw, 0), dim, opd_bw_result(bw, 1), opd_bw_sizes(bw, 0), keep));
 }

@@ -1,3 +1,5 @@
+#include "../ops.h"
+
 //== the line driver ===================================================================================================
 //
 // Operators that turn each line of a tensor along one dim into a line of another length: softmax, scans, sorting.  A
@@ -11,33 +13,10 @@ OPDI_LOOPS_BEGIN
 OPDI_COLD_BEGIN
 
 #define OPDI_LINE_PIECE 2048     /* elements */
-typedef struct opdi_lines opdi_lines;
-typedef struct opdi_piece { int64_t from, count; int pass; } opdi_piece;
-/* in[k]: n elements of compute type; out[k]: as many, or len[k], of compute type, or int64_t; tmp: scratch bytes */
-typedef void (*opdi_line_fn)(const opdi_lines *lines, const opdi_piece *at, const void *const *in, void *const *out,
-                             char *tmp);
-struct opdi_lines {
-    int nin, nops, ndim;                          /* operands: inputs, then outputs; ndim: dims without the line's */
-    int64_t count, outer;                         /* elements of an input line; lines */
-    int64_t len[4];                               /* elements of each operand's line */
-    int64_t sizes[OPD_MAX_DIMS];                  /* innermost first */
-    int64_t stride[4][OPD_MAX_DIMS], step[4];     /* bytes; step: along the line */
-    char *data[4];
-    int32_t size[4], work[4];                     /* bytes of an element, of one as the function sees it */
-    opdi_convert load[4], store[4];               /* NULL: no conversion */
-    int64_t room[4];                              /* bytes of an operand's buffer; 0: never needs one */
-    size_t tmp;                                   /* bytes of scratch */
-    int passes;                                   /* 0: the function gets lines as they are, but for indices */
-    int64_t piece;                                /* elements of a piece; n: whole lines */
-    opdi_line_fn fn;
-    int64_t number;                               /* numbers of the operator's */
-    bool flag, flag2, keep_strides;
-    int failed;
-};
 OPDI_COLD_END
 /* ops: inputs, then outputs; those in `index` (bits) are int64_t, the others of the compute type.  dim: the line's. */
-static void opdi_lines_init(opdi_lines *lines, opd_tensor *const *ops, int nin, int nops, int dim, int compute,
-                            unsigned index) {
+OPDI_INTERNAL void opdi_lines_init(opdi_lines *lines, opd_tensor *const *ops, int nin, int nops, int dim, int compute,
+                                   unsigned index) {
     const opd_tensor *tensor = ops[0];
     lines->nin = nin;
     lines->nops = nops;
@@ -110,7 +89,8 @@ static void opdi_line_store(const opdi_lines *lines, int element, char *at, cons
     }
 }
 /* Elements [from, from + count) of the input line at memory, for functions that get it as it is: there, or in buf. */
-static const void *opdi_line_read(const opdi_lines *lines, const void *memory, int64_t from, int64_t count, void *buf) {
+OPDI_INTERNAL const void *opdi_line_read(const opdi_lines *lines, const void *memory, int64_t from, int64_t count,
+                                         void *buf) {
     const char *at = (const char *)memory + from * lines->step[0];
     if (!lines->load[0] && lines->step[0] == lines->size[0]) { return at; }
     opdi_line_load(lines, 0, at, (char *)buf, count);
@@ -190,7 +170,7 @@ static void opdi_lines_pieces(opdi_lines *lines) {
     for (int k = 0; k < lines->nops; k++) { lines->room[k] = lines->room[k] ? lines->piece * lines->work[k] : 0; }
 }
 OPDI_COLD_BEGIN
-static int opdi_lines_run(opdi_lines *lines, opdi_line_fn fn, int64_t cost) {
+OPDI_INTERNAL int opdi_lines_run(opdi_lines *lines, opdi_line_fn fn, int64_t cost) {
     lines->fn = fn;
     if (lines->outer <= 0) { return 0; }
     opdi_lines_pieces(lines);
@@ -280,15 +260,13 @@ OPDI_AVX2 static void opdi_line_affine64_avx2(double *out, const double *x, doub
 OPDI_AVX2 static void opdi_line_less_avx2(float *out, const float *x, float c, float k, int64_t count) {
     opdi_line_less_body(out, x, c, k, count);
 }
-#define OPDI_LINE_WIDE(wide) if (count >= 32 && opdi_cpu_level() > 0) { wide; }
 #else
-#define OPDI_LINE_WIDE(wide)
 #endif
-static float opdi_line_max(const float *x, int64_t count) {
+OPDI_INTERNAL float opdi_line_max(const float *x, int64_t count) {
     OPDI_LINE_WIDE(return opdi_line_max_avx2(x, count))
     return opdi_line_max_body(x, count);
 }
-static void opdi_line_affine(float *out, const float *x, float c, float k, int64_t count) {
+OPDI_INTERNAL void opdi_line_affine(float *out, const float *x, float c, float k, int64_t count) {
     OPDI_LINE_WIDE(opdi_line_affine_avx2(out, x, c, k, count); return)
     opdi_line_affine_body(out, x, c, k, count);
 }
@@ -300,7 +278,7 @@ static void opdi_line_less(float *out, const float *x, float c, float k, int64_t
     OPDI_LINE_WIDE(opdi_line_less_avx2(out, x, c, k, count); return)
     opdi_line_less_body(out, x, c, k, count);
 }
-static double opdi_line_dot(const float *x, const float *y, int64_t count) {
+OPDI_INTERNAL double opdi_line_dot(const float *x, const float *y, int64_t count) {
     OPDI_LINE_WIDE(return opdi_line_dot_avx2(x, y, count))
     return opdi_line_dot_body(x, y, count);
 }
@@ -310,7 +288,7 @@ static void opdi_line_minus(float *out, const float *x, const float *y, float c,
     OPDI_SIXTEENS(out[j] = x[j] - y[j] * c)
     for (; i < count; i++) { out[i] = x[i] - y[i] * c; }
 }
-static double opdi_line_sum(const float *x, int64_t count) {
+OPDI_INTERNAL double opdi_line_sum(const float *x, int64_t count) {
     opdi_folded folded = {0, 0, 0, 0};
     opdi_fold_sum_f32(&folded, x, count, 0, NULL);
     return folded.f;
@@ -602,7 +580,7 @@ static int64_t opdi_columns_at(const opdi_lines *lines, int64_t item, char **at)
     return OPDI_MIN(lines->sizes[0] - from, OPDI_COLUMNS);
 }
 /* Running sums of blocks [begin, end) of columns of ctx, an opdi_lines. */
-static void opdi_columns_cumsum(void *ctx, int64_t begin, int64_t end) {
+OPDI_INTERNAL void opdi_columns_cumsum(void *ctx, int64_t begin, int64_t end) {
     const opdi_lines *lines = (const opdi_lines *)ctx;
     opdi_columns columns;
     for (int64_t item = begin; item < end; item++) {
@@ -631,7 +609,7 @@ static void opdi_columns_range(void *ctx, int64_t begin, int64_t end) {
 }
 OPDI_COLD_BEGIN
 /* Whether lines of floats lie side by side, and enough of them to be worth it; then fn is run on their blocks. */
-static bool opdi_columns_run(opdi_lines *lines, int type, opdi_range_fn fn) {
+OPDI_INTERNAL bool opdi_columns_run(opdi_lines *lines, int type, opdi_range_fn fn) {
     if (type != OPDI_F32 || lines->ndim == 0 || lines->sizes[0] < 8) { return false; }
     for (int k = 0; k < lines->nops; k++) {
         if (lines->stride[k][0] != lines->size[k] || lines->step[k] == lines->size[k]) { return false; }
@@ -708,7 +686,7 @@ static int opdi__log_softmax_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd__log_softmax_backward_data(opd_bw_grad(bw, 0), output, opd_bw_value(bw, 1).u.i,
                                                                opd_bw_dtype(bw, 0)));
 }
-static opd_tensor *opdi_sum_keep(opd_tensor *tensor, int64_t dim) {
+OPDI_INTERNAL opd_tensor *opdi_sum_keep(opd_tensor *tensor, int64_t dim) {
     return opd_sum_dim(tensor, opd_ints_of(&dim, 1), true);
 }
 static int opdi__softmax_backward_data_backward(opd_backward_call *bw) {

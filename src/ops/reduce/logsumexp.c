@@ -1,3 +1,5 @@
+#include "../ops.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:lines     along one dim: softmax, running sums
 //----------------------------------------------------------------------------------------------------------------------
@@ -19,12 +21,12 @@ static inline void opdi_exps_f64(double *block, int64_t count) { opdi_vexp64(cou
 #define OPDI_SIDE_WIDE(name) \
     OPDI_AVX2 static void OPDI_TYPED(name##_avx2)(OPDI_SIDE_ARGS) { \
         OPDI_TYPED(name##_body)(foldeds, px, count, depth); } \
-    static void OPDI_TYPED(name)(OPDI_SIDE_ARGS) { \
+    OPDI_INTERNAL void OPDI_TYPED(name)(OPDI_SIDE_ARGS) { \
         if (opdi_cpu_level() > 0) { OPDI_TYPED(name##_avx2)(foldeds, px, count, depth); } \
         else { OPDI_TYPED(name##_body)(foldeds, px, count, depth); } }
 #else
 #define OPDI_SIDE_WIDE(name) \
-    static void OPDI_TYPED(name)(OPDI_SIDE_ARGS) { OPDI_TYPED(name##_body)(foldeds, px, count, depth); }
+    OPDI_INTERNAL void OPDI_TYPED(name)(OPDI_SIDE_ARGS) { OPDI_TYPED(name##_body)(foldeds, px, count, depth); }
 #endif
 static opdi_side_fn opdi_side_lse_f32, opdi_side_lse_f64;
 static void opdi_fold_lse_f32(opdi_folded *folded, const void *px, int64_t count, int64_t at,

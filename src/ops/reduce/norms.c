@@ -1,3 +1,5 @@
+#include "../ops.h"
+
 //== norms =============================================================================================================
 
 #if !defined(OPD_NO_OPERATORS)
@@ -48,7 +50,7 @@ static const opdi_fold *opdi_norm_fold(double p) {
 }
 static double opdi_norm_order(opd_value value) { return value.tag == OPD_TAG_NONE ? 2.0 : opdi_number_f64(value); }
 /* The dtype that a norm is asked for must hold the input's values. */
-static int opdi_norm_dtype_check(const opd_tensor *tensor, opd_scalar_type dtype, const char *name) {
+OPDI_INTERNAL int opdi_norm_dtype_check(const opd_tensor *tensor, opd_scalar_type dtype, const char *name) {
     const opd_scalar_type in = opd_dtype(tensor);
     const bool complex = opd_dtype_is_complex(in);
     if (dtype == OPD_DTYPE_NONE) { return 0; }
@@ -128,8 +130,8 @@ static opd_tensor *opdi_pow_of(opd_tensor *tensor, double p) {
     return opd_pow_Tensor_Scalar(tensor, opd_value_float(p));
 }
 /* at::norm_backward; grad and result have their reduced dims back. */
-static opd_tensor *opdi_norm_gradient(opd_tensor *grad, opd_tensor *input, double p, opd_tensor *result,
-                                      opd_ints dims) {
+OPDI_INTERNAL opd_tensor *opdi_norm_gradient(opd_tensor *grad, opd_tensor *input, double p, opd_tensor *result,
+                                             opd_ints dims) {
     if (p == 0) { return opd_zeros_like(input); }
     if (p == 1) { return opd_mul(opd_sgn(input), grad); }
     opd_tensor *zero = opd_eq_Scalar(result, opd_value_int(0));

@@ -1,3 +1,5 @@
+#include "../ops.h"
+
 #if !defined(OPD_NO_OPERATORS)
 #if defined(OPDI_OPERATORS)
 OPDI_LOOPS_BEGIN
@@ -141,7 +143,7 @@ OPDI_OP(cumulative_trapezoid_dx) {
 //  through two samples (edge_order 1) or three (2).
 
 /* Number i of a list of numbers, or the number that stands for all. */
-static opd_value opdi_listed_number(opd_value value, int64_t i) {
+OPDI_INTERNAL opd_value opdi_listed_number(opd_value value, int64_t i) {
     if (value.tag == OPD_TAG_LIST) { return value.u.list[i]; }
     if (value.tag == OPD_TAG_INTS) { return opd_value_int(value.u.ints[i]); }
     if (value.tag == OPD_TAG_FLOATS) { return opd_value_float(value.u.floats[i]); }

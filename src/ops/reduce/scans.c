@@ -1,3 +1,5 @@
+#include "../ops.h"
+
 //== scans =============================================================================================================
 
 #if !defined(OPD_NO_OPERATORS)
@@ -230,8 +232,8 @@ static void opdi_line_cummax_i64(const opdi_lines *lines, const opdi_piece *part
 #include "../../typed/end.h"
 static const opdi_line_fn opdi_line_cummax[3] = {opdi_line_cummax_f32, opdi_line_cummax_f64, opdi_line_cummax_i64};
 /* Values and indices of lines of `len` elements (0: one, the dim reduced), by a line function. */
-static int opdi_lines_select(opd_call *call, const opdi_line_fn *fns, int64_t dim_arg, int64_t len, bool reduce,
-                             bool keep, opdi_lines *lines, int64_t cost, const char *what) {
+OPDI_INTERNAL int opdi_lines_select(opd_call *call, const opdi_line_fn *fns, int64_t dim_arg, int64_t len, bool reduce,
+                                    bool keep, opdi_lines *lines, int64_t cost, const char *what) {
     opd_tensor *tensor = opd_arg_tensor(call, 0), *ops[3], views[2];
     const int dim = opdi_dim_of(dim_arg, tensor->ndim), type = opdi_compute_type((opd_scalar_type)tensor->dtype);
     int64_t sizes[OPD_MAX_DIMS], dims[2][2 * OPD_MAX_DIMS];
@@ -299,7 +301,6 @@ static int opdi_cummax_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opdi_scatter_dim(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 0), opd_bw_value(bw, 1).u.i,
                                                  opd_bw_result(bw, 1), true));
 }
-#define OPDI_PAIR " -> (Tensor values, Tensor indices)"
 OPDI_OP(cummax) {
     op->schema = "cummax(Tensor self, int dim)" OPDI_PAIR;
     op->cpu = op->fake = opdi_cummax_kernel; op->backward = opdi_cummax_backward; op->save = "indices";

@@ -1,3 +1,5 @@
+#include "../ops.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:sort      sorting, selection, integrals and statistics of samples
 //----------------------------------------------------------------------------------------------------------------------
@@ -9,8 +11,6 @@ OPDI_LOOPS_BEGIN
 
 //== sorting ===========================================================================================================
 
-/* Keys order like the values do: NaN above all, -0 equal to 0. */
-typedef struct opdi_key { uint64_t key; int64_t index; } opdi_key;
 OPDI_ALWAYS uint64_t opdi_key_f64(uint64_t u) {
     const uint64_t bits = u << 1, zero = (uint64_t)0 - (bits != 0), nan = (uint64_t)0 - (bits > 0xffe0000000000000u);
     u &= zero;
@@ -128,7 +128,7 @@ static uint64_t *opdi_words_by_digits(uint64_t *word, uint64_t *other, int64_t c
 }
 /* Stable: many keys by their digits, few in runs of 16 by insertion, which are merged pass by pass; returns where the
    result is, key or other. */
-static opdi_key *opdi_keys_sort(opdi_key *key, opdi_key *other, int64_t count) {
+OPDI_INTERNAL opdi_key *opdi_keys_sort(opdi_key *key, opdi_key *other, int64_t count) {
     int64_t j, k, rows;
     if (count >= 4 * OPDI_COUNTED) { return opdi_keys_by_digits(key, other, count); }
     for (int64_t i = 0; i < count; i += 16) {

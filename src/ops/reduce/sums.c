@@ -1,3 +1,5 @@
+#include "../ops.h"
+
 //== sum, nansum, mean, prod ===========================================================================================
 
 #if !defined(OPD_NO_OPERATORS)
@@ -207,14 +209,14 @@ static int opdi_prod_dim_kernel(opd_call *call) {
 }
 
 /* Operators of other families by name. */
-static opd_tensor *opdi_flip_dim(opd_tensor *tensor, int64_t dim) {
+OPDI_INTERNAL opd_tensor *opdi_flip_dim(opd_tensor *tensor, int64_t dim) {
     static opd_op *op;
     opd_value values[2];
     values[0] = opd_value_tensor(tensor);
     values[1] = opd_value_ints(&dim, 1);
     return tensor ? opd_call_op(OPD_OP(&op, "aten::flip"), values, 2) : NULL;
 }
-static opd_tensor *opdi_cat_dim(opd_tensor *first, opd_tensor *second, int64_t dim) {
+OPDI_INTERNAL opd_tensor *opdi_cat_dim(opd_tensor *first, opd_tensor *second, int64_t dim) {
     static opd_op *op;
     opd_tensor *list[2];
     opd_value values[2];
@@ -225,7 +227,7 @@ static opd_tensor *opdi_cat_dim(opd_tensor *first, opd_tensor *second, int64_t d
     return first && second ? opd_call_op(OPD_OP(&op, "aten::cat"), values, 2) : NULL;
 }
 /* zeros of these sizes with src at index along dim. */
-static opd_tensor *opdi_scatter_dim(opd_tensor *src, opd_ints sizes, int64_t dim, opd_tensor *index, bool add) {
+OPDI_INTERNAL opd_tensor *opdi_scatter_dim(opd_tensor *src, opd_ints sizes, int64_t dim, opd_tensor *index, bool add) {
     static opd_op *scatter, *scatter_add;
     opd_value values[4];
     if (!src || !index) { return NULL; }
@@ -236,7 +238,7 @@ static opd_tensor *opdi_scatter_dim(opd_tensor *src, opd_ints sizes, int64_t dim
     return opd_call_op(add ? OPD_OP(&scatter_add, "aten::scatter_add") : OPD_OP(&scatter, "aten::scatter.src"), values,
                        4);
 }
-static opd_tensor *opdi_range_dim(opd_tensor *tensor, int64_t dim, int64_t begin, int64_t end) {
+OPDI_INTERNAL opd_tensor *opdi_range_dim(opd_tensor *tensor, int64_t dim, int64_t begin, int64_t end) {
     return opd_slice(tensor, dim, opd_value_int(begin), opd_value_int(end), 1);
 }
 /* The product of all other elements along dim, times grad: products from the left times products from the right. */
@@ -252,9 +254,9 @@ static opd_tensor *opdi_prod_others(opd_tensor *grad, opd_tensor *input, int64_t
                                     dim);
     return opd_mul(grad, opd_mul(left, opdi_flip_dim(right, dim)));
 }
-static opd_tensor *opdi_dense_as(opd_tensor *tensor, opd_scalar_type dtype);
+OPDI_INTERNAL opd_tensor *opdi_dense_as(opd_tensor *tensor, opd_scalar_type dtype);
 /* True when the formulas with a division would meet a zero, or nobody can look; what is recorded is for any numbers. */
-static bool opdi_may_have_zero(opd_tensor *input) {
+OPDI_INTERNAL bool opdi_may_have_zero(opd_tensor *input) {
     bool zero = false;
     while (input->flags & OPDI_BATCHED) { input = opdi_batched_of(input)->value; }
     int64_t count = input->numel;
@@ -333,15 +335,15 @@ OPDI_COLD_END
 /* f: the mean less a shift, g: sum of squared deviations, n: count, i: the bits of the shift.  Pieces in two passes,
    joined after Chan, Golub and LeVeque.  The shift is the first element where doubles are folded, so that what is added
    up is as small as their spread; floats are exact in doubles, and have none. */
-static double opdi_var_shift(const opdi_folded *folded) {
+OPDI_INTERNAL double opdi_var_shift(const opdi_folded *folded) {
     double shift;
     memcpy(&shift, &folded->i, sizeof shift);
     return shift;
 }
-static void opdi_var_begin(opdi_folded *folded, double first) {
+OPDI_INTERNAL void opdi_var_begin(opdi_folded *folded, double first) {
     if (folded->n == 0 && fabs(first) < 1e300) { memcpy(&folded->i, &first, sizeof first); }
 }
-static void opdi_join_var(opdi_folded *folded, const opdi_folded *with, const opdi_reduce *reduce) {
+OPDI_INTERNAL void opdi_join_var(opdi_folded *folded, const opdi_folded *with, const opdi_reduce *reduce) {
     const double n = (double)(folded->n + with->n);
     const double delta = with->f - folded->f + (opdi_var_shift(with) - opdi_var_shift(folded));
     (void)reduce;
@@ -354,7 +356,7 @@ static void opdi_join_var(opdi_folded *folded, const opdi_folded *with, const op
     folded->g += with->g + delta * delta * ((double)folded->n * (double)with->n / n);
     folded->n += with->n;
 }
-static opdi_side_fn opdi_side_var_f32, opdi_side_var_f64;
+OPDI_INTERNAL opdi_side_fn opdi_side_var_f32, opdi_side_var_f64;
 static void opdi_fold_var_f32(opdi_folded *folded, const void *px, int64_t count, int64_t at,
                               const opdi_reduce *reduce);
 static void opdi_fold_var_f64(opdi_folded *folded, const void *px, int64_t count, int64_t at,
@@ -383,7 +385,7 @@ static const opdi_fold opdi_the_var[4] = {
     {OPDI_VAR_PARTS, opdi_finish_std, /* init */ {0, 0, 0, 0}, {OPDI_OUT_G, OPDI_OUT_F}, "std_cpu"}};
 static double opdi_correction(opd_value value) { return value.tag == OPD_TAG_NONE ? 1.0 : opdi_number_f64(value); }
 /* Writes tensor as result i of the call; 0, or -1 with an error. */
-static int opdi_give_result(opd_call *call, int i, opd_tensor *tensor) {
+OPDI_INTERNAL int opdi_give_result(opd_call *call, int i, opd_tensor *tensor) {
     opd_tensor *out = tensor ? opd_result(call, i, opd_sizes(tensor), opd_ndim(tensor), opd_dtype(tensor)) : NULL;
     return !out ? -1 : out->data ? opdi_copy_into(out, tensor) : 0;
 }

@@ -1,3 +1,5 @@
+#include "../ops.h"
+
 #if !defined(OPD_NO_OP_FFT)
 #if defined(OPDI_OPERATORS)
 OPDI_LOOPS_BEGIN
@@ -139,7 +141,7 @@ static int opdi_fft_many(opd_call *call, int kind) {
     }
     return opdi_fft_of(call, dims, points, count, kind);
 }
-static void opdi_fft_card(opd_op_desc *op, opd_kernel kernel, opd_autocast autocast) {
+OPDI_INTERNAL void opdi_fft_card(opd_op_desc *op, opd_kernel kernel, opd_autocast autocast) {
     op->composite = kernel;
     op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = autocast;
 }

@@ -1,3 +1,5 @@
+#include "../ops.h"
+
 #if !defined(OPD_NO_OP_FFT)
 #if defined(OPDI_OPERATORS)
 
@@ -407,7 +409,7 @@ static int opdi_fft_dims(opd_call *call, const int64_t *sizes, int ndim, int *di
     *scale = how == 0 ? 1 : how == 1 ? 1 / sqrt(n) : 1 / n;
     return (int)list.n;
 }
-static int opdi_fft_dtype(opd_scalar_type dtype, bool pairs) {
+OPDI_INTERNAL int opdi_fft_dtype(opd_scalar_type dtype, bool pairs) {
     if (pairs ? opd_dtype_is_complex(dtype) : dtype == OPD_FLOAT32 || dtype == OPD_FLOAT64) { return 0; }
     return opd_fail(OPD_ERROR_DTYPE, pairs ? "Expected a complex tensor, but got %s" : opd_dtype_is_floating(dtype)
                     ? "Unsupported dtype %s" : "Expected a real floating-point tensor, but got %s",

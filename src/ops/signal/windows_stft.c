@@ -1,3 +1,5 @@
+#include "../ops.h"
+
 //== windows of signals, and the frequencies of a transform's points ==================================================
 //
 //  Computed by operators in the dtype that was asked for, as PyTorch does, so that short floats round alike.

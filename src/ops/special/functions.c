@@ -1,3 +1,5 @@
+#include "../ops.h"
+
 #if !defined(OPD_NO_OP_SPECIAL)
 #if defined(OPDI_OPERATORS)
 
@@ -11,14 +13,12 @@
 
 OPDI_LOOPS_BEGIN
 
-#define OPDI_PI 3.14159265358979323846
-
 //== tables ============================================================================================================
 
-static const double opdi_stirling[9] = {
+OPDI_INTERNAL const double opdi_stirling[9] = {
     0.08333333333333333, -0.002777777777777778, 0.0007936507936507937, -0.0005952380952380953, 0.0008417508417508417,
     -0.0019175269175269176, 0.00641025641025641, -0.029550653594771242, 0.17964437236883057};
-static const double opdi_digamma_series[9] = {
+OPDI_INTERNAL const double opdi_digamma_series[9] = {
     0.08333333333333333, -0.008333333333333333, 0.003968253968253968, -0.004166666666666667, 0.007575757575757576,
     -0.021092796092796094, 0.08333333333333333, -0.4432598039215686, 3.0539543302701198};
 static const double opdi_zeta_series[12] = {
@@ -30,20 +30,20 @@ static const double opdi_gamma_ones[20] = {
     -2.1818179852331714e-16, -3.955294284858598, -1.999428391746348e-17, -4.039361839740537, 2.1143995503980602e-16,
     -4.991544640560048, 1.5174411760571722e-16, -5.0082181683225935, -4.3926353491015815e-17, -5.998607480080875,
     -3.311862478893795e-16, -6.001385294453155, 6.415847287933042e-17, -6.999801507890638, 1.0550130037400023e-17};
-static const double opdi_gamma_near_two[19] = {
+OPDI_INTERNAL const double opdi_gamma_near_two[19] = {
     0.42278433509846713, 0.16123351671205663, -0.016838075263299536, 0.002572601053472542, -0.000461596939291756,
     9.032844784489912e-05, -1.8636779875052926e-05, 3.981793088659667e-06, -8.716982449081134e-07,
     1.9425327031438992e-07, -4.387339030049162e-08, 1.001249236957858e-08, -2.3043102744274226e-09,
     5.352455971471404e-10, -1.2481294697143873e-10, 2.8075860826633894e-11, -6.566215046625873e-12,
     2.1270762170785405e-12, -5.117684453811745e-13};
-static const double opdi_erfinv_middle[25] = {
+OPDI_INTERNAL const double opdi_erfinv_middle[25] = {
     1.6536545626831027, 0.7504943200799635, -0.05892256710377839, -0.022604447453450232, 0.017808361818321756,
     -0.004137314377403391, -0.001271692268923054, 0.001232485568550093, -0.00026439366376450275,
     -0.00011688883906368398, 9.336736525855553e-05, -1.5027713926607673e-05, -1.12572237422896e-05,
     7.1300663740767115e-06, -6.839448584111029e-07, -1.059336931327948e-06, 5.397895417173957e-07,
     -1.0167881522843899e-08, -9.905042307855316e-08, 3.9142671001331085e-08, 5.039596477958063e-09,
     -8.557984074479201e-09, 1.4461050507676023e-09, 7.680990475576525e-10, -2.5466157998892667e-10};
-static const double opdi_erfinv_tail[25] = {
+OPDI_INTERNAL const double opdi_erfinv_tail[25] = {
     3.5875041872852242, 1.2608470495124553, 0.0032100697498925377, -0.002513060360180213, 0.0013296875361222963,
     -0.0008104755785164408, 0.0006085808913154581, -0.0004564659354180374, 0.00028191565262630043,
     -0.00011949304150452255, 1.4562201696028464e-05, 2.4981762239216766e-05, -2.352162194228108e-05,
@@ -67,7 +67,7 @@ static const double opdi_i0_series[25] = {
     0.00011614463185900436, 9.481194437469744e-06, 6.742182711089596e-07, 4.2138641944309975e-08, 2.332935194148649e-09,
     1.1520667625425427e-10, 5.106113074980799e-12, 2.0424452299923196e-13, 7.410232126956262e-15,
     2.4496635130433923e-16, 7.40919020958304e-18, 2.0581083915508441e-19};
-static const double opdi_i1_series[25] = {
+OPDI_INTERNAL const double opdi_i1_series[25] = {
     1.0, 8.0, 21.333333333333332, 28.444444444444443, 22.755555555555556, 12.136296296296296, 4.623350970017636,
     1.3209574200050391, 0.29354609333445314, 0.05218597214834722, 0.007590686857941414, 0.0009200832555080502,
     9.436751338544105e-05, 8.296045132786026e-06, 6.320796291646496e-07, 4.2138641944309975e-08, 2.4787436437829395e-09,
@@ -80,7 +80,7 @@ static const double opdi_i0_large[25] = {
     7.430464650325426e-09, -3.505966530879332e-09, -5.95356943826489e-09, 1.5200816953924232e-09,
     3.6379546359011143e-09, -5.715843864202709e-10, -1.618980683624682e-09, 1.5279202694981569e-10,
     4.577087631643623e-10, -2.0260604287413626e-11, -6.067631570603006e-11};
-static const double opdi_i1_large[25] = {
+OPDI_INTERNAL const double opdi_i1_large[25] = {
     0.38939845902587233, -0.009749577193235737, -0.00021923576383388928, -1.5038547200567216e-05,
     -1.8349101326980946e-06, -3.483855761044295e-07, -1.0001288294864884e-07, -4.312917729178349e-08,
     -2.337392820814264e-08, -8.427766093735185e-09, 6.734464815301592e-09, 1.4034238782067183e-08,
@@ -109,40 +109,40 @@ static const double opdi_k1_large[24] = {
     8.40938756536177e-09, -4.331939985658629e-09, 2.1757782025837176e-09, -8.336227195991456e-11,
     -1.7982138496175016e-10, -8.908596710923906e-10, 6.042482293782838e-10, 3.3867804167808003e-10,
     -2.399376595899464e-10, -1.1931668393112158e-10, 7.52479548635394e-11};
-static const double opdi_j0_small[15] = {
+OPDI_INTERNAL const double opdi_j0_small[15] = {
     0.0011434937743762545, -0.002119794289479692, 0.0015636431645931661, -0.0006415390646406123, 0.00016977200713997844,
     -3.157342540223544e-05, 4.3669323246406834e-06, -4.677128021300745e-07, 3.998839345472477e-08,
     -2.7948629678329127e-09, 1.62764894918064e-10, -8.023472601933258e-12, 3.3923298937104677e-13,
     -1.2482967042743655e-14, 4.0068948013720515e-16};
-static const double opdi_y0_small[17] = {
+OPDI_INTERNAL const double opdi_y0_small[17] = {
     -0.01235624499488501, -0.016014523462115793, 0.07070212676227833, -0.06603700358327874, 0.030807885208187415,
     -0.008888129696989565, 0.0017628909787366694, -0.0002565849966145195, 2.866146926985796e-05, -2.539470290883619e-06,
     1.8305620974455124e-07, -1.0954471903178448e-08, 5.532512285531624e-10, -2.3907642602091533e-11,
     8.943128559670423e-13, -2.934097065338115e-14, 8.458746409323383e-16};
-static const double opdi_p0_large[13] = {
+OPDI_INTERNAL const double opdi_p0_large[13] = {
     0.9994572757882519, -0.0005363673192129672, 6.137416080109497e-06, -2.0527448261170675e-07, 1.280376144080092e-08,
     -1.2121098178951377e-09, 1.5500565496632596e-10, -2.491146535471666e-11, 4.786995821368028e-12,
     -1.0157485021065676e-12, 2.4531772967345006e-13, -1.0251790052831013e-13, 3.339452259070809e-14};
-static const double opdi_q0_large[15] = {
+OPDI_INTERNAL const double opdi_q0_large[15] = {
     -0.015555113879513518, 6.833149099344083e-05, -1.477138832650122e-06, 7.106214852192226e-08, -5.668716046704292e-09,
     6.432789503382007e-10, -9.4704131236215e-11, 1.7029372022291316e-11, -3.5884013838881433e-12, 8.689732394690306e-13,
     -2.34205092942912e-13, 5.756325587995953e-14, -1.642189437353317e-14, 1.2731367623367943e-14,
     -5.071762053003792e-15};
-static const double opdi_j1_small[15] = {
+OPDI_INTERNAL const double opdi_j1_small[15] = {
     0.00019498936985895625, -0.0002697522746716368, 0.00015860016799369874, -5.408003239085506e-05,
     1.224217365301561e-05, -1.989093515914257e-06, 2.442522260752042e-07, -2.352192254577852e-08,
     1.8268547695321333e-09, -1.1696932521783476e-10, 6.284733827929608e-12, -2.875530868558852e-13,
     1.1343125416873433e-14, -3.9104228826133377e-16, 1.181146462725329e-17};
-static const double opdi_y1_small[17] = {
+OPDI_INTERNAL const double opdi_y1_small[17] = {
     0.07075985882118005, -0.24337743079193114, 0.023367571720993584, 0.23507209206669755, -0.19639839859930425,
     0.07854786922242532, -0.019628756833099423, 0.0034224907399188495, -0.00044381734351149876, 4.467433012646365e-05,
     -3.600999874357815e-06, 2.3804930420514178e-07, -1.3153322551127247e-08, 6.169688029066965e-10,
     -2.4887509903377128e-11, 8.760001143977853e-13, -2.695138958384033e-14};
-static const double opdi_p1_large[13] = {
+OPDI_INTERNAL const double opdi_p1_large[13] = {
     1.0009070262780821, 0.0008988049416705183, -7.9596946984383e-06, 2.453676633366693e-07, -1.4708512991275258e-08,
     1.3602969253877949e-09, -1.713107485294131e-10, 2.72345126828134e-11, -5.191158004646548e-12,
     1.0954826479277623e-12, -2.6335760672461096e-13, 1.0923713653079462e-13, -3.5455617466606254e-14};
-static const double opdi_q1_large[15] = {
+OPDI_INTERNAL const double opdi_q1_large[15] = {
     0.04677687402744898, -9.621458822054632e-05, 1.8212018512314264e-06, -8.291960701313517e-08, 6.420132496338991e-09,
     -7.151113611051071e-10, 1.0395096687547827e-10, -1.8520736145988993e-11, 3.875456046538219e-12,
     -9.33138059712287e-13, 2.503410968458231e-13, -6.144675787095688e-14, 1.7495330566839966e-14,
@@ -232,8 +232,8 @@ OPDI_ALWAYS void opdi_powers_body(const float *table, int count, const float x[6
 }
 //== the gamma function and its kin ====================================================================================
 
-static double opdi_special_digamma(double x);
-static double opdi_special_zeta(double s, double q);
+OPDI_INTERNAL double opdi_special_digamma(double x);
+OPDI_INTERNAL double opdi_special_zeta(double s, double q);
 /* lgamma(2 + x), |x| <= 1/2 */
 static double opdi_lgamma_near_two(double x) { return x * OPDI_POWERS(opdi_gamma_near_two, 2 * x); }
 /* log of gamma(x) for x > 0: near 2 by a table, near 1 and 0 through there, for large x by Stirling's series. */
@@ -273,7 +273,7 @@ static double opdi_lgamma_negative(double x) {
     return opdi_lgamma_near_two(x - 2) - log(fabs(product));
 }
 /* lgamma: log of |gamma(x)|; gamma(x) gamma(-x) = -pi / (x sin(pi x)) */
-static double opdi_special_lgamma(double x) {
+OPDI_INTERNAL double opdi_special_lgamma(double x) {
     if (x > 0 || isnan(x)) { return isnan(x) ? x : opdi_lgamma_positive(x); }
     if (x == floor(x)) { return OPDI_INF; }
     if (x < -2 && x > -20) { return opdi_lgamma_negative(x); }
@@ -281,7 +281,7 @@ static double opdi_special_lgamma(double x) {
     return log(OPDI_PI / fabs(x * sin(OPDI_PI * (x - floor(x + 0.5))))) - opdi_lgamma_positive(-x);
 }
 /* digamma: x is raised to 10, which takes sum = sum_j 1 / (x + j) away, kept as a quotient; then the series. */
-static double opdi_special_digamma(double x) {
+OPDI_INTERNAL double opdi_special_digamma(double x) {
     double over = 0, under = 1;
     if (x == 0) { return copysign(1.0, x) < 0 ? OPDI_INF : -OPDI_INF; }
     if (x < 0) {
@@ -317,7 +317,7 @@ static double opdi_zeta_positive(double s, double q) {
     return sum;
 }
 /* special_zeta: sum_k (q + k)^-s.  Negative q between whole numbers has those terms, too, that are below 0. */
-static double opdi_special_zeta(double s, double q) {
+OPDI_INTERNAL double opdi_special_zeta(double s, double q) {
     if (isnan(q) || !(s >= 1)) { return NAN; }
     if (s == 1 || (q <= 0 && q == floor(q))) { return OPDI_INF; }
     if (q > 0) { return opdi_zeta_positive(s, q); }
@@ -328,7 +328,7 @@ static double opdi_special_zeta(double s, double q) {
     return fmod(s, 2) == 0 ? (above + below) - beyond : (above - below) + beyond;
 }
 /* polygamma: (-1)^(n + 1) n! zeta(n + 1, x) */
-static double opdi_special_polygamma(double n, double x) {
+OPDI_INTERNAL double opdi_special_polygamma(double n, double x) {
     double product = n == 0 || fmod(n, 2) == 1 ? 1 : -1;
     if (n == 0) { return opdi_special_digamma(x); }
     for (int k = 2; k <= n && k <= 171; k++) { product *= k; }
@@ -416,8 +416,8 @@ static double opdi_gamma_part(double a, double x, bool upper) {
     }
     return upper ? opdi_gamma_fraction(a, x) : 1 - opdi_gamma_fraction(a, x);
 }
-static double opdi_special_igamma(double a, double x) { return opdi_gamma_part(a, x, false); }
-static double opdi_special_igammac(double a, double x) { return opdi_gamma_part(a, x, true); }
+OPDI_INTERNAL double opdi_special_igamma(double a, double x) { return opdi_gamma_part(a, x, false); }
+OPDI_INTERNAL double opdi_special_igammac(double a, double x) { return opdi_gamma_part(a, x, true); }
 
 //== the error function and the normal distribution ====================================================================
 
@@ -428,7 +428,7 @@ static double opdi_erfinv_of(double rest) {
     return root < 5 ? OPDI_POWERS(opdi_erfinv_tail, (root - 3.75) / 1.25)
         : OPDI_POWERS(opdi_erfinv_far, (root - 16.25) / 11.25);
 }
-static double opdi_special_erfinv(double y) {
+OPDI_INTERNAL double opdi_special_erfinv(double y) {
     const double size = fabs(y);
     if (!(size < 1)) { return size == 1 ? y * OPDI_INF : NAN; }
     return y * opdi_erfinv_of((1 - size) * (1 + size));
@@ -441,7 +441,7 @@ OPDI_LOOPS_BEGIN
     static void opdi_##name##_plain(const float *x, float *y) { opdi_##name##_body(0, x, y); } \
     OPDI_AVX2 static void opdi_##name##_avx2(const float *x, float *y) { opdi_##name##_body(1, x, y); } \
     OPDI_AVX512 static void opdi_##name##_avx512(const float *x, float *y) { opdi_##name##_body(2, x, y); } \
-    static void opdi_##name##_f32(int64_t count, float *out, const float *x) { \
+    OPDI_INTERNAL void opdi_##name##_f32(int64_t count, float *out, const float *x) { \
         const int level = opdi_cpu_level(); \
         opdi_singles(level == 2 ? opdi_##name##_avx512 : level ? opdi_##name##_avx2 : opdi_##name##_plain, count, \
                      out, x); \
@@ -449,7 +449,7 @@ OPDI_LOOPS_BEGIN
 #else
 #define OPDI_SINGLES_LEVELS(name) \
     static void opdi_##name##_plain(const float *x, float *y) { opdi_##name##_body(0, x, y); } \
-    static void opdi_##name##_f32(int64_t count, float *out, const float *x) { \
+    OPDI_INTERNAL void opdi_##name##_f32(int64_t count, float *out, const float *x) { \
         opdi_singles(opdi_##name##_plain, count, out, x); \
     }
 #endif
@@ -487,7 +487,7 @@ OPDI_ALWAYS void opdi_erfinv_body(int lv, const float *x, float *y) {
 OPDI_SINGLES_LEVELS(erfinv)
 OPDI_LOOPS_END
 /* ndtri: where the normal distribution reaches p; sqrt(2) erfinv(2 p - 1) */
-static double opdi_special_ndtri(double p) {
+OPDI_INTERNAL double opdi_special_ndtri(double p) {
     if (p == 0 || p == 1) { return p == 0 ? -OPDI_INF : OPDI_INF; }
     if (!(p > 0 && p < 1)) { return NAN; }
     return (2 * p - 1) * opdi_erfinv_of(4 * p * (1 - p)) * 1.4142135623730951;
@@ -498,23 +498,23 @@ static double opdi_exp_square(double x) {
     return exp(rough * rough) * exp((x - rough) * (x + rough));
 }
 /* erfcx: exp(x^2) erfc(x), which from 0 on is a polynomial in (x - 3.75) / (x + 3.75) over 1 + 2 x */
-static double opdi_special_erfcx(double x) {
+OPDI_INTERNAL double opdi_special_erfcx(double x) {
     if (x < -27) { return OPDI_INF; }
     if (x < 0) { return 2 * opdi_exp_square(x) - opdi_special_erfcx(-x); }
     if (!(x < 1e150)) { return 0.56418958354775628695 / x; }
     return OPDI_POWERS(opdi_erfcx_scaled, (x - 3.75) / (x + 3.75)) / (1 + 2 * x);
 }
-static double opdi_special_log_ndtr(double x) {
+OPDI_INTERNAL double opdi_special_log_ndtr(double x) {
     const double root = x * 0.70710678118654752440;
     return x < -1 ? log(opdi_special_erfcx(-root) / 2) - root * root : log1p(-erfc(root) / 2);
 }
 /* entr: -x log(x) */
-static double opdi_special_entr(double x) {
+OPDI_INTERNAL double opdi_special_entr(double x) {
     if (isnan(x)) { return x; }
     return x > 0 ? -x * log(x) : x == 0 ? 0 : -OPDI_INF;
 }
 /* xlog1py: x log(1 + y), 0 where x is */
-static double opdi_special_xlog1py(double x, double y) {
+OPDI_INTERNAL double opdi_special_xlog1py(double x, double y) {
     if (isnan(y)) { return y; }
     return x == 0 ? 0 : x * log1p(y);
 }
@@ -524,17 +524,17 @@ static double opdi_special_xlog1py(double x, double y) {
 //  Up to 8 by series and tables, beyond by tables in 1 / x: what is left when exp(x) / sqrt(x), or the wave and
 //  1 / sqrt(x), are taken out.
 
-static double opdi_special_i0e(double x) {
+OPDI_INTERNAL double opdi_special_i0e(double x) {
     const double size = fabs(x);
     if (size <= 8) { return exp(-size) * OPDI_POWERS(opdi_i0_series, x * x / 64); }
     return OPDI_POWERS(opdi_i0_large, 16 / size - 1) / sqrt(size);
 }
-static double opdi_special_i0(double x) {
+OPDI_INTERNAL double opdi_special_i0(double x) {
     const double size = fabs(x), root = exp(size / 2);
     if (size <= 8) { return OPDI_POWERS(opdi_i0_series, x * x / 64); }
     return root * (OPDI_POWERS(opdi_i0_large, 16 / size - 1) / sqrt(size)) * root;
 }
-static double opdi_special_i1e(double x) {
+OPDI_INTERNAL double opdi_special_i1e(double x) {
     const double size = fabs(x);
     if (size <= 8) { return exp(-size) * (x / 2) * OPDI_POWERS(opdi_i1_series, x * x / 64); }
     return copysign(OPDI_POWERS(opdi_i1_large, 16 / size - 1) / sqrt(size), x);
@@ -568,27 +568,27 @@ OPDI_ALWAYS void opdi_i1e_body(int lv, const float *x, float *y) {
 }
 OPDI_SINGLES_LEVELS(i1e)
 OPDI_LOOPS_END
-static double opdi_special_i1(double x) {
+OPDI_INTERNAL double opdi_special_i1(double x) {
     const double size = fabs(x), root = exp(size / 2);
     if (size <= 8) { return x / 2 * OPDI_POWERS(opdi_i1_series, x * x / 64); }
     return copysign(root * (OPDI_POWERS(opdi_i1_large, 16 / size - 1) / sqrt(size)) * root, x);
 }
 /* log(x / 2), of the smallest numbers, too, whose half is 0 */
 static double opdi_log_half(double x) { return x < 1e-290 ? log(x) - 0.69314718055994531 : log(x / 2); }
-static double opdi_special_scaled_k0(double x) {
+OPDI_INTERNAL double opdi_special_scaled_k0(double x) {
     if (!(x > 0)) { return x == 0 ? OPDI_INF : NAN; }
     if (x > 2) { return OPDI_POWERS(opdi_k0_large, 4 / x - 1) / sqrt(x); }
     return exp(x) * (OPDI_POWERS(opdi_k0_small, x * x / 2 - 1) - opdi_log_half(x) * opdi_special_i0(x));
 }
-static double opdi_special_k0(double x) {
+OPDI_INTERNAL double opdi_special_k0(double x) {
     return x > 2 ? exp(-x) * opdi_special_scaled_k0(x) : opdi_special_scaled_k0(x) / exp(x);
 }
-static double opdi_special_scaled_k1(double x) {
+OPDI_INTERNAL double opdi_special_scaled_k1(double x) {
     if (!(x > 0)) { return x == 0 ? OPDI_INF : NAN; }
     if (x > 2) { return OPDI_POWERS(opdi_k1_large, 4 / x - 1) / sqrt(x); }
     return exp(x) * (OPDI_POWERS(opdi_k1_small, x * x / 2 - 1) / x + opdi_log_half(x) * opdi_special_i1(x));
 }
-static double opdi_special_k1(double x) {
+OPDI_INTERNAL double opdi_special_k1(double x) {
     return x > 2 ? exp(-x) * opdi_special_scaled_k1(x) : opdi_special_scaled_k1(x) / exp(x);
 }
 /* x > 8: first ? sqrt(2 / (pi x)) (P cos(w) - Q sin(w)) : sqrt(2 / (pi x)) (P sin(w) + Q cos(w)), w = x - pi / 4 */
@@ -605,35 +605,21 @@ static double opdi_wave_1(double x, bool first) {
     const double wave = first ? p * (sine - cosine) + q * (sine + cosine) : q * (sine - cosine) - p * (sine + cosine);
     return wave * 0.56418958354775628695 / sqrt(x);
 }
-/* The factors of the two zeros up to 8, each zero in two parts: the digits that x shares with it go exactly. */
-OPDI_ALWAYS double opdi_j0_zeros(double x) {
-    const double first = ((x - 2.404825557695773) + 1.176691651530894e-16) * (x + 2.404825557695773);
-    return first * (((x - 5.520078110286311) - 8.088597146146722e-17) * (x + 5.520078110286311));
-}
-OPDI_ALWAYS double opdi_j1_zeros(double x) {
-    const double first = ((x - 3.8317059702075125) + 1.5269184090088067e-16) * (x + 3.8317059702075125);
-    return first * (((x - 7.015586669815619) + 9.414165653410389e-17) * (x + 7.015586669815619));
-}
 /* Up to 8 the two zeros there are taken out. */
-static double opdi_special_j0(double x) {
+OPDI_INTERNAL double opdi_special_j0(double x) {
     const double square = x * x;
     if (fabs(x) > 8) { return opdi_wave_0(fabs(x), true); }
     if (fabs(x) < 1e-5) { return 1 - square / 4; }
     return opdi_j0_zeros(fabs(x)) * OPDI_POWERS(opdi_j0_small, square / 32 - 1);
 }
-static double opdi_special_j1(double x) {
+OPDI_INTERNAL double opdi_special_j1(double x) {
     const double square = x * x;
     if (fabs(x) > 8) { return x < 0 ? -opdi_wave_1(-x, true) : opdi_wave_1(x, true); }
     if (fabs(x) < 1e-8) { return x / 2; }
     return x * opdi_j1_zeros(fabs(x)) * OPDI_POWERS(opdi_j1_small, square / 32 - 1);
 }
-/* y0 less a log that has its zero where y0 has its first, 0.8935769662791675, over this. */
-OPDI_ALWAYS double opdi_y0_zero(double x) {
-    return ((x - 0.8935769662791675) - 2.6596231539720385e-17) * (x + 0.8935769662791675);
-}
-#define OPDI_Y0_INVERSE 1.1190977808704887
 #define OPDI_Y0_LOG 0.11593151565841245                 /* -gamma + log(2) */
-static double opdi_special_y0(double x) {
+OPDI_INTERNAL double opdi_special_y0(double x) {
     if (!(x > 0)) { return x == 0 ? -OPDI_INF : NAN; }
     if (x > 8) { return opdi_wave_0(x, false); }
     const double rest = opdi_y0_zero(x) * OPDI_POWERS(opdi_y0_small, x * x / 32 - 1);
@@ -641,17 +627,17 @@ static double opdi_special_y0(double x) {
     const double of = x * OPDI_Y0_INVERSE, less = (fma(x, OPDI_Y0_INVERSE, -of) + x * 1.0518920173996795e-16) / of;
     return 2 / OPDI_PI * (log(of) + less) * opdi_special_j0(x) + rest;
 }
-static double opdi_special_y1(double x) {
+OPDI_INTERNAL double opdi_special_y1(double x) {
     if (!(x > 0)) { return x == 0 ? -OPDI_INF : NAN; }
     if (x > 8) { return opdi_wave_1(x, false); }
     return 2 / OPDI_PI * (log(x) * opdi_special_j1(x) - 1 / x) + x * OPDI_POWERS(opdi_y1_small, x * x / 32 - 1);
 }
-static double opdi_special_spherical_j0(double x) {
+OPDI_INTERNAL double opdi_special_spherical_j0(double x) {
     if (isinf(x)) { return 0; }
     return fabs(x) < 1e-8 ? 1 : sin(x) / x;
 }
 /* airy_ai, with zeta = 2/3 |x|^(3/2): tables from -5 to 2, beyond of what is left of exp(-zeta) and of the wave */
-static double opdi_special_airy_ai(double x) {
+OPDI_INTERNAL double opdi_special_airy_ai(double x) {
     const double size = fabs(x), root = sqrt(size), cube = size * root, zeta = 2 * cube / 3;
     if (isinf(x)) { return NAN; }
     if (x > 2) {
@@ -692,33 +678,33 @@ static double opdi_chebyshev_steps(double x, int64_t n, double first) {
 }
 /* value, negative for odd n at negative x */
 static double opdi_by_parity(double value, double x, int64_t n) { return x < 0 && n % 2 != 0 ? -value : value; }
-static double opdi_special_chebyshev_t(double x, double degree) {
+OPDI_INTERNAL double opdi_special_chebyshev_t(double x, double degree) {
     const int64_t n = opdi_degree(degree);
     if (n >= 0 && fabs(x) == 1) { return opdi_by_parity(1, x, n); }
     return n > 6 && fabs(x) < 1 ? cos((double)n * acos(x)) : opdi_chebyshev_steps(x, n, x);
 }
-static double opdi_special_chebyshev_u(double x, double degree) {
+OPDI_INTERNAL double opdi_special_chebyshev_u(double x, double degree) {
     const int64_t n = opdi_degree(degree);
     if (n >= 0 && fabs(x) == 1) { return opdi_by_parity((double)n + 1, x, n); }
     if (n > 8 && fabs(x) < 1) { return sin(((double)n + 1) * acos(x)) / sqrt((1 - x) * (1 + x)); }
     return opdi_chebyshev_steps(x, n, 2 * x);
 }
-static double opdi_special_chebyshev_v(double x, double degree) {
+OPDI_INTERNAL double opdi_special_chebyshev_v(double x, double degree) {
     const int64_t n = opdi_degree(degree);
     if (n >= 0 && fabs(x) == 1) { return x > 0 ? 1 : opdi_by_parity(2 * (double)n + 1, x, n); }
     if (n > 8 && fabs(x) < 1) { return cos(((double)n + 0.5) * acos(x)) / sqrt((1 + x) / 2); }
     return opdi_chebyshev_steps(x, n, 2 * x - 1);
 }
-static double opdi_special_chebyshev_w(double x, double degree) {
+OPDI_INTERNAL double opdi_special_chebyshev_w(double x, double degree) {
     const int64_t n = opdi_degree(degree);
     if (n >= 0 && fabs(x) == 1) { return x > 0 ? 2 * (double)n + 1 : opdi_by_parity(1, x, n); }
     if (n > 8 && fabs(x) < 1) { return sin(((double)n + 0.5) * acos(x)) / sqrt((1 - x) / 2); }
     return opdi_chebyshev_steps(x, n, 2 * x + 1);
 }
-static double opdi_special_shifted_t(double x, double n) { return opdi_special_chebyshev_t(2 * x - 1, n); }
-static double opdi_special_shifted_u(double x, double n) { return opdi_special_chebyshev_u(2 * x - 1, n); }
-static double opdi_special_shifted_v(double x, double n) { return opdi_special_chebyshev_v(2 * x - 1, n); }
-static double opdi_special_shifted_w(double x, double n) { return opdi_special_chebyshev_w(2 * x - 1, n); }
+OPDI_INTERNAL double opdi_special_shifted_t(double x, double n) { return opdi_special_chebyshev_t(2 * x - 1, n); }
+OPDI_INTERNAL double opdi_special_shifted_u(double x, double n) { return opdi_special_chebyshev_u(2 * x - 1, n); }
+OPDI_INTERNAL double opdi_special_shifted_v(double x, double n) { return opdi_special_chebyshev_v(2 * x - 1, n); }
+OPDI_INTERNAL double opdi_special_shifted_w(double x, double n) { return opdi_special_chebyshev_w(2 * x - 1, n); }
 /* r[k + 1] = scale (x r[k] - k r[k - 1]), with scale 2 (physicists') or 1 (statisticians') */
 static double opdi_hermite(double x, int64_t n, double scale) {
     double last = 1, value = scale * x;
@@ -731,10 +717,10 @@ static double opdi_hermite(double x, int64_t n, double scale) {
     }
     return value;
 }
-static double opdi_special_hermite_h(double x, double n) { return opdi_hermite(x, opdi_degree(n), 2); }
-static double opdi_special_hermite_he(double x, double n) { return opdi_hermite(x, opdi_degree(n), 1); }
+OPDI_INTERNAL double opdi_special_hermite_h(double x, double n) { return opdi_hermite(x, opdi_degree(n), 2); }
+OPDI_INTERNAL double opdi_special_hermite_he(double x, double n) { return opdi_hermite(x, opdi_degree(n), 1); }
 /* (k + 1) r[k + 1] = (2 k + 1 - x) r[k] - k r[k - 1] */
-static double opdi_special_laguerre_l(double x, double degree) {
+OPDI_INTERNAL double opdi_special_laguerre_l(double x, double degree) {
     const int64_t n = opdi_degree(degree);
     double last = 1, value = 1 - x;
     if (n <= 0 || x == 0) { return n < 0 ? 0 : 1; }
@@ -747,7 +733,7 @@ static double opdi_special_laguerre_l(double x, double degree) {
     return value;
 }
 /* (k + 1) r[k + 1] = (2 k + 1) x r[k] - k r[k - 1] */
-static double opdi_special_legendre_p(double x, double degree) {
+OPDI_INTERNAL double opdi_special_legendre_p(double x, double degree) {
     const int64_t n = opdi_degree(degree);
     double last = 1, value = x;
     if (n <= 0) { return n < 0 ? 0 : 1; }
@@ -761,14 +747,6 @@ static double opdi_special_legendre_p(double x, double degree) {
     return value;
 }
 
-/* A function of one number or two, in double whatever the dtype; what: the kernel's name in "not implemented for";
-   half: whether float16 and bfloat16 are taken. */
-typedef struct opdi_special {
-    const char *what;
-    bool half;
-    double (*one)(double x);
-    double (*two)(double x, double y);
-} opdi_special;
 OPDI_LOOPS_END
 #endif
 #endif

@@ -1,3 +1,5 @@
+#include "../ops.h"
+
 //== by vectors ========================================================================================================
 //
 //  What the functions above come to at most arguments, 64 numbers at a time in loops without branches, for AVX2.  NaN
@@ -460,7 +462,8 @@ static void opdi_wide_read(const void *from, int64_t at, int64_t rows, bool sing
 }
 #endif
 /* Runs a function by vectors; false: it has no form for them. */
-static bool opdi_wide_all(const opdi_special *function, void *const *data, int64_t count, bool two, bool single) {
+OPDI_INTERNAL bool opdi_wide_all(const opdi_special *function, void *const *data, int64_t count, bool two,
+                                 bool single) {
 #if defined(OPDI_X86)
     double x[64], z[64], y[64];
     bool known = opdi_cpu_level() > 0 && two == (function->two != NULL);

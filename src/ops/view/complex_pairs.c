@@ -1,3 +1,5 @@
+#include "../ops.h"
+
 //== complex numbers as pairs ==========================================================================================
 //
 //  conj of a complex tensor, and imag of one that conj gave, are views that are conjugated or negated when they are

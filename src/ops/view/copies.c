@@ -1,10 +1,12 @@
+#include "../ops.h"
+
 //== copies ============================================================================================================
 
 #if defined(OPDI_OPERATORS)
 OPDI_COLD_BEGIN
 
 /* dst = src, broadcast; checked also where there is no memory. */
-static int opdi_copy_into(opd_tensor *dst, const opd_tensor *src) {
+OPDI_INTERNAL int opdi_copy_into(opd_tensor *dst, const opd_tensor *src) {
     opdi_geometry geometry;
     if (dst == src) { return 0; }
     if (opdi_expand_geometry(src, opdi_sizes_of(dst), &geometry)) { return -1; }
@@ -159,7 +161,7 @@ OPDI_OP(contiguous) {
 }
 
 /* True if tensor is on that device; without an index that is the current one of its type. */
-static bool opdi_is_at(const opd_tensor *tensor, opd_device device) {
+OPDI_INTERNAL bool opdi_is_at(const opd_tensor *tensor, opd_device device) {
     const opd_device its = opd_tensor_device(tensor);  /* that of a fake, too */
     if (device.type != its.type || device.type == OPD_CPU || device.type == OPD_META) {
         return device.type == its.type;
@@ -167,7 +169,7 @@ static bool opdi_is_at(const opd_tensor *tensor, opd_device device) {
     return its.index == (device.index >= 0 ? device.index : opd_device_current((opd_backend)device.type).index);
 }
 /* at::native::to_impl: self itself where nothing changes. */
-static int opdi_to(opd_call *call, opd_value dtype, opd_value device, bool copy, opd_value format) {
+OPDI_INTERNAL int opdi_to(opd_call *call, opd_value dtype, opd_value device, bool copy, opd_value format) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     bool same = (dtype.tag != OPD_TAG_INT || dtype.u.i == self->dtype) &&
         (device.tag != OPD_TAG_DEVICE || opdi_is_at(self, device.u.device));
@@ -230,7 +232,8 @@ OPDI_OP(item) {
 //== view as another dtype =============================================================================================
 
 /* A view of the same memory as another dtype. */
-static int opdi_return_retyped(opd_call *call, opd_tensor *self, const opdi_geometry *geometry, opd_scalar_type dtype) {
+OPDI_INTERNAL int opdi_return_retyped(opd_call *call, opd_tensor *self, const opdi_geometry *geometry,
+                                      opd_scalar_type dtype) {
     opd_tensor *value = opdi_tensor_on(self->storage, self->data, geometry->sizes, geometry->strides, geometry->ndim,
                                        dtype, self->backend);
     if (!value) { return -1; }

@@ -1,3 +1,5 @@
+#include "../ops.h"
+
 //== diagonal, unfold ==================================================================================================
 
 #if defined(OPDI_OPERATORS)
@@ -5,8 +7,8 @@ OPDI_COLD_BEGIN
 
 /* Sets *geometry to that of tensor's diagonal in dim1 and dim2: both leave, and a last dim of the diagonal's length
    comes.  Returns where the diagonal begins, in elements behind tensor's first, or -1 with an error. */
-static int64_t opdi_diagonal_geometry(const opd_tensor *tensor, int64_t offset, int64_t dim1, int64_t dim2,
-                                      opdi_geometry *geometry) {
+OPDI_INTERNAL int64_t opdi_diagonal_geometry(const opd_tensor *tensor, int64_t offset, int64_t dim1, int64_t dim2,
+                                             opdi_geometry *geometry) {
     int dim = opdi_dim_of(dim1, tensor->ndim), b = dim < 0 ? -1 : opdi_dim_of(dim2, tensor->ndim);
     if (dim < 0 || b < 0) { return -1; }
     if (dim == b) {
@@ -148,7 +150,7 @@ OPDI_OP(unfold_backward) {
 //== lists of parts ====================================================================================================
 
 /* Returns room for count tensors until the kernel or formula is over, or NULL with an error. */
-static opd_tensor **opdi_list_room(int64_t count) {
+OPDI_INTERNAL opd_tensor **opdi_list_room(int64_t count) {
     if (count < 0 || count > INT32_MAX) {
         (void)opd_fail(OPD_ERROR_SHAPE, "%lld results are too many", (long long)count);
         return NULL;
@@ -309,7 +311,7 @@ OPDI_OP(unbind_int) {
 }
 
 /* The unsafe forms' results are not tied to self. */
-static int opdi_return_list(opd_call *call, opd_tensors list) {
+OPDI_INTERNAL int opdi_return_list(opd_call *call, opd_tensors list) {
     const bool unsafe = strncmp(call->op->schema->name, "unsafe_", strlen("unsafe_")) == 0;
     for (int64_t i = 0; i < list.n && unsafe; i++) { opdi_view_untie(list.data[i]); }
     return opd_ok() ? opd_return_tensors(call, list.data, list.n) : -1;

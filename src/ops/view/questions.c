@@ -1,3 +1,5 @@
+#include "../ops.h"
+
 //== questions =========================================================================================================
 
 #if defined(OPDI_OPERATORS)
@@ -123,7 +125,7 @@ OPDI_OP(sym_is_contiguous) {
 //== checks that exported programs carry ===============================================================================
 
 /* A number of an argument that may be any. */
-static double opdi_scalar_of(const opd_value *value) {
+OPDI_INTERNAL double opdi_scalar_of(const opd_value *value) {
     return value->tag == OPD_TAG_FLOAT ? value->u.d : value->tag == OPD_TAG_COMPLEX ? value->u.c[0]
         : (double)value->u.i;
 }

@@ -1,3 +1,5 @@
+#include "../ops.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:view      views: the same elements under other sizes, parts, dims
 //----------------------------------------------------------------------------------------------------------------------
@@ -8,27 +10,27 @@
 
 OPDI_COLD_BEGIN
 
-static opd_ints opdi_sizes_of(const opd_tensor *tensor) { return opd_ints_of(opd_sizes(tensor), opd_ndim(tensor)); }
+OPDI_INTERNAL opd_ints opdi_sizes_of(const opd_tensor *tensor) {
+    return opd_ints_of(opd_sizes(tensor), opd_ndim(tensor));
+}
 static int opdi_return_view(opd_call *call, opd_tensor *tensor, const int64_t *sizes, const int64_t *strides, int ndim,
                             int64_t offset) {
     if (!opd_ok()) { return -1; }
     return opd_return_tensor(call, opdi_view(tensor, sizes, strides, ndim, offset));
 }
-/* Sizes and strides of t, to be changed. */
-typedef struct opdi_geometry { int ndim; int64_t sizes[OPD_MAX_DIMS + 1], strides[OPD_MAX_DIMS + 1]; } opdi_geometry;
-static void opdi_geometry_of(opdi_geometry *geometry, const opd_tensor *tensor) {
+OPDI_INTERNAL void opdi_geometry_of(opdi_geometry *geometry, const opd_tensor *tensor) {
     geometry->ndim = tensor->ndim;
     memcpy(geometry->sizes, opdi_sizes(tensor), (size_t)tensor->ndim * sizeof *geometry->sizes);
     memcpy(geometry->strides, opdi_strides(tensor), (size_t)tensor->ndim * sizeof *geometry->strides);
 }
-static void opdi_geometry_remove(opdi_geometry *geometry, int dim) {
+OPDI_INTERNAL void opdi_geometry_remove(opdi_geometry *geometry, int dim) {
     for (int i = dim; i + 1 < geometry->ndim; i++) {
         geometry->sizes[i] = geometry->sizes[i + 1];
         geometry->strides[i] = geometry->strides[i + 1];
     }
     if (geometry->ndim > 0) { geometry->ndim--; }
 }
-static void opdi_geometry_insert(opdi_geometry *geometry, int dim, int64_t size, int64_t stride) {
+OPDI_INTERNAL void opdi_geometry_insert(opdi_geometry *geometry, int dim, int64_t size, int64_t stride) {
     for (int i = geometry->ndim++; i > dim; i--) {
         geometry->sizes[i] = geometry->sizes[i - 1];
         geometry->strides[i] = geometry->strides[i - 1];
@@ -36,14 +38,15 @@ static void opdi_geometry_insert(opdi_geometry *geometry, int dim, int64_t size,
     geometry->sizes[dim] = size;
     geometry->strides[dim] = stride;
 }
-static int opdi_return_geometry(opd_call *call, opd_tensor *tensor, const opdi_geometry *geometry, int64_t offset) {
+OPDI_INTERNAL int opdi_return_geometry(opd_call *call, opd_tensor *tensor, const opdi_geometry *geometry,
+                                       int64_t offset) {
     return opdi_return_view(call, tensor, geometry->sizes, geometry->strides, geometry->ndim, offset);
 }
 
 //== view, reshape =====================================================================================================
 
 /* Replaces a -1 in sizes by what makes numel elements (at::infer_size).  0, or -1 with an error. */
-static int opdi_infer_size(opd_ints shape, int64_t numel, int64_t *sizes) {
+OPDI_INTERNAL int opdi_infer_size(opd_ints shape, int64_t numel, int64_t *sizes) {
     int64_t product = 1;
     int unknown = -1;
     char text[256];
@@ -111,7 +114,7 @@ static int opdi_view_kernel(opd_call *call) {
     }
     return opdi_return_view(call, self, sizes, strides, (int)shape.n, 0);
 }
-static int opdi_view_backward(opd_backward_call *bw) {
+OPDI_INTERNAL int opdi_view_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_reshape(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 0)));
 }
 /* Batches view and _unsafe_view: the examples come first in the new sizes.  What is not tied to self may be a
@@ -244,7 +247,7 @@ OPDI_OP(flatten_using_ints) {
 //== expand ============================================================================================================
 
 /* at::inferExpandGeometry.  0, or -1 with an error. */
-static int opdi_expand_geometry(const opd_tensor *tensor, opd_ints to, opdi_geometry *geometry) {
+OPDI_INTERNAL int opdi_expand_geometry(const opd_tensor *tensor, opd_ints to, opdi_geometry *geometry) {
     char first[256], second[256];
     if (to.n > OPD_MAX_DIMS) { return (int)opdi_count(to.data, OPD_MAX_DIMS + 1, 1); }
     if (to.n < tensor->ndim) {
@@ -284,7 +287,7 @@ static int opdi_expand_kernel(opd_call *call) {
         &geometry, 0);
 }
 /* The engine sums a gradient that was broadcast. */
-static int opdi_pass_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }
+OPDI_INTERNAL int opdi_pass_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }
 static int opdi_expand_batch(opd_call *call) {
     opd_tensor *all = opdi_batch_front_arg(call, 0);
     opd_ints sizes = opd_arg_ints(call, 1);
@@ -322,7 +325,7 @@ static int opdi_transpose_kernel(opd_call *call) {
         b = dim < 0 ? -1 : opdi_dim_of(opd_arg_int(call, 2), self->ndim);
     return dim < 0 || b < 0 ? -1 : opdi_return_swapped(call, self, dim, b);
 }
-static int opdi_transpose_backward(opd_backward_call *bw) {
+OPDI_INTERNAL int opdi_transpose_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_transpose(opd_bw_grad(bw, 0), opd_bw_value(bw, 1).u.i, opd_bw_value(bw, 2).u.i));
 }
 OPDI_OP(transpose_int) {
@@ -339,7 +342,7 @@ static int opdi_t_kernel(opd_call *call) {
     }
     return opdi_return_swapped(call, self, 0, self->ndim < 2 ? 0 : 1);
 }
-static int opdi_t_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_t(opd_bw_grad(bw, 0))); }
+OPDI_INTERNAL int opdi_t_backward(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_t(opd_bw_grad(bw, 0))); }
 static int opdi_t_batch(opd_call *call) {
     if (opd_arg_tensor(call, 0)->ndim != 2) { return opd_batch_view(call); }
     return opd_batch_return(call, opd_transpose(opdi_batch_front_arg(call, 0), 1, 2), 0);
@@ -403,7 +406,7 @@ OPDI_OP(permute) {
     op->cases = "[2,3], (1,0); [2,3,2], (2,0,-2)";
 }
 
-static int opdi_geometry_unsqueezed(opd_call *call, opdi_geometry *geometry) {
+OPDI_INTERNAL int opdi_geometry_unsqueezed(opd_call *call, opdi_geometry *geometry) {
     const opd_tensor *self = opd_arg_tensor(call, 0);
     const int dim = opdi_dim_of(opd_arg_int(call, 1), self->ndim + 1);
     if (dim < 0) { return -1; }
@@ -417,7 +420,7 @@ static int opdi_unsqueeze_kernel(opd_call *call) {
     return opdi_geometry_unsqueezed(call, &geometry) ? -1 : opdi_return_geometry(call, opd_arg_tensor(call, 0),
         &geometry, 0);
 }
-static int opdi_unsqueeze_backward(opd_backward_call *bw) {
+OPDI_INTERNAL int opdi_unsqueeze_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_squeeze_dim(opd_bw_grad(bw, 0), opd_bw_value(bw, 1).u.i));
 }
 OPDI_OP(unsqueeze) {
@@ -428,7 +431,7 @@ OPDI_OP(unsqueeze) {
 }
 
 /* geometry: self without its dims of one: all of them, or only the dim or dims of argument 1. */
-static int opdi_geometry_squeezed(const opd_call *call, opdi_geometry *geometry) {
+OPDI_INTERNAL int opdi_geometry_squeezed(const opd_call *call, opdi_geometry *geometry) {
     const opd_tensor *self = opd_arg_tensor(call, 0);
     const opd_value value = call->op->nargs < 2 ? opd_value_none() : opd_arg_value(call, 1);
     uint64_t only = value.tag == OPD_TAG_NONE ? ~(uint64_t)0 : 0;
@@ -614,11 +617,11 @@ OPDI_OP(as_strided) {
 //== their gradients: zeros with the gradient at its place =============================================================
 
 /* A result of zeros with these sizes. */
-static opd_tensor *opdi_zero_result(opd_call *call, opd_ints sizes, opd_scalar_type dtype) {
+OPDI_INTERNAL opd_tensor *opdi_zero_result(opd_call *call, opd_ints sizes, opd_scalar_type dtype) {
     opd_tensor *out = opd_result(call, 0, sizes.data, (int)OPDI_MIN(sizes.n, OPD_MAX_DIMS + 1), dtype);
     return out && opdi_fill_with(out, opd_value_int(0)) == 0 ? out : NULL;
 }
-static int opdi_put_at(opd_tensor *out, const opdi_geometry *geometry, int64_t offset, const opd_tensor *grad) {
+OPDI_INTERNAL int opdi_put_at(opd_tensor *out, const opdi_geometry *geometry, int64_t offset, const opd_tensor *grad) {
     if (offset < 0) { return -1; }
     opd_tensor *part = opdi_view(out, geometry->sizes, geometry->strides, geometry->ndim, offset);
     if (!part) { return -1; }

@@ -1,3 +1,5 @@
+#include "../ops.h"
+
 //== copies of views ===================================================================================================
 
 #if defined(OPDI_OPERATORS)
@@ -5,7 +7,7 @@ OPDI_COLD_BEGIN
 
 /* "aten::select_copy.int" calls "aten::select.int" and clones what comes, into rows; what is no view of these sizes is
    copied. */
-static int opdi_view_copy_kernel(opd_call *call) {
+OPDI_INTERNAL int opdi_view_copy_kernel(opd_call *call) {
     char name[96];
     const char *own = call->op->name, *at = strstr(own, "_copy");
     const opd_value rows = opd_value_int(OPDI_FORMAT_CONTIGUOUS);

@@ -1,3 +1,5 @@
+#include "../ops/ops.h"
+
 //----------------------------------------------------------------------------------------------------------------------
 //  >>fork         a thread or the program ends, or the program forks
 //
@@ -9,7 +11,7 @@ OPDI_COLD_BEGIN
 #if defined(OPDI_CORE)
 
 /* Ends a thread: reports and gives back what it forgot, and takes its state off the list. */
-OPD_UNUSED static void opdi_thread_end(void *arg) {
+OPD_UNUSED OPDI_INTERNAL void opdi_thread_end(void *arg) {
     opdi_thread *thread = (opdi_thread *)arg;
     opdi_thread_self = thread;
     opdi_report_pending(thread);
@@ -140,12 +142,14 @@ static void opdi_fork_child(void) {
     opdi_fork_release();
 }
 #if defined(_WIN32)
-static void opdi_fork_watch(void) {
+OPDI_INTERNAL void opdi_fork_watch(void) {
     (void)opdi_fork_prepare;
     (void)opdi_fork_child;
 }
 #else
-static void opdi_fork_watch(void) { (void)pthread_atfork(opdi_fork_prepare, opdi_fork_release, opdi_fork_child); }
+OPDI_INTERNAL void opdi_fork_watch(void) {
+    (void)pthread_atfork(opdi_fork_prepare, opdi_fork_release, opdi_fork_child);
+}
 #endif
 OPDI_COLD_END
 #endif

@@ -1,0 +1,231 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>base_h       memory, threads and errors: types and inline functions that several files use
+//----------------------------------------------------------------------------------------------------------------------
+
+#if !defined(OPDI_BASE_H)
+#define OPDI_BASE_H
+#include "declarations.h"
+#include "parts.h"
+#include "platform.h"
+
+//== log ===============================================================================================================
+
+#if defined(OPDI_CORE)
+typedef struct opdi_log_target {
+    opdi_mutex lock; opd_log_fn fn; void *user;
+} opdi_log_target;
+#endif
+
+//== threads ===========================================================================================================
+
+typedef struct opdi_gone {
+    struct opdi_gone *next;                       /* oldest first */
+    uint64_t stamp;
+    void (*give_back)(struct opdi_gone *gone);
+} opdi_gone;
+
+//== memory ============================================================================================================
+
+#define OPDI_THREAD_CACHE ((int64_t)8 << 20)      /* bytes a thread keeps */
+#define OPDI_MEDIUM ((size_t)65536)
+OPDI_SHARED_STATE int opdi_fail_on, opdi_fail_forever;      /* on: 1, and 2 for each thread with an opdi_paint */
+/* The size class of count bytes (1 <= count <= OPDI_MEDIUM); then the bytes of a class. */
+static inline int opdi_typeof(size_t count) {
+    if (count <= 1024) { return (int)((count - 1) >> 4); }
+    int power = opdi_top_bit((uint64_t)count - 1);
+    return OPDI_SMALL_CLASSES + (power - 10) * 4 + (int)(((count - 1) >> (power - 2)) & 3);
+}
+static inline size_t opdi_typebytes(int size_class) {
+    if (size_class < OPDI_SMALL_CLASSES) { return (size_t)(size_class + 1) << 4; }
+    int power = 10 + (size_class - OPDI_SMALL_CLASSES) / 4;
+    return ((size_t)1 << power) + ((size_t)((size_class - OPDI_SMALL_CLASSES) % 4 + 1) << (power - 2));
+}
+/* The size to which a block over OPDI_MEDIUM is rounded up: eight steps a doubling. */
+static inline size_t opdi_large_bytes(size_t count) {
+    size_t step = (size_t)1 << (opdi_top_bit((uint64_t)count - 1) - 3);
+    return (count + step - 1) & ~(step - 1);
+}
+#if defined(OPDI_CORE)
+#if !defined(OPD_NO_CACHE)
+typedef struct opdi_large_blocks {
+    opdi_mutex lock; int64_t cached; int hand; opdi_free_block *lists[32 * 8];
+} opdi_large_blocks;
+#endif
+#define OPDI_FILLED 1024
+typedef struct opdi_paint { struct opdi_paint *outer; int byte, count; const void *blocks[OPDI_FILLED]; } opdi_paint;
+#endif
+OPDI_SHARED void *opdi_raw_alloc(size_t size);
+OPDI_SHARED void opdi_live_flush(opdi_thread *thread);
+OPDI_NOINLINE OPDI_SHARED void *opdi_out_of_memory(size_t count);
+OPDI_NOINLINE OPDI_SHARED bool opdi_fail_now(void);
+#if !defined(OPD_NO_CACHE)
+OPDI_SHARED void *opdi_large_take(size_t rounded);
+#endif
+OPDI_NOINLINE OPDI_SHARED void *opdi_alloc_filled(opdi_thread *thread, size_t n);
+/* Returns size bytes; NULL with the error recorded.  Free with the same size.  The only function that allocates. */
+static inline void *opdi_alloc(size_t size) {
+    opdi_thread *thread = opdi_self();
+    const size_t asked = size ? size : 1;
+    void *memory = NULL;
+    thread->allocations++;
+    if (OPDI_UNLIKELY(OPDI_LOAD(&opdi_fail_on))) {
+        if ((OPDI_LOAD(&opdi_fail_on) & 1) && opdi_fail_now()) { return opdi_out_of_memory(size); }
+        if (thread->paint) { return opdi_alloc_filled(thread, size); }
+    }
+    size = asked;
+    thread->live_delta += (int64_t)asked;
+#if !defined(OPD_NO_CACHE)
+    if (OPDI_LIKELY(size <= OPDI_MEDIUM)) {
+        int size_class = opdi_typeof(size);
+        opdi_free_block *block = thread->free_lists[size_class];
+        size = opdi_typebytes(size_class);
+        if (OPDI_LIKELY(block != NULL)) {
+            thread->free_lists[size_class] = block->next;
+            thread->cached -= (int64_t)size;
+            memory = block;
+        }
+    } else if (size <= SIZE_MAX / 4) {
+        size = opdi_large_bytes(size);
+        memory = opdi_large_take(size);
+    }
+#endif
+    if (!memory) { memory = opdi_raw_alloc(size); }
+    if (OPDI_UNLIKELY(!memory)) {
+        thread->live_delta -= (int64_t)asked;
+        return opdi_out_of_memory(size);
+    }
+    thread->allocated += (int64_t)size;
+    if (OPDI_UNLIKELY(thread->live_delta > 65536)) { opdi_live_flush(thread); }
+    return memory;
+}
+
+OPDI_SHARED void opdi_raw_free(void *memory, size_t size);
+#if !defined(OPD_NO_CACHE)
+OPDI_NOINLINE OPDI_SHARED void opdi_cache_room(opdi_thread *thread, int size_class);
+OPDI_SHARED bool opdi_large_give(void *memory, size_t rounded);
+#endif
+/* Gives back the size bytes at memory, which opdi_alloc gave: to this thread's free list of their class, or to the
+   large blocks that all threads keep.  NULL is fine. */
+static inline void opdi_free(void *memory, size_t size) {
+    if (!memory) { return; }
+    opdi_thread *thread = opdi_self();
+    if (size == 0) { size = 1; }
+    thread->live_delta -= (int64_t)size;
+#if !defined(OPD_NO_CACHE)
+    if (OPDI_LIKELY(size <= OPDI_MEDIUM)) {
+        int size_class = opdi_typeof(size);
+        size = opdi_typebytes(size_class);
+        if (OPDI_UNLIKELY(thread->cached + (int64_t)size > OPDI_THREAD_CACHE)) { opdi_cache_room(thread, size_class); }
+        if (OPDI_LIKELY(thread->cached + (int64_t)size <= OPDI_THREAD_CACHE)) {
+            opdi_free_block *block = (opdi_free_block *)memory;
+            block->next = thread->free_lists[size_class];
+            thread->free_lists[size_class] = block;
+            thread->cached += (int64_t)size;
+            return;
+        }
+    } else {
+        size = opdi_large_bytes(size);
+        if (thread->live_delta < -65536) { opdi_live_flush(thread); }
+        if (opdi_large_give(memory, size)) { return; }
+    }
+#else
+    if (OPDI_UNLIKELY(thread->live_delta < -65536)) { opdi_live_flush(thread); }
+#endif
+    opdi_raw_free(memory, size);
+}
+#if defined(OPDI_CORE)
+#if !defined(OPD_NO_CACHE)
+OPDI_NOINLINE OPDI_INTERNAL void opdi_late_fill(opdi_thread *thread, int size_class);
+#endif
+/* Gives back a block that has the header of a tensor: it is not reused before others of its class have been freed, so
+   that who goes on using the tensor meets its mark (opdi_dead_tensor) and not another tensor. */
+static inline void opdi_free_late(void *memory, size_t size) {
+#if !defined(OPD_NO_CACHE)
+    opdi_thread *thread = opdi_self();
+    if (OPDI_LIKELY(size <= OPDI_LATE_BYTES && thread->cached + OPDI_LATE_BYTES <= OPDI_THREAD_CACHE)) {
+        const int size_class = opdi_typeof(size);
+        const unsigned at = thread->late_at[size_class];
+        if (OPDI_UNLIKELY(!thread->late[size_class][at])) { opdi_late_fill(thread, size_class); }
+        opdi_free_block *block = (opdi_free_block *)thread->late[size_class][at];
+        thread->live_delta -= (int64_t)size;
+        thread->cached += (int64_t)opdi_typebytes(size_class);
+        if (OPDI_LIKELY(block != NULL)) {
+            block->next = thread->free_lists[size_class];
+            thread->free_lists[size_class] = block;
+        }
+        thread->late[size_class][at] = memory;
+        thread->late_at[size_class] = (uint8_t)((at + 1) & (OPDI_LATE - 1));
+        return;
+    }
+#endif
+    opdi_free(memory, size);
+}
+#endif
+
+//== planned memory ====================================================================================================
+
+#if defined(OPDI_CORE)
+/* Room in front of data keeps data whose bytes are a power of two from all beginning at the same place of a page. */
+#define OPDI_IN_FRONT 192
+typedef struct opdi_stay {
+    int64_t bytes, at;           /* of data; where its block begins in the region, -1: it is a block of its own */
+    int32_t born, died;          /* counting askings and freeings; OPDI_NEVER: not during the run */
+} opdi_stay;
+typedef struct opdi_region {
+    int64_t bytes;               /* of this */
+    int32_t refs;                /* its blocks that are in use, and the plan's */
+} opdi_region;
+/* The runs of a graph, one at a time. */
+typedef struct opdi_planned {
+    opdi_stay *stays;
+    int32_t count, cap, next, clock;
+    int32_t steps;               /* askings and freeings of the run that was written down */
+    int32_t misses;              /* runs, one after another, that were not like the one before */
+    bool follows;                /* so far this run is the one that was written down */
+    bool placed;                 /* stays have their places */
+    opdi_region *region;
+    int64_t bytes;               /* that the stays take up in it */
+} opdi_planned;
+#endif
+
+//== arenas ============================================================================================================
+
+/* A bump allocator: many small things that live and die together.  All zero is an empty arena. */
+typedef struct opdi_arena_block {
+    struct opdi_arena_block *next;
+    size_t size;                                  /* as handed to opdi_alloc */
+} opdi_arena_block;
+typedef struct opdi_arena {
+    opdi_arena_block *blocks;                     /* newest first */
+    char *at, *end;                               /* free part of the newest */
+} opdi_arena;
+#if defined(OPDI_CORE)
+/* Pointers in the order in which they were found, and a table that finds them again. */
+typedef struct opdi_found { uintptr_t *at; int64_t count, cap; int64_t *table; } opdi_found;
+#endif
+
+//== functions of higher layers that this layer calls ==================================================================
+
+OPDI_SHARED void opdi_generator_rests_set(bool on);
+OPDI_SHARED bool opdi_generator_was_missed(void);
+OPDI_SHARED bool opdi_generator_sides_set(bool on);
+OPDI_SHARED bool opdi_generator_has_sides(void);
+OPDI_SHARED bool opdi_usual_lazy_set(bool on);
+OPDI_SHARED opd_device opdi_usual_device(void);
+OPDI_SHARED void opdi_lazy_round_set(int (*round)(opd_call *call, opd_kernel kernel));
+#if !defined(OPD_NO_COMPILER)
+OPDI_SHARED int opdi_lower_sequence(opd_tensor *out, bool whole, int64_t first, int64_t every, double start,
+                                    double step);
+#endif
+#if defined(OPDI_CORE)
+OPDI_INTERNAL const char *opdi_call_name(const opd_call *call);
+OPDI_INTERNAL opdi_thread *opdi_call_thread(const opd_call *call);
+OPDI_INTERNAL void opdi_observers_enter(opdi_thread *thread);
+OPD_UNUSED OPDI_INTERNAL void opdi_thread_end(void *arg);
+#if !defined(OPD_NO_THREADS)
+OPDI_INTERNAL void opdi_fork_watch(void);
+#endif
+#endif
+#include "base.prototypes.h"
+#endif
+

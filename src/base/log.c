@@ -1,0 +1,42 @@
+#include "base.h"
+
+//== the log ===========================================================================================================
+
+#if defined(OPDI_CORE)
+
+OPDI_INTERNAL void opdi_log_default(void *user, int is_error, const char *text) {
+    (void)user;
+    fprintf(stderr, "opdispatch: %s%s\n", is_error > 0 ? "error: " : is_error ? "" : "warning: ", text);
+}
+
+OPDI_INTERNAL opdi_log_target opdi_log = {OPDI_MUTEX_INIT, opdi_log_default, NULL};
+
+void opd_log_set(opd_log_fn fn, void *user) {
+    opdi_lock(&opdi_log.lock);
+    opdi_log.fn = fn ? fn : opdi_log_default;
+    opdi_log.user = user;
+    opdi_unlock(&opdi_log.lock);
+}
+
+/* Hands a text to the log function; `bare`: the default one writes it without "opdispatch: ".  As in a call the
+   function's code stays mapped while it runs. */
+OPDI_INTERNAL void opdi_log_say(opdi_thread *thread, int is_error, const char *text, bool bare) {
+    const uint64_t was = opdi_enter(thread);
+    opdi_lock(&opdi_log.lock);
+    opd_log_fn fn = opdi_log.fn;
+    void *user = opdi_log.user;
+    opdi_unlock(&opdi_log.lock);
+    if (bare && fn == opdi_log_default) { (void)fprintf(stderr, "%s\n", text); } else { fn(user, is_error, text); }
+    opdi_leave(thread, was);
+}
+
+void opd_warn(const char *format, ...) {
+    char text[1024];
+    va_list ap;
+    va_start(ap, format);
+    vsnprintf(text, sizeof text, format, ap);
+    va_end(ap);
+    opdi_log_say(opdi_self(), 0, text, false);
+}
+#endif
+

@@ -1,0 +1,634 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>dispatch_h   operators, tables, scopes and calls: types and inline functions that several files use
+//----------------------------------------------------------------------------------------------------------------------
+
+#if !defined(OPDI_DISPATCH_H)
+#define OPDI_DISPATCH_H
+#include "../types/types.h"
+
+/* The limit of nested calls: a kernel that calls itself ends here, not at the stack's end. */
+#define OPDI_MAX_DEPTH 400
+/* The limit now: 0 while calls are shown or work runs, then each call takes the rare way. */
+#if defined(OPDI_APART)
+extern OPDI_INTERNAL int32_t opdi_depth_limit;
+#elif defined(OPDI_CORE)
+static int32_t opdi_depth_limit = OPDI_MAX_DEPTH;
+#endif
+
+//== registry ==========================================================================================================
+
+#define OPDI_MAX_RETURNS 16
+/* The place of a registration: file and line, or with line 0 a text that the caller gave in place of a file. */
+typedef struct opdi_origin { const char *file; int32_t line; } opdi_origin;
+/* A registered kernel, behind its opdi_registration. */
+typedef struct opdi_kernel {
+    opd_kernel fn;
+    void *user;
+    void (*destroy)(void *user);
+    opd_key key;
+    opd_plugin *plugin;                           /* where fn is; pinned */
+    bool typed;                                   /* made of a C function: see opd_function */
+    opdi_origin place;
+    struct opdi_kernel *next;                     /* in its operator's list, newest first */
+} opdi_kernel;
+typedef struct opdi_slot { opd_kernel fn; void *user; } opdi_slot;
+typedef struct opdi_table {
+    opdi_gone gone;                               /* once it is out of use */
+    /* functionalities that do not fall through, per backend; [0]: when nothing requires grad, where autograd kernels
+       of ours, which then do nothing, are left out.  A composite kernel at an autograd key is not: below it, other
+       kernels and modes would take its place */
+    uint64_t masks[32];                           /* from [16] on also while forward mode is on */
+    opd_kernel behind[16];                        /* run by opdi_device_kernel; [15]: by opdi_by_device_kernel */
+    opdi_slot slots[OPD_KEY_SLOTS];
+    opd_kernel jvp;                               /* an opd_jvp_fn registered by itself; NULL: the card's */
+} opdi_table;
+/* The backward formula that a node runs, and the facts about it that recording needs. */
+typedef struct opdi_derivative {
+    const char *name;
+    opd_backward_fn fn;
+    const struct opdi_card *card;                 /* NULL: recorded by hand */
+    opd_plugin *plugin;                           /* where fn is: pinned by each node */
+    bool context;                                 /* the last value that a node keeps is its opd_context */
+    bool once;                                    /* once differentiable */
+    bool fresh;                                   /* of a call that writes no argument: results only have to be tied */
+    bool real;                                    /* written for real numbers, see opdi_call_conjugated */
+} opdi_derivative;
+#define OPDI_EDGE_COUNTED (-2)
+/* A card as registered: the desc, and what the autograd kernel needs, worked out once.  Never freed: nodes of a tape
+   may outlive the library. */
+typedef struct opdi_card {
+    opd_op_desc desc;
+    opd_op *op;
+    char node_name[64];                           /* "MulBackward0" */
+    opdi_derivative formula, missing, warning;    /* what its nodes run: the card's; those that say there is none */
+    uint64_t save_args;                           /* tensor arguments the formula reads */
+    uint64_t save_sizes;                          /* those of them whose sizes it reads, not their values */
+    uint32_t save_results;
+    uint64_t constant_args;
+    uint32_t constant_results;
+    int32_t nargs;                                /* of its schema: the operator may be defined anew while nodes live */
+    uint64_t tensor_args, list_args, kept_args;   /* kept: what a node holds, tensors or their places */
+    uint8_t nkept, nresults;                      /* how many bits kept_args and save_results have */
+    int8_t kept_at[OPD_MAX_ARGS];                 /* which kept value an argument is; -1: none */
+    int8_t edge_at[OPD_MAX_ARGS];                 /* which edge; -1: no tensor; OPDI_EDGE_COUNTED: there are lists */
+    int8_t save_if[OPD_MAX_ARGS];                 /* saved only if this argument's gradient is wanted; -1: always */
+    int8_t save_result_if[OPDI_MAX_RETURNS];
+    struct opdi_card *base;                       /* derived forms: the functional card */
+    int8_t map[OPD_MAX_ARGS];                     /* derived forms: functional argument -> own argument, or -1 */
+    bool inplace, with_user;                      /* with_user: its kernels have a pointer that the card has not */
+    struct opdi_card *next;                       /* in its operator's list */
+} opdi_card;
+/* An operator.  Entries are never freed, so handles stay valid; when an operator is undefined, only what its pointers
+   lead to is given back.  The fields that a look-up and a call read come first. */
+struct opd_op {
+    opdi_table *table;                            /* NULL: not computed, or undefined */
+    const char *name;                             /* "ns::name.overload": the text of its opdi_op_name */
+    uint32_t length, base_length;                 /* of the names */
+    struct opdi_registration *definition;         /* the oldest one; NULL: not defined */
+    const uint16_t *accepts;                      /* bit t: a value of opd_tag t binds to argument i as it is */
+    int32_t nargs, nrets;
+    int32_t direct;                               /* nargs; -1 with lists among them, which take more looking at */
+    uint32_t all_rets;                            /* a bit for each */
+    opdi_card *card;
+    uint64_t list_args, tensor_args;              /* which arguments are Tensor(?)[], Tensor(?) */
+    opd_op *next_defined, *prev_defined;
+    opd_op *next_overload;                        /* of one base name, newest first */
+    uint64_t rank;                                /* of its definition among all */
+    opdi_kernel *kernels;
+    const char *base_name;                        /* "ns::name": the text of an opdi_op_name */
+    opd_schema *schema;                           /* stays while calls may be inside that know it */
+    uint64_t undefined;                           /* epoch of that */
+    int32_t ntensors;                             /* how many Tensor(?) */
+    int32_t required;                             /* arguments from here on have defaults */
+    uint64_t written_args;                        /* annotated as written */
+    uint64_t dim_args, size_args;                 /* for batching rules, once dims_known: dims; sizes of the result */
+    const int8_t *ret_alias;                      /* the written argument that result i is, or -1; in the schema */
+    uint32_t tensor_rets;                         /* which results are Tensor(?) */
+    bool unobserved;                              /* questions that observers are not told of */
+    bool any_args;                                /* arguments that may be anything */
+    bool wraps_numbers;                           /* where it wants a tensor: of aten's, whose kernels expect it */
+    int8_t dims_known;                            /* OPDI_DIMS_*; 0: not yet */
+    int8_t random;                                /* draws random numbers: 1, it does not: -1, not known yet: 0 */
+    int8_t slow_said;                             /* it was said that it has no batching rule */
+    int8_t unloaded;                              /* its last definition went with a plug-in */
+    char signature[12];                           /* of the C functions among its kernels, "" before the first */
+    opdi_card *cards;                             /* of undone definitions too */
+    opdi_card *bare;                              /* a list: made for an operator without a card, to say so */
+};
+/* A name: of an operator, of a set of overloads, or of both.  Its text follows the struct.  Names are allocated side by
+   side, so that a look-up among very many touches one place of the table and one of these.  They are never freed. */
+typedef struct opdi_op_name {
+    opd_op *defined;                              /* the operator, while it is defined */
+    opd_op *op;                                   /* also otherwise; NULL: the name is only one of overloads */
+    opd_op *newest;                               /* of the operators with this base name */
+    opd_overloads *overloads;                     /* made by opd_overloads_find */
+    uint32_t length;
+    int32_t changes;                              /* operators with this base name defined and undone */
+} opdi_op_name;
+/* One registration that a library made.  A library lists its registrations newest first. */
+typedef struct opdi_registration {
+    opdi_gone gone;                               /* once it is undone */
+    int32_t kind;                                 /* 0 definition, 1 kernel, 2 fallback, 3 user pointer of a card */
+    opd_key key;
+    opd_op *op;
+    opdi_kernel *kernel;                          /* in the same memory; NULL: a definition */
+    opd_library *lib;
+    opdi_origin place;
+    opd_alias_kind alias;                         /* definitions: */
+    uint32_t tags;
+    struct opdi_registration *newer;              /* an identical one */
+    struct opdi_registration *next;
+} opdi_registration;
+struct opd_library {
+    opd_library_kind kind;
+    int32_t line;
+    opd_key key;                                  /* OPD_KEY_INVALID: none */
+    bool in_block;
+    char ns[64];
+    const char *file;
+    opdi_origin place;                             /* of what is registered now */
+    opdi_registration *registrations;
+    opd_library *next;
+};
+struct opd_call {
+    opd_op *op;
+    opd_keyset keys;
+    const opd_value *args;
+    opd_value *rets;
+    void *user;
+    opd_tensor **targets;                         /* derived forms: where results go; NULL otherwise */
+    opdi_thread *th;
+    opd_call *outer;                              /* the call whose kernel made this one */
+    uint32_t filled, owned;                       /* bit i: result i is there; is a reference of ours */
+    int32_t cursor;                               /* next result of opd_return_* */
+    int32_t scope_depth, depth;                   /* scopes open, and calls nested, when the kernel was called */
+    int64_t mark;                                 /* handles then: its own scope begins here */
+    uint32_t flags;                               /* of its arguments, united, and OPDI_FLAGS_KNOWN; 0: not looked at */
+    opd_key slot;
+    bool inplace, elementwise;                    /* derived forms: target is self; kernel may write over its inputs; */
+    bool exact;                                   /* targets must have the results' dtypes */
+    bool stands_in;                               /* and it is a Meta kernel that runs for a device's: new results */
+};
+#if defined(OPDI_CORE)
+#define OPDI_FLAGS_KNOWN 256u
+#endif
+/* The hash table of names: open addressing, the slots behind the struct.  It is read without a lock; a larger copy is
+   published whole, and the old table is then out of use. */
+typedef struct opdi_names { opdi_gone gone; size_t mask, used; } opdi_names;
+typedef struct opdi_name_slot { opdi_op_name *name; uint64_t hash; } opdi_name_slot;
+/* Memory that is never given back, cut off blocks piece by piece. */
+typedef struct opdi_lasting { char *at; size_t left; void *blocks; } opdi_lasting;
+#define OPDI_FAMILY_SLOTS 1024
+/* Operators of other namespaces that are there when one is asked for. */
+enum { OPDI_EXTRA_VISION, OPDI_EXTRA_COLLECTIVES, OPDI_EXTRAS };
+typedef struct opdi_register {
+    opdi_mutex lock;                              /* all of this but reading tables */
+    opdi_names *names;                            /* those of operators and of overloads */
+    opdi_lasting name_memory, op_memory;
+    uint64_t ranks;                               /* definitions so far */
+    opd_op *first_defined, *last_defined;
+    opd_library *libraries;
+    const opd_library *unloading;                 /* is closed because its plug-in goes */
+    opdi_kernel *fallbacks[OPD_KEY_SLOTS];
+    opd_block *blocks, **blocks_end;
+    opdi_mutex start;                             /* held while blocks run */
+    opdi_thread *starter;
+    int started;
+    opd_library *aten;                            /* the library of the built-in operators */
+    opd_op *builtin[OPD_OP_COUNT];                /* those that somebody has asked for */
+    int16_t family_first[OPDI_FAMILY_SLOTS];      /* by hash of the family's name: its first built-in operator + 1 */
+    int16_t family_next[OPD_OP_COUNT];            /* the next one of the same hash + 1; 0: no more */
+    int making;                                   /* some of these are being registered */
+    opdi_gone *gone, **gone_end;                  /* out of use, a call may still be inside */
+    int64_t gone_count;
+    opd_listener *listeners;
+    bool warned_override, warned_gone;
+    int extra[OPDI_EXTRAS];                       /* 1: those operators are registered, all as built-in ones */
+} opdi_register;
+#if defined(OPDI_CORE)
+struct opd_plugin {
+    void *handle;                                 /* dlopen's */
+    uintptr_t begin, end;                         /* where it is mapped */
+    const opd_plugin_info *info;                  /* NULL: it calls the program's own symbols */
+    opd_block *blocks;                            /* then: what its constructors linked */
+    int64_t pins;                                 /* one while it is loaded */
+    uint64_t left;                                /* epoch in which it was unloaded */
+    bool loaded;
+    size_t bytes;
+    opd_plugin *next;
+    char *path;
+};
+#endif
+
+//== names =============================================================================================================
+
+/* Hash of length bytes, eight at a time: calls by name look up a name each time. */
+static inline uint64_t opdi_hash(const char *text, size_t length) {
+    uint64_t hash = length, word = 0;
+    for (; length >= 8; length -= 8, text += 8) {
+        memcpy(&word, text, 8);
+        hash = (hash ^ word) * 0x9E3779B97F4A7C15u;
+        hash ^= hash >> 32;
+    }
+    for (word = 0; length > 0; length--) { word = word << 8 | (uint8_t)text[length - 1]; }
+    hash = (hash ^ word) * 0x9E3779B97F4A7C15u;
+    return hash ^ hash >> 32;
+}
+static inline opdi_name_slot *opdi_names_at(const opdi_names *names, uint64_t i) {
+    return (opdi_name_slot *)(uintptr_t)(names + 1) + (size_t)(i & names->mask);
+}
+static inline const char *opdi_name_text(const opdi_op_name *name) { return (const char *)(name + 1); }
+/* Returns the opdi_op_name that stands in front of the text of an operator's name or base name. */
+static inline opdi_op_name *opdi_name_of(const char *text) { return (opdi_op_name *)(uintptr_t)text - 1; }
+/* Returns the entry of the length bytes at `name` in table names, or NULL. Safe without the lock, while the thread is
+   inside a call. */
+static inline opdi_op_name *opdi_names_find(const opdi_names *names, const char *name, size_t length) {
+    const uint64_t hash = opdi_hash(name, length);
+    opdi_op_name *found = NULL;
+    if (!names) { return NULL; }
+    for (uint64_t i = hash; (found = OPDI_ACQUIRE(&opdi_names_at(names, i)->name)) != NULL; i++) {
+        if (opdi_names_at(names, i)->hash == hash && found->length == length &&
+            memcmp(opdi_name_text(found), name, length) == 0) {
+            break;
+        }
+    }
+    return found;
+}
+static inline bool opdi_is_defined(const opd_op *op) { return OPDI_ACQUIRE(&op->definition) != NULL; }
+
+//== tables ============================================================================================================
+
+#if defined(OPDI_CORE)
+/* The rule by which the kernel of a slot was chosen, with the words of PyTorch's dumps. */
+typedef enum opdi_chosen {
+    OPDI_CHOSEN_KERNEL, OPDI_CHOSEN_DEFAULT, OPDI_CHOSEN_NESTED, OPDI_CHOSEN_AMBIGUOUS, OPDI_CHOSEN_MATH,
+    OPDI_CHOSEN_AUTOGRAD, OPDI_CHOSEN_BATCHED, OPDI_CHOSEN_FALLBACK, OPDI_CHOSEN_MISSING
+} opdi_chosen;
+#define OPDI_AUTOCAST_SLOT OPD_KEY_PER_BACKEND(6, 0)
+#endif
+/* Tags of built-in cards that are not seen outside: a pointwise card with a formula; numbers as its second operand are
+   wrapped; its out= form has the tag CORE, or DYNAMIC_OUTPUT_SHAPE, too; its formula is that of complex numbers.
+   What an out= form writes must have the result's dtype, as in PyTorch: but for pointwise operators, unless OUT_EXACT
+   is said, and others that say OUT_CASTS, where that dtype need only be one that the result can be cast to.  OUT_PART:
+   what is written may not share part of an argument's memory (all of it, element for element, is fine; pointwise
+   kernels see to that by themselves); OUT_SELF: not of the first argument's, if that is of its sizes; OUT_APART: may
+   share nothing with any argument. */
+#define OPDI_OPTAG_FORMULA (1u << 23)
+#define OPDI_OPTAG_NUMBERS (1u << 22)
+#define OPDI_OPTAG_OUT_CORE (1u << 21)
+#define OPDI_OPTAG_OUT_DYNAMIC (1u << 20)
+#define OPDI_OPTAG_CONJUGATES (1u << 19)
+#define OPDI_OPTAG_OUT_EXACT (1u << 18)
+#define OPDI_OPTAG_OUT_CASTS (1u << 16)
+#define OPDI_OPTAG_OUT_PART (1u << 15)
+#define OPDI_OPTAG_OUT_SELF (1u << 14)
+#define OPDI_OPTAG_OUT_APART (OPDI_OPTAG_OUT_PART | OPDI_OPTAG_OUT_SELF)
+#define OPDI_OPTAG_SENDS (1u << 17)               /* does more than make its results: graphs keep it */
+#if defined(OPDI_CORE)
+#define OPDI_OPTAG_PRIVATE (OPDI_OPTAG_FORMULA | OPDI_OPTAG_NUMBERS | OPDI_OPTAG_OUT_CORE | OPDI_OPTAG_OUT_DYNAMIC | \
+                            OPDI_OPTAG_CONJUGATES | OPDI_OPTAG_OUT_EXACT | OPDI_OPTAG_SENDS | OPDI_OPTAG_OUT_CASTS | \
+                            OPDI_OPTAG_OUT_APART)
+#endif
+
+//== listeners =========================================================================================================
+
+#if defined(OPDI_CORE)
+struct opd_listener {
+    opd_listener_fn defined, undefined;
+    void *user;
+    opd_listener *next;
+};
+#endif
+
+//== scopes ============================================================================================================
+
+/* Parts of a tensor that few tensors have. */
+typedef struct opdi_meta {
+    opd_tensor *grad;            /* accumulated gradient of a leaf */
+    struct opdi_task *task;      /* the backward that is at work on this leaf */
+    int64_t *dims;               /* sizes and strides after a resize, dims_count of them */
+    int64_t dims_count;
+    opdi_storage *home;          /* the storage in whose block the tensor is, after a resize gave it another one */
+    opd_tensor *inner;           /* what it stands for: see opd_tensor_wrap_key */
+    uint64_t family;             /* forward mode: tensors with one storage and family have one tangent; 0: most */
+    struct opdi_extra *extra;    /* a leaf's hooks */
+    struct opdi_box *retained;   /* where the gradient of a result goes: see opd_tensor_retain_grad */
+} opdi_meta;
+#if defined(OPDI_CORE)
+/* The most bytes of data that lie in a tensor's block.  More have a block of their own, so that blocks with a tensor's
+   header are small: see opdi_free_late. */
+#define OPDI_TOGETHER 256
+static inline bool opdi_is_apart(const opdi_storage *storage) {
+    return storage->bytes > OPDI_TOGETHER && storage->data && !storage->device && storage->block_bytes >= 0;
+}
+static inline bool opdi_is_dead(const opd_tensor *tensor) { return tensor->functionality >= OPD_BIT_OF(OPDI_DEAD_KEY); }
+#define OPDI_DEAD_TEXT "is gone: %s (opd_keep, opd_assign and opd_scope_return hold a tensor for longer)"
+OPDI_NOINLINE OPDI_INTERNAL bool opdi_is_nothing(const opd_tensor *tensor, const char *who);
+static inline bool opdi_is_none(const opd_tensor *tensor, const char *who) {
+    return OPDI_UNLIKELY(!tensor || opdi_is_dead(tensor)) && opdi_is_nothing(tensor, who);
+}
+
+OPDI_NOINLINE OPDI_INTERNAL void opdi_own_retain(opd_tensor *tensor);
+static inline void opdi_retain(opd_tensor *tensor) {
+    if (OPDI_UNLIKELY(OPDI_LOAD(&tensor->own) & OPDI_SAVED_BY_OWN)) {
+        opdi_own_retain(tensor);
+        return;
+    }
+    opdi_ref_up(&tensor->refs);
+}
+
+OPDI_NOINLINE OPDI_INTERNAL bool opdi_own_drop(opd_tensor *tensor);
+/* Drops a reference; true if it was the last. */
+static inline bool opdi_drop_last(opd_tensor *tensor) {
+    if (OPDI_UNLIKELY(OPDI_LOAD(&tensor->own) & OPDI_SAVED_BY_OWN)) { return opdi_own_drop(tensor); }
+    return OPDI_ACQUIRE(&tensor->refs) == 1 || opdi_ref_down(&tensor->refs) == 0;
+}
+
+OPDI_NOINLINE OPDI_INTERNAL void opdi_tensor_free(opd_tensor *tensor);
+static inline void opdi_drop(opd_tensor *tensor) {
+    if (opdi_drop_last(tensor)) { opdi_tensor_free(tensor); }
+}
+#define OPDI_HANDLE_BLOCK ((uintptr_t)1)
+typedef struct opdi_block { size_t bytes; double align; } opdi_block;      /* in front of the block's contents */
+#define OPDI_BLOCK_LAYER ((size_t)1 << (8 * sizeof(size_t) - 1))     /* in bytes: it holds a layer of transforms */
+#define OPDI_BLOCK_ENDS ((size_t)1 << (8 * sizeof(size_t) - 2))      /* in bytes: it begins with an opdi_ending */
+typedef struct opdi_ending { void (*end)(void *what); void *what; } opdi_ending;
+#define OPDI_MAX_LAYERS 64
+OPDI_NOINLINE OPDI_INTERNAL int opdi_scope_grow(opdi_thread *thread, int64_t count);
+static inline int opdi_scope_reserve(opdi_thread *thread, int64_t count) {
+    return OPDI_LIKELY(thread->top + count <= thread->cap) ? 0 : opdi_scope_grow(thread, count);
+}
+#define OPDI_ROOT_WARNING 1048576                 /* handles, a power of two; looked at where it divides their number */
+OPDI_NOINLINE OPDI_INTERNAL void opdi_root_warn(opdi_thread *thread, const opd_op *op);
+/* Pushes a handle for which opdi_scope_reserve made room: a result of op, or of none. */
+static inline void opdi_push_of(opdi_thread *thread, opd_tensor *tensor, const opd_op *op) {
+    thread->handles[thread->top++] = (uintptr_t)tensor;
+    if (OPDI_UNLIKELY((thread->top & (OPDI_ROOT_WARNING - 1)) == 0)) { opdi_root_warn(thread, op); }
+}
+static inline void opdi_push(opdi_thread *thread, opd_tensor *tensor) { opdi_push_of(thread, tensor, NULL); }
+#endif
+
+//== observers =========================================================================================================
+
+#if defined(OPDI_CORE)
+struct opdi_observer {
+    opd_observer desc;
+    int64_t handle;
+    int32_t refs;                                 /* being registered; lists it is in; events in progress */
+    bool enabled, local;
+    opd_plugin *plugin;                           /* that its callbacks stand in, or NULL */
+    struct opdi_observer *next;
+};
+/* th->observed, when not 0 */
+enum { OPDI_OBSERVE_LOOK = 1, OPDI_OBSERVE_SKIP = 2 };     /* SKIP: not before th->skip calls */
+/* An event in progress. */
+typedef struct opdi_observing {
+    opd_event event;
+    int count;
+    struct { opdi_observer *observer; void *context; } with[OPDI_MAX_OBSERVERS];
+} opdi_observing;
+struct opd_span { opdi_observing observing; opdi_thread *th; };
+/* True when events of this thread are to be looked at. */
+static inline bool opdi_observe_on(const opdi_thread *thread) {
+    return OPDI_LOAD(&thread->observed) != 0 && !thread->innermost.observe_off && !thread->observing;
+}
+#endif
+
+//== stored dtypes =====================================================================================================
+
+#if defined(OPDI_CORE)
+/* How a built-in operator takes tensors of these dtypes: not at all; as they are; as integers of their size; through
+   int64, float32 or complex64, and the first result back; the same, with the results as they are; integers through
+   float32; the same, but only beside a number with a fraction; uint64 through int64 numbers that are in its order. */
+enum { OPDI_STORED_NOT, OPDI_STORED_PLAIN, OPDI_STORED_MOVED, OPDI_STORED_WIDE, OPDI_STORED_COUNTED,
+       OPDI_STORED_FLOAT, OPDI_STORED_PROMOTED, OPDI_STORED_ORDERED };
+#endif
+
+//== calls =============================================================================================================
+
+#if defined(OPDI_CORE)
+/* The arguments that a caller gives.  `keywords`: the call may name arguments, and keyword-only ones must be named. */
+typedef struct opdi_given {
+    const opd_value *args;
+    const opd_keyword *kw;
+    int nargs, nkw;
+    bool keywords;
+    bool numbers;                                 /* a number may stand for a tensor */
+} opdi_given;
+/* The reasons why arguments cannot be bound. */
+typedef enum opdi_unbound {
+    OPDI_BOUND = 0, OPDI_TOO_MANY, OPDI_BY_POSITION, OPDI_MISSING, OPDI_WRONG_TYPE, OPDI_UNKNOWN_KEYWORD, OPDI_TWICE
+} opdi_unbound;
+/* The united keys, backends and flags of the tensor arguments.  `backend`: valid when there is only one. */
+typedef struct opdi_union { uint64_t functionality; uint32_t backends, flags, backend; } opdi_union;
+/* Unites the tensor arguments and compares the tags of all with the schema's on the way: 0 all as expected, 1 another
+   kind is there (None, or one that binding has to convert), -1 failed. */
+OPDI_FORCE_INLINE static int opdi_unite_direct(opdi_union *sets, const opd_op *op, const opd_value *args) {
+    uint64_t functionality = 0;
+    opdi_traits traits;
+    uint32_t all = 0;
+    unsigned fits = 1;
+    int nargs = op->nargs;
+    for (int i = 0; i < nargs; i++) {
+        const int32_t tag = args[i].tag;
+        fits &= (unsigned)op->accepts[i] >> (tag & 31);
+        if (tag == OPD_TAG_TENSOR) {
+            if (OPDI_UNLIKELY(!args[i].u.t)) {
+                fits = 0;
+                continue;
+            }
+            functionality |= args[i].u.t->functionality;
+            all |= opdi_traits_of(args[i].u.t);
+        }
+    }
+    traits.all = all;
+    sets->functionality = functionality;
+    sets->backends = traits.f.backends;
+    sets->flags = traits.f.flags;
+    sets->backend = traits.f.backend;
+    return !fits;
+}
+
+OPDI_NOINLINE OPDI_INTERNAL int opdi_unite_lists(opdi_union *sets, const opd_op *op, const opd_value *args);
+/* Unites the arguments as opdi_unite_direct does, lists of tensors included. */
+OPDI_FORCE_INLINE static int opdi_unite_args(opdi_union *sets, const opd_op *op, const opd_value *args) {
+    const int rc = opdi_unite_direct(sets, op, args);
+    return OPDI_UNLIKELY(op->list_args != 0) && opdi_unite_lists(sets, op, args) ? -1 : rc;
+}
+
+OPDI_NOINLINE OPDI_INTERNAL int opdi_call_failed(opd_call *call, int rc);
+OPDI_NOINLINE OPDI_INTERNAL int opdi_beyond_limit(const opd_call *call);
+OPDI_NOINLINE OPDI_INTERNAL void opdi_scopes_forgotten(opdi_thread *thread, int32_t depth, int64_t mark);
+OPDI_NOINLINE OPDI_INTERNAL void opdi_kernel_unwind(opdi_thread *thread, const opd_call *call);
+/* Runs a slot's kernel in a scope of its own and restores the thread's state after it; -1 with the results dropped
+   if it failed. */
+OPDI_FORCE_INLINE static int opdi_invoke_here(opdi_thread *thread, opd_call *call, const opdi_slot *slot) {
+    const uint64_t include = thread->state.include, allow = thread->state.allow, modes = opdi_modes_get(&thread->state);
+    const int64_t mark = thread->top;
+    const int32_t scope_depth = thread->scope_depth;
+    opd_call *const outer = thread->current;
+    const uint32_t wanted = call->op->all_rets;
+    call->th = thread;
+    call->user = slot->user;
+    OPDI_IN_ORDER();                              /* else gcc takes the way through vector registers */
+    call->outer = outer;
+    call->filled = 0;
+    call->owned = 0;
+    call->cursor = 0;
+    call->depth = outer ? outer->depth + 1 : 1;
+    call->mark = mark;
+    if (OPDI_UNLIKELY(call->depth > OPDI_LOAD(&opdi_depth_limit) || (uintptr_t)outer - 1 < (uintptr_t)call) &&
+        opdi_beyond_limit(call)) { return -1; }
+    thread->current = call;
+    call->scope_depth = scope_depth;
+    int rc = slot->fn(call);
+    thread->state.include = include;
+    thread->state.allow = allow;
+    opdi_modes_set(&thread->state, modes);
+    thread->current = outer;
+    if (OPDI_UNLIKELY(thread->scope_depth != scope_depth)) { opdi_scopes_forgotten(thread, scope_depth, mark); }
+    if (OPDI_UNLIKELY(thread->top != mark)) { opdi_kernel_unwind(thread, call); }
+    if (OPDI_UNLIKELY((rc | (int)thread->error | (int)(call->filled ^ wanted)) != 0)) {
+        return opdi_call_failed(call, rc);
+    }
+    return 0;
+}
+/* Returns the slot for the united keys under this thread's state and sets the call's keys, flags and slot.  The usual
+   cases go without bit scans.  grad: 16 when autograd kernels have something to do, else 0. */
+OPDI_FORCE_INLINE static const opdi_slot *opdi_slot_for(const opdi_thread *thread, opd_call *call,
+                                                        const opdi_table *table, const opdi_union *sets,
+                                                        unsigned grad) {
+    const unsigned backend = sets->backends & (sets->backends - 1) ? (unsigned)opdi_top_bit(sets->backends)
+        : sets->backend;
+    const uint64_t functionality = (sets->functionality | thread->state.include) & thread->state.allow &
+        table->masks[grad + backend];
+    const unsigned base = functionality == OPD_BIT_OF(OPD_F_DENSE) ? OPD_KEY_CPU
+        : (unsigned)opdi_key_base[opdi_top_bit(functionality << 1 | 1)];
+    const unsigned slot = base + (base >= OPD_KEY_BACKEND_BASE ? backend : 0);
+    call->flags = sets->flags | OPDI_FLAGS_KNOWN;
+    call->keys.functionality = functionality;
+    call->keys.backends = sets->backends;
+    call->slot = (opd_key)slot;
+    return &table->slots[slot];
+}
+
+OPDI_NOINLINE OPDI_INTERNAL const opdi_slot *opdi_find_slot_asking(const opdi_thread *thread, opd_call *call,
+                                                                   const opdi_table *table, opdi_union sets);
+OPDI_FORCE_INLINE static const opdi_slot *opdi_find_slot(const opdi_thread *thread, opd_call *call,
+                                                         const opdi_table *table, const opdi_union *sets) {
+    if (OPDI_UNLIKELY(((int)(sets->flags & (OPDI_IS_VIEW | OPDI_STORED)) | thread->state.forward) != 0)) {
+        return opdi_find_slot_asking(thread, call, table, *sets);
+    }
+    return opdi_slot_for(thread, call, table, sets, (sets->flags & OPDI_REQUIRES_GRAD) && !thread->state.no_grad ? 16
+                         : 0);
+}
+#endif
+
+//== overloads =========================================================================================================
+
+#if defined(OPDI_CORE)
+typedef struct opdi_overload_list {
+    opdi_gone gone;                               /* once it is out of use */
+    int64_t count;                                /* operators, behind the struct */
+} opdi_overload_list;
+struct opd_overloads {
+    opdi_overload_list *list;                     /* NULL: not made yet */
+    opdi_op_name *name;
+    int32_t changes;                              /* name->changes that `list` knows */
+    bool wrap;                                    /* numbers stand for tensors from the first: add, mul, ... */
+};
+
+OPDI_NOINLINE OPDI_INTERNAL const opdi_table *opdi_table_make(opd_op *op);
+OPDI_SHARED const opdi_slot *opdi_stored_slot(const opd_call *call, const opdi_slot *slot);
+OPDI_NOINLINE OPDI_INTERNAL int opdi_invoke(opdi_thread *thread, opd_call *call, const opdi_slot *slot);
+/* Runs the kernel that a table has for these keys with the arguments of `call`; its results are those of `call`. */
+static inline int opdi_redispatch_in(const opdi_table *table, opd_call *call, opd_keyset keys) {
+    opdi_thread *thread = call->th;
+    opd_call other;
+    if (OPDI_UNLIKELY(thread->error != OPD_OK)) { return -1; }
+    if (OPDI_UNLIKELY(!table) && !(table = opdi_table_make(call->op))) { return -1; }
+    if (OPDI_UNLIKELY(call->filled != 0)) {
+        return opd_fail(OPD_ERROR_KERNEL, "opd_redispatch after a result was given");
+    }
+    other.op = call->op;
+    other.args = call->args;
+    OPDI_IN_ORDER();                              /* one wide load would have to wait for the two stores before it */
+    other.rets = call->rets;
+    other.targets = NULL;
+    unsigned backend = (unsigned)opdi_top_bit((keys.backends & OPDI_BACKEND_MASK) | 1);
+    other.keys.functionality = keys.functionality & table->masks[16 + backend];
+    other.keys.backends = keys.backends & OPDI_BACKEND_MASK;
+    unsigned base = (unsigned)opdi_key_base[opdi_top_bit(other.keys.functionality << 1 | 1)];
+    base += base >= OPD_KEY_BACKEND_BASE ? backend : 0;
+    other.slot = (opd_key)base;
+    other.flags = call->flags & OPDI_STORED;
+    int rc = OPDI_UNLIKELY(other.flags != 0)
+        ? opdi_invoke(thread, &other, opdi_stored_slot(&other, &table->slots[base]))
+        : opdi_invoke_here(thread, &other, &table->slots[base]);
+    call->filled = other.filled;
+    OPDI_IN_ORDER();
+    call->owned = other.owned;
+    OPDI_IN_ORDER();
+    call->cursor = other.cursor;
+    return rc;
+}
+#endif
+
+//== dumps =============================================================================================================
+
+#if defined(OPDI_CORE)
+typedef struct opdi_text { char *buf; size_t cap, length; } opdi_text;
+#endif
+
+//== functions of higher layers that this layer calls ==================================================================
+
+struct opdi_box;
+struct opdi_extra;
+OPDI_SHARED void opdi_store_one(opd_scalar_type from, const void *number, opd_scalar_type dtype, void *element);
+OPDI_SHARED opd_scalar_type opdi_result_type_of(opd_tensor *const *ts, int count);
+OPDI_SHARED int opdi_lazy_fallback(opd_call *call);
+OPDI_SHARED int opdi_autograd_fallback(opd_call *call);
+OPDI_SHARED bool opdi_autocast_is_on(const opdi_thread *thread, int device);
+OPDI_SHARED int opdi_batched_kernel(opd_call *call);
+OPDI_SHARED int opdi_detach__kernel(opd_call *call);
+OPDI_SHARED int opdi_register_builtins(void);
+OPDI_SHARED int opdi_register_extra(int which);
+OPDI_SHARED const char *opdi_left_out(const char *name);
+OPDI_SHARED int opdi_register_card(int i);
+#if defined(OPDI_CORE)
+OPDI_INTERNAL int opdi_dead_argument(opd_call *call);
+OPDI_INTERNAL void opdi_duals_drop(opdi_storage *storage);
+OPDI_INTERNAL bool opdi_backend_pointwise(int type);
+OPDI_INTERNAL void opdi_device_free(opdi_storage *storage);
+OPDI_INTERNAL int opdi_device_arg(const opd_op *op, const opd_value *args);
+OPDI_INTERNAL int opdi_by_device(const opd_op *op, const opdi_table *table, const opd_value *args);
+OPDI_INTERNAL int opdi_by_device_kernel(opd_call *call);
+OPDI_INTERNAL void opdi_guard_slot(const opd_op *op, opdi_table *table, int slot, opdi_chosen how);
+OPDI_INTERNAL void opdi_plugins_sweep(void);
+OPDI_INTERNAL void opdi_layer_gone(void *block);
+OPDI_NOINLINE OPDI_INTERNAL void opdi_own_retain(opd_tensor *tensor);
+OPDI_NOINLINE OPDI_INTERNAL bool opdi_own_drop(opd_tensor *tensor);
+OPDI_INTERNAL void opdi_node_release(opd_node *node);
+OPDI_INTERNAL int opdi_warn_formula(opd_backward_call *bw);
+OPDI_INTERNAL int opdi_missing_formula(opd_backward_call *bw);
+OPDI_INTERNAL void opdi_box_leave(struct opdi_box *box);
+OPDI_INTERNAL void opdi_extra_free(struct opdi_extra *extra);
+OPDI_INTERNAL int opdi_derived_kernel(opd_call *call);
+OPDI_INTERNAL int opdi_derived_composite(opd_call *call);
+OPDI_INTERNAL int opdi_derived_list(opd_call *call);
+OPDI_INTERNAL int opdi_version_kernel(opd_call *call);
+OPDI_INTERNAL int opdi_stored_kernel(opd_call *call);
+OPDI_INTERNAL int opdi_autograd_kernel(opd_call *call);
+OPDI_INTERNAL int opdi_autograd_inplace_kernel(opd_call *call);
+OPDI_INTERNAL int opdi_autograd_out_kernel(opd_call *call);
+OPDI_INTERNAL opdi_kernel *opdi_autocast_policy(const opd_op *op, int device);
+OPDI_INTERNAL int opdi_check_policy(opd_autocast policy);
+OPDI_INTERNAL int opdi_autocast_kernel(opd_call *call);
+OPDI_INTERNAL int opdi_autocast_of_fakes(opd_call *call);
+OPDI_NOINLINE OPDI_INTERNAL void opdi_fake_born(opdi_storage *storage);
+#endif
+
+OPDI_SHARED const char *opdi_builtin_name(int i);
+#include "dispatch.prototypes.h"
+#endif
+

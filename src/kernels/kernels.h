@@ -1,0 +1,430 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>kernels_h    threads, vectors, matrix products: types and macros that several files use
+//----------------------------------------------------------------------------------------------------------------------
+
+#if !defined(OPDI_KERNELS_H)
+#define OPDI_KERNELS_H
+#include "../dispatch/dispatch.h"
+#include "../typed/typed.h"
+
+/* What opdi_cpu_level says; -1: nobody has asked. */
+#if defined(OPDI_APART)
+extern OPDI_INTERNAL int opdi_cpu_known;
+#elif defined(OPDI_OPERATORS)
+static int opdi_cpu_known = -1;
+#endif
+
+//== threads ===========================================================================================================
+
+#if defined(OPDI_OPERATORS)
+/* Without optimisation intrinsics are slower than plain C, and take longer to compile. */
+#if defined(__x86_64__) && defined(__GNUC__) && defined(__OPTIMIZE__) && !defined(__TINYC__) && !defined(OPD_NO_SIMD)
+#define OPDI_X86
+#define OPDI_AVX2 __attribute__((target("avx2,fma")))
+#if defined(__clang__)
+#define OPDI_AVX512 __attribute__((target("avx2,fma,avx512f,avx512bw,avx512vl,avx512dq")))
+#else
+#define OPDI_AVX512 __attribute__((target("avx2,fma,avx512f,avx512bw,avx512vl,avx512dq,prefer-vector-width=512")))
+#endif
+#endif
+#if defined(__GNUC__) && !defined(__TINYC__)
+#define OPDI_FMAF(level, a, b, c) ((level) > 0 ? __builtin_fmaf(a, b, c) : (a) * (b) + (c))
+#else
+#define OPDI_FMAF(level, a, b, c) ((a) * (b) + (c))
+#endif
+OPDI_NOINLINE OPDI_INTERNAL int opdi_cpu_look(void);
+OPDI_LOOPS_BEGIN
+/* The level of instructions that kernels use: 0 plain C, 1 AVX2 with FMA, 2 AVX-512 F, BW, VL, DQ. OPD_CPU_LEVEL in the
+   environment may lower it. */
+OPDI_ALWAYS int opdi_cpu_level(void) {
+    const int level = OPDI_LOAD(&opdi_cpu_known);
+    return OPDI_LIKELY(level >= 0) ? level : opdi_cpu_look();
+}
+OPDI_LOOPS_END
+/* A range function works on items [begin, end); begin is a multiple of the grain.  A range may span several grains. */
+typedef void (*opdi_range_fn)(void *ctx, int64_t begin, int64_t end);
+#define OPDI_LENT(bytes) (((bytes) + 63) & ~(size_t)63)   /* what a kernel's working memory takes of a room */
+#endif
+
+//== vector math =======================================================================================================
+
+#if defined(OPDI_OPERATORS)
+#define OPDI_VSTEP 16
+#define OPDI_MAGIC 12582912.0f                    /* 1.5 * 2^23: adding it rounds to an integer in the low bits */
+#if FLT_EVAL_METHOD == 0 || FLT_EVAL_METHOD == 16
+#define OPDI_ROUNDED(type, sum) (sum)
+#else
+#define OPDI_ROUNDED(type, sum) opdi_rounded_##type(sum)
+#endif
+OPDI_LOOPS_BEGIN
+/* count = round(x / ln 2), and r = x - count ln 2, |r| <= 0.347 */
+OPDI_ALWAYS float opdi_exp_reduce(int lv, float x, int32_t *count) {
+    float t = OPDI_ROUNDED(float, OPDI_FMAF(lv, x, 1.44269504f, OPDI_MAGIC)), k = t - OPDI_MAGIC;
+    float r = OPDI_FMAF(lv, k, -0.693359375f, x);
+    *count = (int32_t)(opdi_bits(t) - 0x4b400000u);
+    return OPDI_FMAF(lv, k, 2.12194442e-4f, r);
+}
+OPDI_ALWAYS float opdi_pick(int condition, float a, float b) {
+    return opdi_float(opdi_pick_bits(condition, opdi_bits(a), opdi_bits(b)));
+}
+OPDI_ALWAYS float opdi_pow2(int32_t count) { return opdi_float((uint32_t)(count + 127) << 23); }
+/* e^(x - less) = 2^count e^r for a small `less`; 2^count in two factors, so that results near the ends round once */
+OPDI_ALWAYS float opdi_exp_less(int lv, float x, float less) {
+    int32_t count;
+    x = opdi_pick(x > 89.0f, 89.0f, x);
+    x = opdi_pick(x < -104.0f, -104.0f, x);
+    float r = opdi_exp_reduce(lv, x, &count) - less;
+    float q = OPDI_FMAF(lv, 0.00139505544f, r, 0.00836892892f);
+    q = OPDI_FMAF(lv, q, r, 0.041666206f);
+    q = OPDI_FMAF(lv, q, r, 0.166665182f);
+    q = OPDI_FMAF(lv, q, r, 0.5f);
+    q = OPDI_FMAF(lv, q, r * r, r) + 1.0f;
+    count &= -(int32_t)(x == x);
+    return q * opdi_pow2(count >> 1) * opdi_pow2(count - (count >> 1));
+}
+OPDI_ALWAYS float opdi_exp1(int lv, float x) { return opdi_exp_less(lv, x, 0.0f); }
+/* log(m 2^e) for f = m - 1, m in [sqrt(1/2), sqrt(2)] */
+OPDI_ALWAYS float opdi_log_core(int lv, float f, float e) {
+    float p = OPDI_FMAF(lv, 0.0691537708f, f, -0.117898293f);
+    p = OPDI_FMAF(lv, p, f, 0.118729778f);
+    p = OPDI_FMAF(lv, p, f, -0.123843402f);
+    p = OPDI_FMAF(lv, p, f, 0.142186567f);
+    p = OPDI_FMAF(lv, p, f, -0.16669251f);
+    p = OPDI_FMAF(lv, p, f, 0.200022265f);
+    p = OPDI_FMAF(lv, p, f, -0.249999866f);
+    p = OPDI_FMAF(lv, p, f, 0.333333105f);
+    float z = f * f;
+    float y = OPDI_FMAF(lv, e, -2.12194442e-4f, p * f * z);
+    y = OPDI_FMAF(lv, -0.5f, z, y);
+    return OPDI_FMAF(lv, e, 0.693359375f, f + y);
+}
+OPDI_ALWAYS float opdi_log1(int lv, float a) {
+    int tiny = opdi_bits(a) < 0x00800000u;       /* denormal */
+    uint32_t bits = opdi_bits(opdi_pick(tiny, a * 8388608.0f, a)) - 0x3f3504f3u;
+    float e = (float)(((int32_t)bits >> 23) - (23 & -tiny));
+    float y = opdi_log_core(lv, opdi_float((bits & 0x7fffffu) + 0x3f3504f3u) - 1.0f, e);
+    y = opdi_pick(a < HUGE_VALF, y, a);                    /* inf and nan */
+    y = opdi_pick(a < 0.0f, NAN, y);
+    return opdi_pick(a == 0.0f, -HUGE_VALF, y);
+}
+OPDI_LOOPS_END
+#endif
+
+//== double math =======================================================================================================
+
+#if defined(OPDI_OPERATORS)
+OPDI_LOOPS_BEGIN
+OPDI_ALWAYS double opdi_double(uint64_t bits) {
+    double d;
+    memcpy(&d, &bits, sizeof d);
+    return d;
+}
+OPDI_ALWAYS uint64_t opdi_bits64(double d) {
+    uint64_t bits;
+    memcpy(&bits, &d, sizeof bits);
+    return bits;
+}
+/* x = m 2^e, m in [sqrt(1/2), sqrt(2)): returns m, and e in *exponent; x is positive and normal.  An exponent becomes a
+   double as the low bits of 2^52. */
+OPDI_ALWAYS double opdi_split_f64(double x, double *exponent) {
+    const uint64_t bits = opdi_bits64(x) - 0x3fe6a09e667f3bcdu;
+    *exponent = opdi_double(((bits >> 52) ^ 0x800u) | 0x4330000000000000u) - 4503599627372544.0;
+    return opdi_double((bits & 0x000fffffffffffffu) + 0x3fe6a09e667f3bcdu);
+}
+/* y 2^n for the double t whose low bits are n, |n| <= 1100: in two factors, so that results near the ends round once */
+OPDI_ALWAYS double opdi_scale_f64(double y, double t) {
+    const uint64_t bits = opdi_bits64(t) - (0x4338000000000000u - 2048);   /* n + 2048: halved without a sign */
+    return y * opdi_double(((bits >> 1) - 1) << 52) * opdi_double((bits - (bits >> 1) - 1) << 52);
+}
+OPDI_LOOPS_END
+/* e^x = 2^n e^r, |r| <= ln(2) / 2, e^r by its series to r^13: within 1 ulp. */
+#define OPDI_MAGIC_F64 6755399441055744.0         /* 1.5 * 2^52, as OPDI_MAGIC */
+OPDI_LOOPS_BEGIN
+/* (e^r - 1 - r) / r^2 */
+OPDI_ALWAYS double opdi_exp_series(double r) {
+    double q = 1.0 / 6227020800;
+    q = q * r + 1.0 / 479001600;
+    q = q * r + 1.0 / 39916800;
+    q = q * r + 1.0 / 3628800;
+    q = q * r + 1.0 / 362880;
+    q = q * r + 1.0 / 40320;
+    q = q * r + 1.0 / 5040;
+    q = q * r + 1.0 / 720;
+    q = q * r + 1.0 / 120;
+    q = q * r + 1.0 / 24;
+    q = q * r + 1.0 / 6;
+    return q * r + 1.0 / 2;
+}
+/* The rest r of x, which is n ln(2) + r; n in the low bits of *t. */
+OPDI_ALWAYS double opdi_exp_rest(double x, double *t) {
+    *t = x * 1.4426950408889634 + OPDI_MAGIC_F64;
+    const double k = *t - OPDI_MAGIC_F64;
+    return (x - k * 0.69314718036912381649) - k * 1.90821492927058770002e-10;
+}
+OPDI_ALWAYS double opdi_exp1_f64(double x) {
+    double t;
+    x = x > 710.0 ? 710.0 : x;
+    x = x < -746.0 ? -746.0 : x;
+    const double r = opdi_exp_rest(x, &t);
+    return opdi_scale_f64(opdi_exp_series(r) * (r * r) + r + 1.0, t);
+}
+/* log(m 2^e) = e ln(2) + f - (f^2/2 - s (f^2/2 + z P(z))), f = m - 1, s = f / (2 + f), z = s^2: within 1 ulp */
+OPDI_ALWAYS double opdi_log1_f64(double a) {
+    const bool tiny = a < 2.2250738585072014e-308;
+    double e;
+    const double f = opdi_split_f64(tiny ? a * 18014398509481984.0 : a, &e) - 1.0, s = f / (2.0 + f), z = s * s;
+    const double half = 0.5 * f * f;
+    e -= tiny ? 54.0 : 0.0;
+    double p = 0.14617498693915612 * z + 0.1533163669954134;
+    p = p * z + 0.18182891680439894;
+    p = p * z + 0.22222211099711292;
+    p = p * z + 0.28571428626190487;
+    p = p * z + 0.39999999999899033;
+    p = p * z + 0.666666666666667;
+    double y = e * 0.693147180559663 - ((half - (s * (half + z * p) + e * 2.8235290563031577e-13)) - f);
+    y = a < HUGE_VAL ? y : a;                              /* inf and nan */
+    y = a < 0.0 ? (double)NAN : y;
+    return a == 0.0 ? -HUGE_VAL : y;
+}
+OPDI_LOOPS_END
+/* x = n pi/2 + r, |x| < 2^20, pi/2 in three parts, of which products are subtracted by FMA; shift 0: sin, 1: cos:
+   within 1.5 ulp */
+#define OPDI_TRIG_MAX_F64 1048576.0
+#if defined(__GNUC__) && !defined(__TINYC__)
+#define OPDI_FMA(a, b, c) __builtin_fma(a, b, c)
+#else
+#define OPDI_FMA(a, b, c) fma(a, b, c)
+#endif
+OPDI_LOOPS_BEGIN
+OPDI_ALWAYS double opdi_trig1_f64(double x, uint64_t shift) {
+    const double t = x * 0.63661977236758134308 + OPDI_MAGIC_F64, k = OPDI_MAGIC_F64 - t;
+    const uint64_t count = opdi_bits64(t) + shift;
+    double r = OPDI_FMA(k, 1.5707963267948966, x);
+    r = OPDI_FMA(k, 6.123233995736766e-17, r);
+    r = OPDI_FMA(k, -1.4973849048591698e-33, r);
+    const double z = r * r;
+    double sum = 1.5918115263265747e-10 * z - 2.5051131650235178e-08;
+    sum = sum * z + 2.7557316101617874e-06;
+    sum = sum * z - 0.00019841269836756774;
+    sum = sum * z + 0.008333333333330948;
+    sum = sum * z - 0.16666666666666666;
+    sum = OPDI_FMA(sum, z * r, r);
+    double c = -1.1382623647474462e-11 * z + 2.087614614655861e-09;
+    c = c * z - 2.7557317271145144e-07;
+    c = c * z + 2.480158729876456e-05;
+    c = c * z - 0.0013888888888887398;
+    c = c * z + 0.041666666666666664;
+    const double half = 0.5 * z, one = 1.0 - half;
+    c = one + ((1.0 - one - half) + c * (z * z));
+    return opdi_double(opdi_bits64(count & 1u ? c : sum) ^ (count & 2u) << 62);
+}
+#if defined(OPD_NO_OPERATORS)
+#else
+/* Four terms of a polynomial from that of x^k on, of which the last ones may be missing; square: x^2. */
+OPDI_ALWAYS double opdi_terms(const double *table, int k, int count, double x, double square) {
+    const double low = k + 1 < count ? table[k] + x * table[k + 1] : table[k];
+    if (k + 2 >= count) { return low; }
+    return low + square * (k + 3 < count ? table[k + 2] + x * table[k + 3] : table[k + 2]);
+}
+/* sum_k table[k] x^k of at most 28 terms, without loops and branches where count is a constant. */
+OPDI_ALWAYS double opdi_polynomial(const double *table, int count, double x) {
+    const double square = x * x, fourth = square * square;
+    double sum = 0;
+    if (count > 24) { sum = opdi_terms(table, 24, count, x, square); }
+    if (count > 20) { sum = sum * fourth + opdi_terms(table, 20, count, x, square); }
+    if (count > 16) { sum = sum * fourth + opdi_terms(table, 16, count, x, square); }
+    if (count > 12) { sum = sum * fourth + opdi_terms(table, 12, count, x, square); }
+    if (count > 8) { sum = sum * fourth + opdi_terms(table, 8, count, x, square); }
+    if (count > 4) { sum = sum * fourth + opdi_terms(table, 4, count, x, square); }
+    return sum * fourth + opdi_terms(table, 0, count, x, square);
+}
+OPDI_LOOPS_END
+#define OPDI_POLYNOMIAL(table, x) opdi_polynomial(table, (int)(sizeof(table) / sizeof(double)), x)
+static const double opdi_erfcx_scaled[25] = {
+    1.2375126308378275, -0.14024059858554697, 0.0035854154854644293, 0.0822767384901452, -0.10880393014174886,
+    0.09230432116037748, -0.05869339858963677, 0.028362277418956406, -0.009746579558029276, 0.0017556258528952954,
+    0.00029371366559134476, -0.00029015408054084167, 5.164909889268259e-05, 2.238423915508205e-05,
+    -1.1444146237700994e-05, -9.735598967364506e-07, 1.7516376488498498e-06, -5.7218230603606515e-08,
+    -2.586685071624259e-07, 2.3263508709141603e-08, 3.867533424282623e-08, -3.744210081080678e-09,
+    -5.173990214252411e-09, 3.111433381196195e-10, 4.251471445216738e-10};
+OPDI_LOOPS_BEGIN
+/* exp(x^2) erfc(x), x >= 0: a polynomial in (x - 3.75) / (x + 3.75) over 1 + 2 x */
+OPDI_ALWAYS double opdi_erfcx1_f64(double x) {
+    const double more = 1.0 + 2.0 * x, over = 1.0 / ((x + 3.75) * more);
+    return OPDI_POLYNOMIAL(opdi_erfcx_scaled, (x - 3.75) * more * over) * ((x + 3.75) * over);
+}
+/* exp(-x^2), the square with what its rounding left out */
+OPDI_ALWAYS double opdi_exp_square1_f64(double x) {
+    const double square = x * x;
+    return opdi_exp1_f64(-square) * (1.0 - OPDI_FMA(x, x, -square));
+}
+OPDI_LOOPS_END
+#endif
+#endif
+
+//== matrix product ====================================================================================================
+
+#if defined(OPDI_OPERATORS)
+#if defined(__GNUC__)
+typedef uint32_t opdi_word32 __attribute__((may_alias));      /* elements of four and eight bytes as they are moved */
+typedef uint64_t opdi_word64 __attribute__((may_alias));
+#else
+typedef uint32_t opdi_word32;
+typedef uint64_t opdi_word64;
+#endif
+typedef void (*opdi_pack_fn)(void *ctx, int64_t k0, int64_t kc, int64_t j0, int64_t nc, int64_t ld, void *out);
+/* An operand.  `dtype`: that of C, or for float C also OPD_FLOAT16 and OPD_BFLOAT16.  rs, cs: strides in elements.
+   With `pack` (B only) there is no data: it writes out[t * ld + j] = B[k0 + t, j0 + j] for t < kc, j < nc <= ld, and
+   may write anything into the columns nc <= j < ld. */
+typedef struct opdi_gemm_in {
+    const void *data;
+    int dtype;
+    int64_t rs, cs;
+    opdi_pack_fn pack;
+    void *ctx;
+    bool exact;                                   /* of float, and all its numbers are ones of bfloat16 */
+} opdi_gemm_in;
+/* A tile: c[r * ldc + j] (+)= sum over t < kc of rows[r][t * csa] * b[t * ldb + j], r < MR, j < NR */
+typedef void opdi_micro_fn(int64_t kc, const void *const *rows, int64_t csa, const void *second, int64_t ldb,
+                           void *product, int64_t ldc, int add);
+typedef struct opdi_micro { opdi_micro_fn *run; int64_t mr, nr, kc; } opdi_micro;      /* kc: k of a panel, at most */
+/* Dot products of a few rows with four others, over depth: sums[4 * i + j] */
+typedef void opdi_dots_fn(int64_t depth, const void *const *few, const void *const *many, void *sums);
+#define OPDI_MAX_MR 8
+#define OPDI_MAX_NR 32
+#if defined(OPDI_X86)
+typedef uint32_t opdi_v8u __attribute__((vector_size(32), aligned(4), may_alias));
+typedef uint32_t opdi_v16u __attribute__((vector_size(64), aligned(4), may_alias));
+typedef uint64_t opdi_v4w __attribute__((vector_size(32), aligned(8), may_alias));
+typedef uint64_t opdi_v8w __attribute__((vector_size(64), aligned(8), may_alias));
+typedef float opdi_v8f __attribute__((vector_size(32), aligned(4), may_alias));
+typedef float opdi_v16f __attribute__((vector_size(64), aligned(4), may_alias));
+typedef double opdi_v4d __attribute__((vector_size(32), aligned(8), may_alias));
+typedef double opdi_v8d __attribute__((vector_size(64), aligned(8), may_alias));
+/* Assembly, because ISO mode (-std=c11) does not let the compiler contract a * b + c. */
+#define OPDI_ASM_FMA(s, c, a, b) __asm__("vfmadd231" s " {%2, %1, %0|%0, %1, %2}" : "+v"(c) : "v"(a), "v"(b))
+#define OPDI_ASM_SPLAT(s, x, p) __asm__("vbroadcasts" s " {%1, %0|%0, %1}" : "=v"(x) : "m"(*(p)))
+#define OPDI_ASM_STREAM(s, p, x) __asm__("vmovntp" s " {%1, %0|%0, %1}" : "=m"(*(p)) : "v"(x))
+/* c += the products of pairs of bfloat16: of a's and b's first halves, and of their second halves. */
+#if defined(__clang__) ? __clang_major__ >= 9 : __GNUC__ >= 10
+#define OPDI_ASM_PAIRS(c, a, b) __asm__("vdpbf16ps {%2, %1, %0|%0, %1, %2}" : "+v"(c) : "v"(a), "v"(b))
+#endif
+typedef uint16_t opdi_v8h __attribute__((vector_size(16), aligned(2), may_alias));
+typedef uint16_t opdi_v16h __attribute__((vector_size(32), aligned(2), may_alias));
+#endif
+OPDI_LOOPS_BEGIN
+/* The size of elements that are packed as they are; 0 for half precision, which is made float. */
+static inline size_t opdi_gemm_moved(const opdi_gemm_in *in) {
+    return in->dtype == OPD_FLOAT32 || in->dtype == OPD_INT32 ? 4
+        : in->dtype == OPD_FLOAT64 || in->dtype == OPD_INT64 ? 8 : 0;
+}
+OPDI_LOOPS_END
+#if defined(OPDI_X86)
+typedef float opdi_v4f __attribute__((vector_size(16), aligned(4), may_alias));
+typedef int opdi_v4i __attribute__((vector_size(16)));
+#if defined(__clang__)
+#define OPDI_MIX4(a, b, i, j, k, l) __builtin_shufflevector(a, b, i, j, k, l)
+#else
+#define OPDI_MIX4(a, b, i, j, k, l) __builtin_shuffle(a, b, mix_##i##j##k##l)
+#endif
+OPDI_LOOPS_BEGIN
+/* Of elements of four bytes: out[t * ld + j] = pj[t] for t, j < 4. */
+static inline void opdi_transpose4(const void *p0, const void *p1, const void *p2, const void *p3, void *to,
+                                   int64_t ld) {
+    opdi_word32 *const out = (opdi_word32 *)to;
+#if !defined(__clang__)
+    const opdi_v4i mix_0415 = {0, 4, 1, 5}, mix_2637 = {2, 6, 3, 7};
+#endif
+    opdi_v4f row0 = *(const opdi_v4f *)p0, row1 = *(const opdi_v4f *)p1;
+    opdi_v4f row2 = *(const opdi_v4f *)p2, row3 = *(const opdi_v4f *)p3;
+    opdi_v4f even = OPDI_MIX4(row0, row2, 0, 4, 1, 5), even2 = OPDI_MIX4(row0, row2, 2, 6, 3, 7);
+    opdi_v4f odd = OPDI_MIX4(row1, row3, 0, 4, 1, 5), odd2 = OPDI_MIX4(row1, row3, 2, 6, 3, 7);
+    *(opdi_v4f *)(void *)out = OPDI_MIX4(even, odd, 0, 4, 1, 5);
+    *(opdi_v4f *)(void *)(out + ld) = OPDI_MIX4(even, odd, 2, 6, 3, 7);
+    *(opdi_v4f *)(void *)(out + 2 * ld) = OPDI_MIX4(even2, odd2, 0, 4, 1, 5);
+    *(opdi_v4f *)(void *)(out + 3 * ld) = OPDI_MIX4(even2, odd2, 2, 6, 3, 7);
+}
+OPDI_LOOPS_END
+#endif
+#if defined(OPDI_X86)
+#else
+OPDI_LOOPS_BEGIN
+static inline void opdi_transpose4(const void *p0, const void *p1, const void *p2, const void *p3, void *to,
+                                   int64_t ld) {
+    opdi_word32 *out = (opdi_word32 *)to;
+    for (int step = 0; step < 4; step++, out += ld) {
+        out[0] = ((const opdi_word32 *)p0)[step];
+        out[1] = ((const opdi_word32 *)p1)[step];
+        out[2] = ((const opdi_word32 *)p2)[step];
+        out[3] = ((const opdi_word32 *)p3)[step];
+    }
+}
+OPDI_LOOPS_END
+#endif
+typedef struct opdi_gemm_job {
+    opdi_micro mk;
+    int dtype;                                    /* of c */
+    size_t size;
+    opdi_gemm_in a, b;                            /* a as its transpose: rs over k, cs over the rows */
+    char *c;
+    int64_t rsc, csc;
+    int64_t i0, mc, j0, nc, k0, kc;               /* the block at work */
+    int64_t mb, nb;                               /* rows and columns of a work item */
+    void (*pack_panels)(const struct opdi_gemm_job *job, int64_t begin, int64_t end);     /* of b; NULL: one by one */
+    char *apack, *bpack;                          /* NULL: read the operand where it is */
+    int add;
+} opdi_gemm_job;
+#define OPDI_FEW 4                                /* rows of half precision that are multiplied one by one */
+#define OPDI_FEW_ROWS 16                          /* those that are not packed, where vectors are */
+#define OPDI_FEW_FLOATS 8         /* those of floats: what is added up in another order than large batches are */
+#define OPDI_FEW_PAIRS 32                         /* those of pairs of bfloat16 that are not packed */
+#endif
+
+//== convolution =======================================================================================================
+
+#if defined(OPDI_OPERATORS)
+typedef struct opdi_conv {
+    size_t size;                                  /* 4: float, 8: double */
+    bool exact;                                   /* float numbers that are of bfloat16, but for what is computed */
+    int64_t n, c, h, w, oc, kh, kw, sh, sw, ph, pw, dh, dw, groups, oh, ow;
+    int64_t cg, og, hp, wp;                       /* channels of a group; the padded image, as far as it is read */
+    int64_t phases, run, line;                    /* of a line of the buffer: runs of columns sw apart, their length */
+} opdi_conv;
+#define OPDI_CONV_SLACK 64                        /* elements behind a buffer that packing may read or write */
+/* Padded images, `image` elements apart; in a shifted one (small images) the conv is an opdi_shift. */
+typedef struct opdi_unfold { const opdi_conv *conv; const char *pad; int64_t image; const char *gy; } opdi_unfold;
+OPDI_LOOPS_BEGIN
+static inline double opdi_number_at(size_t size, const void *memory, int64_t i) {
+    return size == 4 ? (double)((const float *)memory)[i] : ((const double *)memory)[i];
+}
+OPDI_LOOPS_END
+#if defined(OPDI_X86)
+typedef int opdi_v8i __attribute__((vector_size(32), aligned(4), may_alias));
+typedef int opdi_v16i __attribute__((vector_size(64), aligned(4), may_alias));
+#endif
+#endif
+
+//== functions of higher layers that this layer calls ==================================================================
+
+OPDI_SHARED void opdi_random_get(opd_generator *generator, uint64_t state[2]);
+OPDI_SHARED void opdi_random_set(opd_generator *generator, const uint64_t state[2]);
+OPDI_SHARED int opdi_dim_of(int64_t dim, int ndim);
+OPDI_SHARED int opdi_check_overlap(const opd_tensor *out, const opd_tensor *in, bool any);
+OPDI_SHARED int opdi_check_partial_overlap(const opd_tensor *out, const opd_tensor *in);
+OPDI_SHARED int opdi_copy(opd_tensor *dst, const opd_tensor *src);
+#if defined(OPDI_OPERATORS)
+OPDI_INTERNAL int opdi_conv_any(const opdi_conv *conv, const void *x, const void *weights, const void *bias, void *y);
+#endif
+
+#if defined(OPDI_OPERATORS) && defined(OPDI_X86)
+OPDI_LOOPS_BEGIN
+#include "../typed/f32_avx2.h"
+#include "halves_to_floats.typed.h"
+#include "../typed/f32_avx512.h"
+#include "halves_to_floats.typed.h"
+#include "../typed/end.h"
+OPDI_LOOPS_END
+#endif
+#include "kernels.prototypes.h"
+#endif
+

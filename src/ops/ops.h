@@ -1,0 +1,578 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>ops_h        operators: types, macros and inline functions that several families use
+//----------------------------------------------------------------------------------------------------------------------
+
+#if !defined(OPDI_OPS_H)
+#define OPDI_OPS_H
+#include "../collective/collective.h"
+#include "cards.h"
+
+//== complex ===========================================================================================================
+
+#if defined(OPDI_OPERATORS)
+static inline opdi_complex opdi_complex_make(double re, double im) {
+    opdi_complex z;
+    z.re = re;
+    z.im = im;
+    return z;
+}
+static inline opdi_complex opdi_complex_add(opdi_complex x, opdi_complex y) {
+    return opdi_complex_make(x.re + y.re, x.im + y.im);
+}
+static inline opdi_complex opdi_complex_sub(opdi_complex x, opdi_complex y) {
+    return opdi_complex_make(x.re - y.re, x.im - y.im);
+}
+static inline opdi_complex opdi_complex_mul(opdi_complex x, opdi_complex y) {
+    return opdi_complex_make(x.re * y.re - x.im * y.im, x.re * y.im + x.im * y.re);
+}
+static inline opdi_complex opdi_complex_conj(opdi_complex x) { return opdi_complex_make(x.re, -x.im); }
+static inline opdi_complex opdi_complex_times(double k, opdi_complex x) {
+    return opdi_complex_make(k * x.re, k * x.im);
+}
+static inline bool opdi_complex_zero(opdi_complex x) { return x.re == 0 && x.im == 0; }
+OPDI_COLD_BEGIN
+/* True, with an error, where complex numbers are not computed with: OPD_NO_COMPLEX.  What follows is then left out by
+   the compiler, too. */
+static inline bool opdi_complex_left_out(void) {
+#if defined(OPD_NO_COMPLEX)
+    (void)opd_fail(OPD_ERROR_NOT_FOUND, "arithmetic of complex numbers is left out: OPD_NO_COMPLEX was defined");
+    return true;
+#else
+    return false;
+#endif
+}
+OPDI_COLD_END
+#endif
+
+//== create ============================================================================================================
+
+#if defined(OPDI_OPERATORS)
+/* What the options of a factory say: (dtype, layout, device, pin_memory[, memory_format]). */
+typedef struct opdi_options { opd_scalar_type dtype; opd_device device; int64_t format; } opdi_options;
+enum { OPDI_FORMAT_CONTIGUOUS = 0, OPDI_FORMAT_PRESERVE, OPDI_FORMAT_LAST, OPDI_FORMAT_LAST_3D };
+#define OPDI_OPTIONS_TEXT "ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None"
+#define OPDI_OUT_TEXT ", *, Tensor(a!) out) -> Tensor(a!)"
+#define OPDI_FORMAT_TEXT OPDI_OPTIONS_TEXT ", MemoryFormat? memory_format=None"
+#define OPDI_OUT_LIKE "MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)"
+#define OPDI_INTS_TEXT "ScalarType? dtype=4, Layout? layout=None, Device? device=None, bool? pin_memory=None"
+#endif
+
+//== random ============================================================================================================
+
+#if defined(OPDI_OPERATORS)
+#define OPDI_GENERATOR_TEXT ", *, Generator? generator=None) -> Tensor"
+#endif
+
+//== view ==============================================================================================================
+
+#if defined(OPDI_OPERATORS)
+/* Sizes and strides of t, to be changed. */
+typedef struct opdi_geometry { int ndim; int64_t sizes[OPD_MAX_DIMS + 1], strides[OPD_MAX_DIMS + 1]; } opdi_geometry;
+#endif
+
+//== pointwise =========================================================================================================
+
+#if !defined(OPD_NO_OPERATORS)
+#if defined(OPDI_OPERATORS)
+OPDI_LOOPS_BEGIN
+static inline int64_t opdi_wrap_add(int64_t x, int64_t y) { return (int64_t)((uint64_t)x + (uint64_t)y); }
+static inline int64_t opdi_wrap_sub(int64_t x, int64_t y) { return (int64_t)((uint64_t)x - (uint64_t)y); }
+static inline int64_t opdi_wrap_mul(int64_t x, int64_t y) { return (int64_t)((uint64_t)x * (uint64_t)y); }
+OPDI_LOOPS_END
+/* What an operator does with dtypes. */
+#define OPDI_TO_FLOAT 1                           /* integers and bool are promoted to float32 */
+#define OPDI_TO_BOOL 2                            /* the result is bool, whatever is compared */
+#define OPDI_NOT_BOOL 4                           /* refuses bool */
+#define OPDI_BOOL_TO_INT 8                        /* bool is promoted to int64 */
+#define OPDI_CONTIGUOUS_RESULT 16                 /* the result does not take over its arguments' strides */
+#define OPDI_NUMBER_KEPT 32                       /* beside halves, a second operand of one number is not rounded */
+/* Loops by compute type, NULL where there is none (float then runs in double, if that is there); what: the kernel's
+   name in "not implemented for"; rule: above; number: opd_formula of floats and of integers. */
+typedef struct opdi_formula {
+    opdi_loop loop[3];
+    const char *what;
+    int rule;
+    int16_t number[2];
+} opdi_formula;
+#define OPDI_NUMBER(f, i) {(int16_t)OPD_FORMULA_##f, (int16_t)OPD_FORMULA_##i}
+#define OPDI_FORMULA_A(id, name, rule_) \
+    static const opdi_formula opdi_formula_##id = {{opdi_f32_##name, opdi_f64_##name, opdi_i64_##name}, #id "_cpu", \
+        rule_, OPDI_NUMBER(name, name)};
+#define OPDI_FORMULA_F(id, name, rule_) \
+    static const opdi_formula opdi_formula_##id = {{opdi_f32_##name, opdi_f64_##name, NULL}, #id "_cpu", \
+        rule_, OPDI_NUMBER(name, name)};
+#define OPDI_FORMULA_D(id, name, rule_) \
+    static const opdi_formula opdi_formula_##id = {{NULL, opdi_f64_##name, NULL}, #id "_cpu", \
+        rule_, OPDI_NUMBER(name, name)};
+#define OPDI_FORMULA_DV(id, name, rule_) \
+    static const opdi_formula opdi_formula_##id = {{NULL, opdi_f64_v##name, NULL}, #id "_cpu", \
+        rule_, OPDI_NUMBER(name, name)};
+#define OPDI_FORMULA_DI(id, name, rule_) \
+    static const opdi_formula opdi_formula_##id = {{NULL, opdi_f64_##name, opdi_i64_##name}, #id "_cpu", \
+        rule_, OPDI_NUMBER(name, name)};
+#define OPDI_FORMULA_V(id, name, rule_) \
+    static const opdi_formula opdi_formula_##id = {{opdi_f32_v##name, opdi_f64_v##name, opdi_i64_##name}, #id "_cpu", \
+        rule_, OPDI_NUMBER(name, name)};
+#define OPDI_FORMULA_I(id, name, rule_) \
+    static const opdi_formula opdi_formula_##id = {{NULL, NULL, opdi_i64_##name}, #id "_cpu", \
+        rule_, OPDI_NUMBER(name, name)};
+/* A number standing as a 0-dim operand that yields in promotion (c10::scalar_to_tensor, wrapped). */
+typedef struct opdi_number { opd_tensor t; union { int64_t i; double d; bool b; double c[2]; } u; } opdi_number;
+OPDI_COLD_BEGIN
+static inline opd_tensor *opdi_muls(opd_tensor *tensor, double k) { return opd_mul_Scalar(tensor, opd_value_float(k)); }
+static inline opd_tensor *opdi_adds(opd_tensor *tensor, double k) { return opd_add_Scalar(tensor, opd_value_float(k)); }
+static inline opd_tensor *opdi_rsubs(double k, opd_tensor *tensor) {
+    return opd_rsub_Scalar(tensor, opd_value_float(k));
+}
+static inline opd_tensor *opdi_conj(opd_tensor *tensor) {
+    return opdi_is_complex(tensor) ? opd_conj_physical(tensor) : tensor;
+}
+/* tensor where the mask is false, 0 elsewhere. */
+static inline opd_tensor *opdi_unless(opd_tensor *tensor, opd_tensor *mask) {
+    return opd_masked_fill_Scalar(tensor, mask, opd_value_int(0));
+}
+static inline opd_tensor *opdi_where(opd_tensor *mask, opd_tensor *tensor) {
+    return opdi_unless(tensor, opd_logical_not(mask));
+}
+OPDI_COLD_END
+#endif
+#endif
+
+//== binary ============================================================================================================
+
+#if !defined(OPD_NO_OPERATORS)
+#if defined(OPDI_OPERATORS)
+/* Returns gradients of arguments i and j where they are wanted. */
+#define OPDI_GIVE(i, expr) do { if (opd_bw_needs(bw, i) && opd_bw_return(bw, i, expr) != 0) { return -1; } } while (0)
+#define OPDI_CASES_BINARY "[2,3], [2,3]; [2,3], [3]; [2,1], [1,3]; [2,3], []"
+#define OPDI_CASES_DIV "[2,3], [2,3]+; [2,3], [3]+; [2,1], [1,3]+"
+#endif
+#endif
+
+//== driver ============================================================================================================
+
+#if !defined(OPD_NO_OPERATORS)
+#if defined(OPDI_OPERATORS)
+#define OPDI_ALL_DIMS (~(uint64_t)0)
+typedef struct opdi_folded {
+    double f, g;                                  /* float and double are accumulated in these, complex in both, */
+    int64_t i, n;                                 /* integers here; a count or an index */
+} opdi_folded;
+/* What a result of a fold is: a field of the state. */
+typedef enum opdi_fold_out {
+    OPDI_OUT_NONE,                                /* there is no such result */
+    OPDI_OUT_F, OPDI_OUT_G, OPDI_OUT_I, OPDI_OUT_N,
+    OPDI_OUT_F_OR_I, OPDI_OUT_G_OR_N,             /* the second where integers are folded */
+    OPDI_OUT_INDEX                                /* n, as int64 whatever is folded */
+} opdi_fold_out;
+typedef struct opdi_reduce opdi_reduce;
+/* Takes in n elements of compute type, the first of which is element `at` of the row. */
+typedef void (*opdi_fold_step)(opdi_folded *folded, const void *x, int64_t count, int64_t at,
+                               const opdi_reduce *reduce);
+/* The same for `count` rows that lie side by side: the next `depth` elements of each, OPDI_COLUMNS_TURNED apart. */
+typedef void opdi_side_fn(opdi_folded *foldeds, const void *x, int64_t count, int64_t depth);
+typedef struct opdi_fold {
+    opdi_fold_step step[4];                       /* by compute type, NULL where there is none */
+    opdi_loop column[4];                          /* x (+) y over arrays, where the fold is one of those; or NULL */
+    opdi_side_fn *side[2];                        /* the step of rows side by side, of float and double; or NULL */
+    void (*join)(opdi_folded *folded, const opdi_folded *with, const opdi_reduce *reduce);
+    void (*finish)(opdi_folded *folded, const opdi_reduce *reduce);  /* may be NULL */
+    opdi_folded init;
+    opdi_fold_out out[2];                         /* the results */
+    const char *what;                             /* the kernel's name in "not implemented for" */
+} opdi_fold;
+struct opdi_reduce {
+    opdi_iter it;                                 /* op[0] the input, then the outputs; dims [0, nred) are reduced */
+    int nred, nouts;
+    int64_t count, outer;
+    int64_t chunk, chunks;                        /* elements a chunk, chunks a row */
+    int64_t tile, tiles;                          /* columns: outputs side by side worked on together */
+    opdi_folded *states;                           /* [outer][chunks] when there is more than one chunk */
+    const opdi_fold *fold;
+    double number;                                /* a number of the operator's */
+};
+#define OPDI_COLUMNS 256                          /* outputs side by side */
+#define OPDI_COLUMNS_TURNED 128                   /* so many outputs at a time */
+/* What a fold's step is called with. */
+#define OPDI_FOLD_ARGS opdi_folded *folded, const void *px, int64_t count, int64_t at, const opdi_reduce *reduce
+#if defined(OPDI_X86)
+#define OPDI_FOLD_WIDE(name) \
+    OPDI_AVX2 static void name##_avx2(OPDI_FOLD_ARGS) { name##_body(folded, px, count, at, reduce); } \
+    OPDI_INTERNAL void name(OPDI_FOLD_ARGS) { \
+        if (count >= 32 && opdi_cpu_level() > 0) { name##_avx2(folded, px, count, at, reduce); } \
+        else { name##_body(folded, px, count, at, reduce); } }
+#endif
+#if defined(OPDI_X86)
+#else
+#define OPDI_FOLD_WIDE(name) \
+    OPDI_INTERNAL void name(OPDI_FOLD_ARGS) { name##_body(folded, px, count, at, reduce); }
+#endif
+#define OPDI_SUM_BLOCK 512
+OPDI_LOOPS_BEGIN
+/* The sum of term(x) over x, contiguous elements of `size` bytes: 16 sums side by side, of blocks, whose sums are added
+   up for themselves: of very many numbers added one after the other the last ones lose what the sum has grown by. */
+OPDI_LOOP_TEXT double opdi_sum_terms(const void *data, int64_t size, int64_t count, const opdi_reduce *reduce,
+                                     double (*term)(const void *x, const opdi_reduce *reduce)) {
+    const char *x = (const char *)data;
+    double sums[16] = {0};
+    int64_t i = 0;
+    while (i + 16 <= count) {
+        const int64_t stop = OPDI_MIN(count, i + OPDI_SUM_BLOCK);
+        double block[16] = {0};
+        for (; i + 16 <= stop; i += 16) {
+            OPDI_UNROLL
+            for (int j = 0; j < 16; j++) {
+                block[j] += term(x + (i + j) * size, reduce);
+            }
+        }
+        for (int j = 0; j < 16; j++) { sums[j] += block[j]; }
+    }
+    for (; i < count; i++) {
+        sums[i & 15] += term(x + i * size, reduce);
+    }
+    for (int j = 8; j > 0; j >>= 1) {
+        for (i = 0; i < j; i++) { sums[i] += sums[i + j]; }
+    }
+    return sums[0];
+}
+OPDI_LOOPS_END
+/* Defines a fold that adds up expr of x. */
+#define OPDI_FOLD_SUM(name, type, expr) \
+    OPDI_LOOP_TEXT double name##_term(const void *data, OPD_UNUSED const opdi_reduce *reduce) { \
+        const type x = *(const type *)data; return (double)(expr); } \
+    OPDI_LOOP_TEXT void name##_body(opdi_folded *folded, const void *px, int64_t count, OPD_UNUSED int64_t at, \
+                                    const opdi_reduce *reduce) { \
+        folded->f += count == 1 ? name##_term(px, reduce) \
+            : opdi_sum_terms(px, (int64_t)sizeof(type), count, reduce, name##_term); } \
+    OPDI_FOLD_WIDE(name)
+#define OPDI_CASES_ALL "[2,3]; [2,3]i5; []"
+#define OPDI_CASES_DIMS "[2,3], (1); [2,3,2], (0,-1), True; [2,3], ()"
+#endif
+#endif
+
+//== lines =============================================================================================================
+
+#if !defined(OPD_NO_OPERATORS)
+#if defined(OPDI_OPERATORS)
+typedef struct opdi_lines opdi_lines;
+typedef struct opdi_piece { int64_t from, count; int pass; } opdi_piece;
+/* in[k]: n elements of compute type; out[k]: as many, or len[k], of compute type, or int64_t; tmp: scratch bytes */
+typedef void (*opdi_line_fn)(const opdi_lines *lines, const opdi_piece *at, const void *const *in, void *const *out,
+                             char *tmp);
+struct opdi_lines {
+    int nin, nops, ndim;                          /* operands: inputs, then outputs; ndim: dims without the line's */
+    int64_t count, outer;                         /* elements of an input line; lines */
+    int64_t len[4];                               /* elements of each operand's line */
+    int64_t sizes[OPD_MAX_DIMS];                  /* innermost first */
+    int64_t stride[4][OPD_MAX_DIMS], step[4];     /* bytes; step: along the line */
+    char *data[4];
+    int32_t size[4], work[4];                     /* bytes of an element, of one as the function sees it */
+    opdi_convert load[4], store[4];               /* NULL: no conversion */
+    int64_t room[4];                              /* bytes of an operand's buffer; 0: never needs one */
+    size_t tmp;                                   /* bytes of scratch */
+    int passes;                                   /* 0: the function gets lines as they are, but for indices */
+    int64_t piece;                                /* elements of a piece; n: whole lines */
+    opdi_line_fn fn;
+    int64_t number;                               /* numbers of the operator's */
+    bool flag, flag2, keep_strides;
+    int failed;
+};
+#if defined(OPDI_X86)
+#define OPDI_LINE_WIDE(wide) if (count >= 32 && opdi_cpu_level() > 0) { wide; }
+#endif
+#if defined(OPDI_X86)
+#else
+#define OPDI_LINE_WIDE(wide)
+#endif
+#endif
+#endif
+
+//== scans =============================================================================================================
+
+#if !defined(OPD_NO_OPERATORS)
+#if defined(OPDI_OPERATORS)
+#define OPDI_PAIR " -> (Tensor values, Tensor indices)"
+#endif
+#endif
+
+//== sort ==============================================================================================================
+
+#if !defined(OPD_NO_OPERATORS)
+#if defined(OPDI_OPERATORS)
+/* Keys order like the values do: NaN above all, -0 equal to 0. */
+typedef struct opdi_key { uint64_t key; int64_t index; } opdi_key;
+#endif
+#endif
+
+//== products ==========================================================================================================
+
+#if !defined(OPD_NO_OPERATORS)
+#if defined(OPDI_OPERATORS)
+#define OPDI_DTYPE(t) ((opd_scalar_type)(t)->dtype)
+/* Element (b, i, j) is b * bs + i * rs + j * cs elements behind data. */
+typedef struct opdi_matrix { char *data; int64_t bs, rs, cs; } opdi_matrix;
+typedef struct opdi_products {
+    opdi_matrix a, b, c;
+    int dtype, from;                              /* of c; of a and b */
+    int64_t batch, m, n, k;
+    double beta;
+    int32_t failed;
+    int8_t dots, outer, large;                    /* m = n = 1; k = 1, c is written, and is larger than caches */
+} opdi_products;
+/* A factor with all its examples: one of them has ndim dims; dim -1: it is the same for all. */
+typedef struct opdi_factor { opd_tensor *tensor; int dim, ndim; } opdi_factor;
+#endif
+#endif
+
+//== factor products ===================================================================================================
+
+#if !defined(OPD_NO_OP_SOLVE)
+#if defined(OPDI_OPERATORS)
+/* What a kernel for one matrix of a batch is given: sizes, and up to four tensors with what lies between the matrices
+   of each, in elements. */
+typedef struct opdi_solver {
+    int64_t rows, columns, count;
+    char *data[4];
+    int64_t step[4];
+    int32_t *pivots, *info;                       /* [batch, npivots], [batch] */
+    int64_t npivots;
+    double least;                                 /* singular values, as parts of the largest, that count */
+    bool upper, left, unit, turned, vectors;
+    bool columns_first;                           /* data[0] lies by columns */
+    int (*run)(const struct opdi_solver *solver, int64_t at);       /* 0, or -1 without memory */
+    int32_t failed;
+} opdi_solver;
+OPDI_LOOPS_BEGIN
+/* Returns where problem `at` begins in operand `which`, of elements of so many bytes; NULL: it has no memory. */
+static inline void *opdi_solver_at(const opdi_solver *solver, int which, int64_t at, size_t bytes) {
+    char *const data = solver->data[which];
+    return data ? data + at * solver->step[which] * (int64_t)bytes : NULL;
+}
+OPDI_LOOPS_END
+#define OPDI_SOLVER_FN(name) \
+    OPDI_INTERNAL int opdi_##name##_f32(const opdi_solver *solver, int64_t at); \
+    OPDI_INTERNAL int opdi_##name##_f64(const opdi_solver *solver, int64_t at);
+enum { OPDI_PANEL = 32 };                         /* reflections that are applied together */
+#endif
+#endif
+
+//== complex factors ===================================================================================================
+
+#if !defined(OPD_NO_OP_SOLVE)
+#if defined(OPDI_OPERATORS)
+/* A matrix of complex numbers: element (i, j) is at[i * rs + j * cs], or the conjugate of that. */
+typedef struct opdi_cblock {
+    opdi_complex *at;
+    int64_t rs, cs;
+    bool conj;
+} opdi_cblock;
+OPDI_LOOPS_BEGIN
+static inline opdi_complex opdi_cblock_get(const opdi_cblock *block, int64_t i, int64_t j) {
+    const opdi_complex value = block->at[i * block->rs + j * block->cs];
+    return block->conj ? opdi_complex_conj(value) : value;
+}
+static inline void opdi_cblock_put(const opdi_cblock *block, int64_t i, int64_t j, opdi_complex value) {
+    block->at[i * block->rs + j * block->cs] = block->conj ? opdi_complex_conj(value) : value;
+}
+OPDI_LOOPS_END
+#endif
+#endif
+
+//== cholesky ==========================================================================================================
+
+#if !defined(OPD_NO_OP_SOLVE)
+#if defined(OPDI_OPERATORS)
+/* The results out [count] of a kernel while they are made: contiguous, in `work`; beside complex ones real ones are
+   double. */
+typedef struct opdi_desk { opd_tensor *out[4], *work[4]; int count; } opdi_desk;
+#endif
+#endif
+
+//== spectral ==========================================================================================================
+
+#if !defined(OPD_NO_OP_SOLVE)
+#if defined(OPDI_OPERATORS)
+enum { OPDI_SWEEPS = 60 };                        /* for one value, before it counts as not converging */
+#endif
+#endif
+
+//== functions =========================================================================================================
+
+#if !defined(OPD_NO_OP_SPECIAL)
+#if defined(OPDI_OPERATORS)
+#define OPDI_PI 3.14159265358979323846
+OPDI_LOOPS_BEGIN
+/* The factors of the two zeros up to 8, each zero in two parts: the digits that x shares with it go exactly. */
+OPDI_ALWAYS double opdi_j0_zeros(double x) {
+    const double first = ((x - 2.404825557695773) + 1.176691651530894e-16) * (x + 2.404825557695773);
+    return first * (((x - 5.520078110286311) - 8.088597146146722e-17) * (x + 5.520078110286311));
+}
+OPDI_ALWAYS double opdi_j1_zeros(double x) {
+    const double first = ((x - 3.8317059702075125) + 1.5269184090088067e-16) * (x + 3.8317059702075125);
+    return first * (((x - 7.015586669815619) + 9.414165653410389e-17) * (x + 7.015586669815619));
+}
+/* y0 less a log that has its zero where y0 has its first, 0.8935769662791675, over this. */
+OPDI_ALWAYS double opdi_y0_zero(double x) {
+    return ((x - 0.8935769662791675) - 2.6596231539720385e-17) * (x + 0.8935769662791675);
+}
+OPDI_LOOPS_END
+#define OPDI_Y0_INVERSE 1.1190977808704887
+/* A function of one number or two, in double whatever the dtype; what: the kernel's name in "not implemented for";
+   half: whether float16 and bfloat16 are taken. */
+typedef struct opdi_special {
+    const char *what;
+    bool half;
+    double (*one)(double x);
+    double (*two)(double x, double y);
+} opdi_special;
+#endif
+#endif
+
+//== conv small ========================================================================================================
+
+#if !defined(OPD_NO_OP_CONV)
+#if defined(OPDI_OPERATORS)
+/* A convolution x [n, c, in] with w [oc, c / groups, k] to y [n, oc, out]. */
+typedef struct opdi_vol {
+    int dtype;                                    /* float32, float64 or int64 */
+    bool exact;                                   /* float32 for bfloat16 */
+    int64_t n, c, oc, groups;
+    int64_t in[3], kernel[3], stride[3], pad[3], dilation[3], out[3];
+} opdi_vol;
+enum { OPDI_VOL_Y, OPDI_VOL_GX, OPDI_VOL_GW };
+#endif
+#endif
+
+//== columns ===========================================================================================================
+
+#if !defined(OPD_NO_OP_RESAMPLE)
+#if defined(OPDI_OPERATORS)
+/* Numbers of memory formats (c10::MemoryFormat). */
+#define OPDI_MEMORY_DENSE opd_value_int(0)
+#endif
+#endif
+
+//== norm rows =========================================================================================================
+
+#if !defined(OPD_NO_OP_NORM)
+#if defined(OPDI_OPERATORS)
+/* Normalisation works on x [a, c, n]: statistics belong to a group of `per` neighbouring channels of one a (layer and
+   group norm), or to a channel of all a (batch norm).  Layer norm: c = 1, and weights go with n. */
+typedef struct opdi_norm {
+    int64_t a, c, n, per;
+    int64_t groups;                               /* layer and group norm: a * c / per statistics */
+    double eps;
+    const void *input, *grad, *weight, *bias;     /* input, gradient, weight and bias or NULL; all of one type */
+    void *output, *mean, *rstd, *dx, *dw, *db;    /* dx, dw, db: NULL when not wanted */
+    void *parts;                                  /* layer norm: of dw and db, of OPDI_NORM_ROWS rows each; or NULL */
+    const void *mean_in, *rstd_in;
+    opdi_convert load, store;                     /* what layer norm reads and writes is of short floats, which */
+    bool layer, eval;                             /* these convert a row at a time; or NULL */
+} opdi_norm;
+#define OPDI_NORM_ROW 2048                        /* elements of the longest one */
+#define OPDI_NORM_COLUMNS 512                     /* of a layer norm, whose gradients are summed at a time */
+#define OPDI_NORM_ROWS 64                         /* rows that are summed before doubles are */
+#if defined(OPDI_X86)
+#define OPDI_ROW_AVX2 OPDI_AVX2
+#endif
+#if defined(OPDI_X86)
+#else
+#define OPDI_ROW_AVX2
+#endif
+/* Derivatives of dx, dw, db = backward(g, x, w): with GX (G here), GW, GB the gradients that came for them and
+   J(v) = rstd (v - mean v - xhat mean(v xhat)):
+     for g: w J(G) + GW xhat + GB         for w: sum g J(G)
+     for x: J(g GW) - J(rstd (gy c + G b)) - rstd^2 xhat (mean(G gy) - mean G mean gy - b c),   gy = w g,
+     b = mean(gy xhat), c = mean(G xhat)
+   With fixed statistics J(v) = rstd v and for x only g GW rstd.  Everything broadcasts to x; `dims` are those
+   statistics run over, `sum` those that weights do not have. */
+typedef struct opdi_norm_second {
+    opd_tensor *grad, *input, *weight, *mean, *rstd, *GX, *GW, *GB;
+    int64_t dims[OPD_MAX_DIMS], sum[OPD_MAX_DIMS];
+    int ndims, nsum;
+    bool fixed;
+} opdi_norm_second;
+/* What an argument or a result of a norm has to do with channels. */
+typedef enum opdi_channel_kind {
+    OPDI_CHANNEL_NONE,                            /* nothing */
+    OPDI_CHANNEL_IMAGE,                           /* [N, C, ..] */
+    OPDI_CHANNEL_LIST,                            /* [C] */
+    OPDI_CHANNEL_WRITTEN,                         /* [C], written */
+    OPDI_CHANNEL_COUNT                            /* a number of channels, or of groups of them */
+} opdi_channel_kind;
+#endif
+#endif
+
+//== cross entropy =====================================================================================================
+
+#if !defined(OPD_NO_OP_LOSS)
+#if defined(OPDI_OPERATORS)
+enum { OPDI_REDUCE_NONE = 0, OPDI_REDUCE_MEAN = 1, OPDI_REDUCE_SUM = 2 };
+#endif
+#endif
+
+//== gather ============================================================================================================
+
+#if !defined(OPD_NO_OP_INDEX)
+#if defined(OPDI_OPERATORS)
+enum { OPDI_WALK_GATHER = 0, OPDI_WALK_SCATTER, OPDI_WALK_ADD, OPDI_WALK_MUL, OPDI_WALK_MAX, OPDI_WALK_MIN };
+#endif
+#endif
+
+//== folds =============================================================================================================
+
+#if !defined(OPD_NO_OP_INDEX)
+#if defined(OPDI_OPERATORS)
+typedef struct opdi_few { opd_tensor *self, *desk, *part, *rows, *index, *src; int dim; } opdi_few;
+#endif
+#endif
+
+#if !defined(OPD_NO_OP_SOLVE) && defined(OPDI_OPERATORS)
+#include "../typed/f32.h"
+#include "matrix/matrix_views.typed.h"
+#include "../typed/f64.h"
+#include "matrix/matrix_views.typed.h"
+#include "../typed/end.h"
+#endif
+
+//== what macros define ================================================================================================
+
+#if !defined(OPD_NO_OPERATORS) && defined(OPDI_OPERATORS)
+OPDI_INTERNAL void opdi_fold_sum_i64(OPDI_FOLD_ARGS);
+OPDI_INTERNAL void opdi_fold_sum_f64(OPDI_FOLD_ARGS);
+OPDI_INTERNAL void opdi_fold_sum_c128(OPDI_FOLD_ARGS);
+OPDI_INTERNAL void opdi_fold_max_f64(OPDI_FOLD_ARGS);
+OPDI_INTERNAL void opdi_fold_min_f64(OPDI_FOLD_ARGS);
+OPDI_INTERNAL void opdi_fold_count_f32(OPDI_FOLD_ARGS);
+OPDI_INTERNAL void opdi_fold_count_f64(OPDI_FOLD_ARGS);
+#if defined(OPDI_APART)
+#define OPDI_DECLARED(type, name) \
+    OPDI_INTERNAL void opdi_##type##_##name(void *const *data, int64_t count, const opdi_params *params);
+#define OPDI_DECLARED_ALL(name, inputs, kind, formula) \
+    OPDI_DECLARED(f32, name) OPDI_DECLARED(f64, name) OPDI_DECLARED(i64, name)
+#define OPDI_DECLARED_FLOAT(name, inputs, kind, formula) OPDI_DECLARED(f32, name) OPDI_DECLARED(f64, name)
+#define OPDI_DECLARED_INT(name, inputs, kind, formula) OPDI_DECLARED(i64, name)
+OPD_FORMULAS_ALL(OPDI_DECLARED_ALL)
+OPD_FORMULAS_FLOAT(OPDI_DECLARED_FLOAT)
+OPD_FORMULAS_INT(OPDI_DECLARED_INT)
+OPDI_DECLARED(f32, vgelu)
+OPDI_DECLARED(f32, vgelu_tanh)
+OPDI_DECLARED(f32, vgelu_backward)
+OPDI_DECLARED(f32, vgelu_tanh_backward)
+OPDI_DECLARED(f32, vsilu)
+OPDI_DECLARED(f32, vsilu_backward)
+OPDI_DECLARED(f32, vpow)
+OPDI_DECLARED(f64, vpow)
+OPDI_DECLARED(f32, vfmod)
+OPDI_DECLARED(f64, vfmod)
+OPDI_DECLARED(f32, vremainder)
+OPDI_DECLARED(f64, vremainder)
+OPDI_DECLARED(c64, conj)
+OPDI_DECLARED(c128, conj)
+OPDI_INTERNAL void opdi_erfinv_f32(int64_t count, float *out, const float *x);
+OPDI_INTERNAL void opdi_i1e_f32(int64_t count, float *out, const float *x);
+#endif
+#endif
+#include "ops.prototypes.h"
+#endif
+

@@ -1,0 +1,52 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>plugins_h    libraries of operators and texts that grow: types that several files use
+//----------------------------------------------------------------------------------------------------------------------
+
+#if !defined(OPDI_PLUGINS_H)
+#define OPDI_PLUGINS_H
+#include "../tensor/tensor.h"
+
+//== loading ===========================================================================================================
+
+#if defined(OPDI_CORE)
+/* A text that grows.  `failed`: there was no memory for it, and an error is pending. */
+typedef struct opdi_string { char *data; size_t length, cap; bool failed; } opdi_string;
+#if defined(OPD_NO_PLUGINS)
+#else
+#if UINTPTR_MAX > 0xffffffffu
+typedef Elf64_Ehdr opdi_elf;
+typedef Elf64_Phdr opdi_elf_segment;
+typedef Elf64_Shdr opdi_elf_section;
+typedef Elf64_Sym opdi_elf_symbol;
+#else
+typedef Elf32_Ehdr opdi_elf;
+typedef Elf32_Phdr opdi_elf_segment;
+typedef Elf32_Shdr opdi_elf_section;
+typedef Elf32_Sym opdi_elf_symbol;
+#endif
+#endif
+#endif
+
+//== compiling =========================================================================================================
+
+#if defined(OPDI_CORE)
+#if !defined(OPD_NO_PLUGINS)
+#define OPDI_PATH 1024
+#endif
+#endif
+
+//== code addresses ====================================================================================================
+
+#if defined(OPDI_CORE)
+typedef void (*opdi_any_fn)(void);
+#define OPDI_PLACE 256                            /* bytes */
+#endif
+
+//== functions of higher layers that this layer calls ==================================================================
+
+#if defined(OPDI_CORE)
+OPDI_INTERNAL void opdi_hands_forget(const opd_plugin *plugin);
+#endif
+#include "plugins.prototypes.h"
+#endif
+

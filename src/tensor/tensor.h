@@ -1,0 +1,328 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>tensor_h     tensors, conversions and loops: types and inline functions that several files use
+//----------------------------------------------------------------------------------------------------------------------
+
+#if !defined(OPDI_TENSOR_H)
+#define OPDI_TENSOR_H
+#include "../kernels/kernels.h"
+
+//== tensors ===========================================================================================================
+
+#define OPDI_TENSOR_KEYS                                                                                    \
+    (OPD_BIT_OF(OPD_F_DENSE) | OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW) | OPD_BIT_OF(OPD_F_AUTOGRAD) |          \
+     OPD_BIT_OF(OPD_F_AUTOCAST))
+OPDI_NOINLINE OPDI_SHARED int64_t opdi_count_error(const int64_t *sizes, int ndim);
+/* Returns the number of elements that sizes have; -1 with an error if their bytes are more than 2^62 or a
+   size is negative. */
+static inline int64_t opdi_count(const int64_t *sizes, int ndim, size_t element) {
+    const uint64_t limit = (uint64_t)1 << 62;
+    uint64_t count = element;
+    bool zero = false;
+    if (ndim < 0 || ndim > OPD_MAX_DIMS) { return opdi_count_error(sizes, ndim); }
+    for (int i = 0; i < ndim; i++) {
+        uint64_t size = (uint64_t)sizes[i];
+        if (size == 0) {
+            zero = true;
+            continue;
+        }
+        if (OPDI_UNLIKELY((size | count) >> 31) && (size >> 62 || size > limit / count)) {
+            return opdi_count_error(sizes, ndim);
+        }
+        count *= size;
+    }
+    return zero ? 0 : (int64_t)(count >> opdi_low_bit(element));
+}
+/* Adds and multiplies sizes: a result that is too large for int64_t is the largest one, a negative size stays so, and
+   opdi_count refuses both.  Most are small, and need no division. */
+static inline int64_t opdi_size_plus(int64_t first, int64_t second) {
+    return first > INT64_MAX - second ? INT64_MAX : first + second;
+}
+static inline int64_t opdi_size_times(int64_t first, int64_t second) {
+    if (OPDI_LIKELY(((uint64_t)first | (uint64_t)second) >> 31 == 0 || second == 0)) { return first * second; }
+    return first < 0 ? first : first > INT64_MAX / second ? INT64_MAX : first * second;
+}
+
+OPDI_SHARED bool opdi_strides_contiguous(const int64_t *sizes, const int64_t *strides, int ndim);
+OPDI_NOINLINE OPDI_SHARED void opdi_strides_bound(opd_tensor *tensor);
+/* Writes sizes, strides (NULL: contiguous) and what follows from them. */
+static inline void opdi_set_dims(opd_tensor *tensor, const int64_t *sizes, const int64_t *strides, int ndim,
+                                 int64_t numel) {
+    int64_t *dims = tensor->dims, count = 1;
+    tensor->ndim = (uint8_t)ndim;
+    tensor->numel = numel;
+    if (!strides) {
+        for (int i = ndim; i-- > 0;) {
+            const int64_t size = sizes[i];
+            dims[i] = size;
+            dims[ndim + i] = count;
+            count *= OPDI_MAX(size, 1);
+        }
+        tensor->flags |= OPDI_CONTIGUOUS;
+        return;
+    }
+    uint64_t all = 0;
+    for (int i = 0; i < ndim; i++) { dims[i] = sizes[i]; }
+    for (int i = 0; i < ndim; i++) {
+        dims[ndim + i] = strides[i];
+        all |= (uint64_t)strides[i];
+    }
+    if (OPDI_UNLIKELY(all >> 58)) { opdi_strides_bound(tensor); }
+    tensor->flags = (uint8_t)(tensor->flags & ~OPDI_CONTIGUOUS);
+    if (opdi_strides_contiguous(dims, dims + ndim, ndim)) { tensor->flags |= OPDI_CONTIGUOUS; }
+}
+#if defined(OPDI_CORE)
+#define OPDI_GRAD_KEYS (OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW) | OPD_BIT_OF(OPD_F_AUTOGRAD))
+static inline void opdi_tensor_init(opd_tensor *tensor, opd_scalar_type dtype, int backend, int ndim) {
+    tensor->refs = 1;
+    tensor->dtype = (int8_t)dtype;
+    tensor->backend = (uint8_t)backend;
+    tensor->flags = OPDI_UNLIKELY(opdi_is_stored_dtype(dtype)) ? OPDI_STORED : 0;
+    tensor->functionality = OPDI_TENSOR_KEYS;
+    if (OPDI_UNLIKELY(opdi_self()->state.inference)) { tensor->functionality &= ~OPDI_GRAD_KEYS; }
+    tensor->grad_fn = NULL;
+    tensor->meta = NULL;
+    tensor->output_nr = 0;
+    tensor->room = (uint8_t)(2 * ndim);
+    tensor->own = 0;
+    tensor->backend_bit = (uint16_t)(1u << backend);
+    tensor->dims = (int64_t *)(void *)(tensor + 1);
+}
+/* The most bytes of a tensor with memory, also where a size_t has 32 bits, and of one without memory. */
+#define OPDI_MOST_BYTES (OPDI_MIN((uint64_t)INT64_MAX, (uint64_t)SIZE_MAX) / 2)
+static inline bool opdi_is_inference(const opd_tensor *tensor) {
+    return (tensor->functionality & (OPDI_GRAD_KEYS | OPD_BIT_OF(OPD_F_DENSE))) == OPD_BIT_OF(OPD_F_DENSE);
+}
+#endif
+
+//== tangents ==========================================================================================================
+
+#if defined(OPDI_CORE)
+typedef struct opdi_dual {
+    struct opdi_dual *next;                       /* of its storage */
+    struct opdi_dual *after, **at;                /* in its level; what points at it there */
+    opdi_storage *storage;
+    struct opdi_level *level;
+    uint64_t family;
+    opd_tensor *tangent;                          /* a reference; its storage is as large as this one */
+} opdi_dual;
+typedef struct opdi_level {
+    opdi_dual *duals;
+    struct opdi_level *outer;
+    int32_t layer;                                /* of transforms: it is inside those before this one, */
+    bool transform;                               /* which it belongs to */
+    int16_t around;                               /* the thread's state.forward before */
+} opdi_level;
+#endif
+
+//== results ===========================================================================================================
+
+static inline bool opdi_has_sizes(const opd_tensor *tensor, const int64_t *sizes, int ndim) {
+    if (tensor->ndim != ndim) { return false; }
+    for (int i = 0; i < ndim; i++) {
+        if (tensor->dims[i] != sizes[i]) { return false; }
+    }
+    return true;
+}
+
+//== random ============================================================================================================
+
+#if defined(OPDI_OPERATORS)
+struct opd_generator { uint64_t seed, used; };
+#endif
+
+//== conversions =======================================================================================================
+
+#if defined(OPDI_OPERATORS)
+#if defined(__GNUC__) && !defined(__clang__) && !defined(__TINYC__)
+#define OPDI_IVDEP _Pragma("GCC ivdep")
+#define OPDI_UNROLL _Pragma("GCC unroll 8")       /* the vectors of a loop of constant length: sums stay in registers */
+#else
+#define OPDI_IVDEP
+#define OPDI_UNROLL
+#endif
+/* Runs statement for j in [0, count), sixteen at a time as far as that goes; i says where it stopped.  The inner loop
+   counts from 0 to a constant: in no other form does gcc -O2 make vectors of it. */
+#define OPDI_SIXTEENS(statement) \
+    for (i = 0; i + 16 <= count; i += 16) { \
+        OPDI_IVDEP \
+        OPDI_UNROLL \
+        for (int lane = 0; lane < 16; lane++) { \
+            const int64_t j = i + lane; \
+            statement; \
+        } \
+    }
+/* The same for all of them. */
+#define OPDI_COLUMN_EACH(statement) { \
+        OPDI_SIXTEENS(statement) \
+        for (int64_t j = i; j < count; j++) { statement; } \
+    }
+/* A loop, and the function of one element that it calls, are compiled into the function of each kernel; without
+   optimisation kernels share the loop. */
+#if defined(__OPTIMIZE__)
+#define OPDI_LOOP_TEXT OPDI_ALWAYS
+#else
+#define OPDI_LOOP_TEXT static inline
+#endif
+#define OPDI_ITER_OPS 9                           /* operands of an iteration */
+#define OPDI_BLOCK 512                            /* elements converted at a time */
+/* Blocks that vectors go through begin with a line of the cache: a vector that lies in two takes twice as long. */
+#if defined(__GNUC__) && !defined(__TINYC__)
+#define OPDI_ON_LINE __attribute__((aligned(64)))
+#else
+#define OPDI_ON_LINE
+#endif
+#define OPDI_ROW 128                              /* elements of a row that is not worth gathering */
+#define OPDI_GRAIN 32768                          /* elements that are worth a thread */
+/* The types loops are written for: OPDI_C128 is that of all complex numbers (see >>op:complex). */
+enum { OPDI_F32 = 0, OPDI_F64 = 1, OPDI_I64 = 2, OPDI_C128 = 3 };
+typedef struct opdi_complex { double re, im; } opdi_complex;
+/* Numbers a loop takes besides its operands, in each compute type. */
+typedef struct opdi_params {
+    double f64[4];
+    float f32[4];
+    int64_t i64[4];
+    int32_t *zero;                                /* integer division: 1 by zero, 2 of i64[0] by -1 */
+    bool beyond;                                  /* an argument among them is finite and overflows float32 */
+    double imaginary[4];                          /* the other parts of f64, where numbers are complex */
+    bool pairs;                                   /* an argument among them has an imaginary part */
+} opdi_params;
+/* p[0] is the output, p[1].. the inputs: n contiguous elements of the compute type each. */
+typedef void (*opdi_loop)(void *const *data, int64_t count, const opdi_params *params);
+OPDI_LOOPS_BEGIN
+static inline int opdi_compute_type(opd_scalar_type dtype) {
+    if (dtype == OPD_FLOAT32) { return OPDI_F32; }
+    if (dtype == OPD_FLOAT64) { return OPDI_F64; }
+    return opd_dtype_is_floating(dtype) ? OPDI_F32 : OPDI_I64;
+}
+OPDI_LOOPS_END
+static const int8_t opdi_compute_dtype[4] = {OPD_FLOAT32, OPD_FLOAT64, OPD_INT64, OPD_COMPLEX128};
+OPDI_LOOPS_BEGIN
+/* Float to integer as PyTorch's CPU kernels do it on x86, where C leaves it undefined: what does not fit (and NaN)
+   becomes the smallest integer of the register, narrow ones take its low bits (c10::convert). */
+static inline int64_t opdi_to_i64(double x) {
+    return x >= -9223372036854775808.0 && x < 9223372036854775808.0 ? (int64_t)x : INT64_MIN;
+}
+OPDI_LOOPS_END
+/* A conversion of n contiguous elements. */
+typedef void (*opdi_convert)(void *dst, const void *src, int64_t count);
+#endif
+
+//== shapes ============================================================================================================
+
+#if defined(OPDI_OPERATORS)
+OPDI_SHARED opd_scalar_type opdi_result_type_of(opd_tensor *const *ts, int count);
+static inline opd_scalar_type opdi_result_type(opd_tensor *const *ts, int count) {
+    return count == 2 && ts[0]->dtype == ts[1]->dtype && !((ts[0]->flags & ts[1]->flags) & OPDI_WRAPPED)
+        ? (opd_scalar_type)ts[0]->dtype : opdi_result_type_of(ts, count);
+}
+/* The stride in elements with which tensor is walked along dim dim of a broadcast shape of ndim dims. */
+static inline int64_t opdi_broadcast_stride(const opd_tensor *tensor, const int64_t *sizes, int ndim, int dim) {
+    int k = dim - (ndim - tensor->ndim);
+    return k < 0 || (opdi_sizes(tensor)[k] == 1 && sizes[dim] != 1) ? 0 : opdi_strides(tensor)[k];
+}
+/* The stride in bytes with which tensor is walked along dim dim of a broadcast shape.  That of a dim of size 1 is never
+   used, and may be anything. */
+static inline int64_t opdi_broadcast_bytes(const opd_tensor *tensor, const int64_t *sizes, int ndim, int dim) {
+    return (int64_t)((uint64_t)opdi_broadcast_stride(tensor, sizes, ndim,
+                                                     dim) * opd_dtype_size((opd_scalar_type)tensor->dtype));
+}
+#endif
+
+//== iterator ==========================================================================================================
+
+#if defined(OPDI_OPERATORS)
+/* The ways to walk an operand: by its strides, element after element, or one number that is repeated. */
+enum { OPDI_WALK_STRIDED = 0, OPDI_WALK_LINEAR, OPDI_WALK_SCALAR };
+typedef struct opdi_operand {
+    char *data;
+    int64_t stride[OPD_MAX_DIMS];                 /* bytes, dim 0 innermost */
+    int32_t size;                                 /* bytes of an element */
+    int8_t walk;
+    bool convert;                                 /* its dtype is not the compute type */
+    bool round;                                   /* an input that is first rounded to the common dtype */
+    opdi_convert load, store;                     /* from and to the compute type */
+} opdi_operand;
+/* One pass over nops operands of one shape, outputs first.  Filled by opdi_iter_init. */
+typedef struct opdi_iter {
+    int nops, nout, ndim;
+    int64_t numel;
+    int64_t sizes[OPD_MAX_DIMS];                  /* coalesced, dim 0 innermost */
+    int8_t compute, common;                       /* compute type; the dtype operands are promoted to */
+    bool buffered;                                /* some operand goes through a block */
+    opdi_loop loop;
+    const opdi_params *params;
+    opdi_operand op[OPDI_ITER_OPS];
+} opdi_iter;
+/* How many elements of the compute type a block holds. */
+static inline int64_t opdi_iter_most(const opdi_iter *iter) {
+    return iter->compute == OPDI_C128 ? OPDI_BLOCK / 2 : OPDI_BLOCK;
+}
+/* Transposes a tile of at most 64 x 64: dst[j][i] = src[i][j] with rows `ds` and `ss` bytes apart, through a buffer so
+   that neither side is walked across its lines.  Whole tiles have loops of constant length. */
+#define OPDI_TILE 64
+typedef void (*opdi_tile_fn)(char *dst, int64_t ds, const char *src, int64_t ss, int64_t ni, int64_t nj);
+typedef struct opdi_transpose { const opdi_iter *it; int across; } opdi_transpose;
+
+OPDI_NOINLINE OPDI_INTERNAL int opdi_run_general(opd_tensor *const *ops, int nops, int nout, opd_scalar_type common,
+                                                 int compute, opdi_loop loop, const opdi_params *params);
+/* Runs a loop over nops operands (nout outputs first), which broadcast to the first; inputs are promoted to `common`,
+   the loop is for `compute`, which holds it.  0, or -1 with an error.  Zero elements are fine. */
+static inline int opdi_run(opd_tensor *const *ops, int nops, int nout, opd_scalar_type common, int compute,
+                           opdi_loop loop, const opdi_params *params) {
+    const opd_tensor *out = ops[0];
+    const uintptr_t bytes = (uintptr_t)out->numel * (compute == OPDI_F32 ? 4 : 8);
+    void *data[OPDI_ITER_OPS];
+    if (out->numel == 0) { return 0; }
+    if (out->numel > OPDI_GRAIN || !(out->flags & OPDI_CONTIGUOUS) || out->dtype != opdi_compute_dtype[compute]) {
+        return opdi_run_general(ops, nops, nout, common, compute, loop, params);
+    }
+    data[0] = out->data;
+    for (int k = 1; k < nops; k++) {              /* small and simple: nothing to set up */
+        const opd_tensor *tensor = ops[k];
+        const uintptr_t apart = (uintptr_t)tensor->data - (uintptr_t)out->data;
+        if (!(tensor->flags & OPDI_CONTIGUOUS) || tensor->dtype != out->dtype || tensor->numel != out->numel ||
+            (apart + bytes - 1 < 2 * bytes - 1 && apart)) {
+            return opdi_run_general(ops, nops, nout, common, compute, loop, params);
+        }
+        data[k] = tensor->data;
+    }
+    loop(data, out->numel, params);
+    return 0;
+}
+#endif
+
+//== backends ==========================================================================================================
+
+typedef struct opdi_backend {
+    opd_backend_desc desc;
+    int32_t registered;                           /* published last */
+    int64_t blocks;                               /* of memory in use, on all its devices */
+    opd_plugin *plugin;                           /* where its functions are; pinned */
+    opd_memory memory[OPDI_MAX_DEVICE_INDEX + 1];
+} opdi_backend;
+#if defined(OPDI_CORE)
+#define OPDI_DEVICE_WITH(device, hook, what) opdi_device_with(device, offsetof(opd_backend_desc, hook), what)
+#endif
+
+//== functions of higher layers that this layer calls ==================================================================
+
+OPDI_SHARED int opdi_batch_copy(opd_tensor *dst, const opd_tensor *src);
+#if !defined(OPD_NO_COLLECTIVES)
+OPDI_SHARED int opdi_wait_to_send(const opd_tensor *tensor);
+#endif
+OPDI_SHARED int opdi_fill_Scalar_kernel(opd_call *call);
+OPDI_SHARED int opdi_copy__kernel(opd_call *call);
+OPDI_SHARED int opdi_copy_by_formula(opd_tensor *dst, const opd_tensor *src);
+#if defined(OPDI_CORE)
+OPDI_INTERNAL opd_tensor *opdi_batch_again(const opd_tensor *tensor, opd_tensor *value);
+OPDI_INTERNAL int opdi_own_replace(opd_tensor *self);
+OPDI_INTERNAL opd_tensor *opdi_batch_clone(const opd_tensor *tensor);
+OPDI_INTERNAL opd_tensor *opdi_batch_part(opd_tensor *tensor, opd_ints sizes, opd_ints strides, int64_t offset,
+                                          uint64_t keys);
+OPDI_INTERNAL opd_tensor *opdi_fake_new(opd_ints sizes, opd_scalar_type dtype, opd_device device);
+OPDI_INTERNAL int opdi_traced_copy(opd_tensor *v, const opd_tensor *tensor);
+OPDI_INTERNAL int opdi_traced_read(const opd_tensor *tensor);
+#endif
+#include "tensor.prototypes.h"
+#endif
+

@@ -1,0 +1,180 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>transforms_h layers and batches: types and inline functions that several files use
+//----------------------------------------------------------------------------------------------------------------------
+
+#if !defined(OPDI_TRANSFORMS_H)
+#define OPDI_TRANSFORMS_H
+#include "../autograd/autograd.h"
+
+//== layers ============================================================================================================
+
+#if defined(OPDI_CORE)
+#define OPDI_FRONT_BIT OPD_BIT_OF(OPD_F_DYNAMIC_LAYER_FRONT)
+/* Makes `layer` the one that calls on this thread go to first; NULL: none. */
+static inline void opdi_layer_set(opdi_thread *thread, opdi_layer *layer) {
+    thread->innermost.layer = layer;
+    if (layer && layer->vmaps) { thread->state.include |= OPDI_FRONT_BIT; }
+    else { thread->state.include &= ~OPDI_FRONT_BIT; }
+}
+/* True if the value that batched tensor holds is what it was when the tensor was made. */
+static inline bool opdi_batch_fits(const opd_tensor *tensor) {
+    const opd_tensor *value = opdi_batched_of(tensor)->value;
+    const int dim = opdi_batched_of(tensor)->dim, ndim = tensor->ndim;
+    if (value->ndim != ndim + 1 || value->storage != tensor->storage || value->data != tensor->data ||
+        value->dtype != tensor->dtype || ((value->functionality ^ tensor->functionality) & OPDI_LAZY_KEYS)) {
+        return false;
+    }
+    for (int i = 0; i < ndim; i++) {
+        const int from = i < dim ? i : i + 1;
+        if (tensor->dims[i] != value->dims[from] || tensor->dims[ndim + i] != value->dims[value->ndim + from]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+OPDI_NOINLINE OPDI_INTERNAL int opdi_batch_refit(opd_tensor *tensor);
+OPDI_INTERNAL int opdi_batch_ended(const opd_tensor *tensor);
+/* Checks that tensor, which is batched at `layer`'s level, is of that layer and has its examples; 0, or -1 with
+   an error. */
+static inline int opdi_batch_check(opd_tensor *tensor, const opdi_layer *layer) {
+    const opdi_batched *batched = opdi_batched_of(tensor);
+    if (OPDI_UNLIKELY(batched->serial != layer->serial)) { return opdi_batch_ended(tensor); }
+    if (OPDI_UNLIKELY(!opdi_batch_fits(tensor)) && opdi_batch_refit(tensor)) { return -1; }
+    if (OPDI_LIKELY(batched->value->dims[batched->dim] == layer->size)) { return 0; }
+    return opd_fail(OPD_ERROR_ARGUMENT, "a tensor inside vmap has %lld examples by now, not %lld: it was given other "
+                    "data after it was wrapped (at level %d). Do that before",
+                    (long long)batched->value->dims[batched->dim], (long long)layer->size, (int)batched->level);
+}
+static inline bool opdi_batched_at(const opd_tensor *tensor, int level) {
+    return tensor && (tensor->flags & OPDI_BATCHED) && opdi_batched_of(tensor)->level == level;
+}
+#endif
+
+//== autocast ==========================================================================================================
+
+#if !defined(OPD_NO_AUTOCAST)
+#if defined(OPDI_CORE)
+/* The state of autocast that the regions around a call make: for each device whether it is on, and its dtype. */
+typedef struct opdi_autocast_state {
+    uint16_t on;                 /* bit: device */
+    uint8_t no_cache;
+    int8_t dtype[OPD_BACKEND_COUNT];              /* 0: the device's default */
+} opdi_autocast_state;
+#define OPDI_AUTOCAST_STATES 1024
+/* The states that regions have had.  Entries never change and never go, so that a thread's state is a number: 1 is that
+   of at[0], and 0 stands for no region, where the excluded keys tell. */
+typedef struct opdi_autocast_states {
+    opdi_mutex lock; int n; opdi_autocast_state at[OPDI_AUTOCAST_STATES];
+} opdi_autocast_states;
+typedef struct opdi_cast {
+    struct opdi_cast *next;
+    opd_tensor *source, *cast;                    /* references */
+    const char *data;                             /* of the source, and its version, when it was cast */
+    uint32_t version;
+} opdi_cast;
+#define OPDI_CAST_CHAINS 256
+typedef struct opdi_cast_cache { opdi_mutex lock; int64_t n; opdi_cast *chains[OPDI_CAST_CHAINS]; } opdi_cast_cache;
+#endif
+#endif
+
+//== layer calls =======================================================================================================
+
+#if defined(OPDI_CORE)
+/* The thread's state before a batching rule.  Rules run under the layers around their vmap layer, and
+   under their modes. */
+typedef struct opdi_ruling {
+    opdi_layer *layer, *rule;
+    struct opdi_level *level;
+    opdi_state state;
+    int32_t floor;
+} opdi_ruling;
+static inline void opdi_rule_begin(opdi_thread *thread, opdi_layer *layer, opdi_ruling *was) {
+    was->layer = thread->innermost.layer;
+    was->rule = thread->innermost.rule;
+    was->level = thread->innermost.level;
+    was->state = thread->state;
+    was->floor = thread->innermost.floor;
+    for (const opdi_layer *inner = thread->innermost.layer; inner != layer; inner = inner->outer) {
+        if (inner->kind == OPDI_LAYER_GRAD && inner->around.no_grad) { thread->state.no_grad = 1; }
+        if (inner->kind == OPDI_LAYER_JVP) { thread->state.forward |= inner->around.forward & OPDI_FORWARD_OFF; }
+    }
+    thread->innermost.rule = layer;
+    thread->innermost.level = layer->forward;
+    opdi_forward_at(thread, 0);
+    opdi_layer_set(thread, layer->outer);
+}
+static inline void opdi_rule_end(opdi_thread *thread, const opdi_ruling *was) {
+    thread->innermost.layer = was->layer;
+    thread->innermost.rule = was->rule;
+    thread->innermost.level = was->level;
+    thread->state = was->state;
+    thread->innermost.floor = was->floor;
+}
+#endif
+
+//== derivatives =======================================================================================================
+
+#if !defined(OPD_NO_TRANSFORMS)
+#if defined(OPDI_CORE)
+typedef struct opdi_diff {
+    const char *who;
+    opd_transform_fn fn;
+    void *user;
+    const opd_transform_options *options;
+    opd_tensor **in;                              /* what fn gets */
+    int nin;
+    opd_tensor **by, **given;                     /* those of them that it is differentiated by; as they are outside */
+    int *argnums, nby;
+    opdi_layer *layer;
+    opdi_state around;
+    uint64_t since;                               /* number of the first node inside */
+    uint32_t serial;                              /* its layer's; in output_nr of the leaves that it makes */
+    bool linked;                                  /* an alias leads outside */
+    const char *packers;                          /* the message by which saved-tensor hooks were forbidden before */
+} opdi_diff;
+/* A derivative that a program holds: of a function that was called once with aliases (vjp), or that will be called
+   again with each tangent (linearize). */
+struct opd_derivative {
+    opdi_diff diff;
+    opd_tensor **outs;                            /* of a vjp: with their histories */
+    opd_tensor *const *primals;                   /* of a linearization */
+    int nouts, vmaps;
+    opd_transform_options o;                      /* the program's; argnums are those of diff */
+};
+#endif
+#endif
+
+//== fake ==============================================================================================================
+
+#define OPDI_FAKE_SIZES 16
+/* A real tensor, which is held, and the fake that stands for it. */
+typedef struct opdi_faked { opd_tensor *real, *fake; } opdi_faked;
+typedef struct opdi_fake {
+    struct opdi_fake *outer;
+    int place;                                    /* what is made now stands for, */
+    int inside;                                   /* and is counted, where it is not 0: kernels that run */
+    opdi_faked *map;                              /* open addressing, size a power of two */
+    int64_t size, used, given;                    /* given: bytes of the real ones */
+    struct { int64_t value, min, max; } sizes[OPDI_FAKE_SIZES];           /* the last that data decide */
+    int nsizes;
+    opd_cost *cost;
+} opdi_fake;
+struct opd_cost {
+    opd_fake_block block;
+    opd_cost_row *rows;
+    int nrows, room;
+    int64_t begun, most, given;                   /* live bytes of fakes: at the beginning, at most */
+};
+
+//== functions of higher layers that this layer calls ==================================================================
+
+OPDI_SHARED int opdi_detach_kernel(opd_call *call);
+OPDI_SHARED int opdi_redescribe(opd_tensor *tensor, const int64_t *sizes, const int64_t *strides, int ndim,
+                                int64_t offset);
+#if defined(OPDI_CORE)
+OPDI_INTERNAL int opdi_trace_outside(opd_tensor *tensor);
+#endif
+#include "transforms.prototypes.h"
+#endif
+
