@@ -65,8 +65,8 @@ static inline opd_tensor *opdi_edge_leaf(uintptr_t vertex) { return (opd_tensor 
 /* Marks of a value that a saved-tensor hook packed: the tag of a kept value, and bit 0 of an element of a kept list. */
 #define OPDI_TAG_PACKED (OPD_TAG_COUNT + 1)
 #define OPDI_PACKED ((uintptr_t)1)
-static inline struct opdi_parcel *opdi_parcel_at(const opd_tensor *element) {
-    return (uintptr_t)element & OPDI_PACKED ? (struct opdi_parcel *)((uintptr_t)element & ~OPDI_PACKED) : NULL;
+static inline struct opdi_packed_saved *opdi_packed_saved_at(const opd_tensor *element) {
+    return (uintptr_t)element & OPDI_PACKED ? (struct opdi_packed_saved *)((uintptr_t)element & ~OPDI_PACKED) : NULL;
 }
 /* True for values that hold no memory.  Cheap, as most values are such. */
 static inline bool opdi_is_plain(const opd_value *value) {
@@ -323,7 +323,7 @@ typedef struct opdi_packer {
     struct opdi_packer *outer;
 } opdi_packer;
 /* A saved tensor that hooks have packed, and what ties the unpacked one to the graph again. */
-typedef struct opdi_parcel {
+typedef struct opdi_packed_saved {
     opdi_packer *packer;
     void *data;
     opd_edge edge;                                /* a reference; node NULL: it required no grad */
@@ -331,7 +331,7 @@ typedef struct opdi_parcel {
     uint8_t ndim;
     int8_t dtype;
     int64_t sizes[1];                             /* ndim of them: what is unpacked is like what was packed */
-} opdi_parcel;
+} opdi_packed_saved;
 /* A tensor as it was saved, perhaps by several nodes. */
 typedef struct opdi_untouched {
     struct opdi_untouched *next, **at, *over;     /* in its row of the table; what points at it there */

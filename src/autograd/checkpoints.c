@@ -192,7 +192,8 @@ static int opdi_checkpoint_again(opdi_checkpoint *checkpoint, opdi_recompute *re
     opd_tensor **inputs = (opd_tensor **)opdi_scope_alloc((size_t)OPDI_MAX(checkpoint->ninputs, 1) * sizeof *inputs);
     for (int i = 0; inputs && i < checkpoint->ninputs && opd_ok(); i++) {
         const opd_value *value = &checkpoint->inputs[i];
-        opd_tensor *tensor = value->tag == OPDI_TAG_PACKED ? opdi_parcel_tensor((opdi_parcel *)value->u.object, false)
+        opd_tensor *tensor = value->tag == OPDI_TAG_PACKED
+            ? opdi_packed_saved_tensor((opdi_packed_saved *)value->u.object, false)
             : opdi_unpack(NULL, value, (uint32_t)value->n);
         inputs[i] = tensor ? opdi_own(opdi_shallow_copy(tensor)) : NULL;
         if (inputs[i] && checkpoint->wants[i]) { inputs[i]->flags |= OPDI_REQUIRES_GRAD; }

@@ -97,7 +97,7 @@ OPDI_COLD_END
 /* Returns the tensor of a saved value; NULL with an error if it was written to since, NULL if none was saved. */
 OPDI_INTERNAL opd_tensor *opdi_unpack(const opd_node *node, const opd_value *value, uint32_t version) {
     if (value->tag == OPDI_TAG_PACKED) {
-        return opdi_parcel_tensor((const struct opdi_parcel *)value->u.object, !opdi_self()->state.no_grad);
+        return opdi_packed_saved_tensor((const struct opdi_packed_saved *)value->u.object, !opdi_self()->state.no_grad);
     }
     if (value->tag != OPD_TAG_TENSOR) {
         if (value->n == OPDI_WRITTEN_SINCE) {
@@ -264,7 +264,7 @@ static int opdi_fetch_list(opd_backward_call *bw, int at) {
     bool packed = false;
     for (int32_t k = 0; versions && k < value->n; k++) {
         const opd_value one = opd_value_tensor(value->u.tensors[k]);
-        if (opdi_parcel_at(value->u.tensors[k])) {
+        if (opdi_packed_saved_at(value->u.tensors[k])) {
             packed = true;
             continue;
         }
@@ -272,7 +272,7 @@ static int opdi_fetch_list(opd_backward_call *bw, int at) {
     }
     if (!packed) { return 0; }
     if (!(to = opdi_fetch_room(bw, at))) { return -1; }
-    to->u.tensors = opdi_parcel_list(value, !opdi_self()->state.no_grad).data;
+    to->u.tensors = opdi_packed_saved_list(value, !opdi_self()->state.no_grad).data;
     return to->u.tensors ? 0 : -1;
 }
 /* Fetches a kept value that needs more than a look: one that is void, was written to, was packed by hooks, belongs to a

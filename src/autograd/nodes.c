@@ -93,16 +93,16 @@ OPDI_INTERNAL const opdi_card *opdi_node_card(const opd_node *node) {
 static OPDI_TLS opd_node *opdi_dead;
 static OPDI_TLS bool opdi_reaping;
 
-struct opdi_parcel;
-OPDI_INTERNAL void opdi_parcel_drop(struct opdi_parcel *parcel);
-OPDI_INTERNAL void opdi_parcel_forget(struct opdi_parcel *parcel, opd_tensor *leaf);
-OPDI_INTERNAL opd_tensor *opdi_parcel_tensor(const struct opdi_parcel *parcel, bool history);
-OPDI_INTERNAL opd_tensors opdi_parcel_list(const opd_value *value, bool history);
+struct opdi_packed_saved;
+OPDI_INTERNAL void opdi_packed_saved_drop(struct opdi_packed_saved *packed);
+OPDI_INTERNAL void opdi_packed_saved_forget(struct opdi_packed_saved *packed, opd_tensor *leaf);
+OPDI_INTERNAL opd_tensor *opdi_packed_saved_tensor(const struct opdi_packed_saved *packed, bool history);
+OPDI_INTERNAL opd_tensors opdi_packed_saved_list(const opd_value *value, bool history);
 
 /* Drops the tensors that node node keeps in value, and forgets results of its own. */
 OPDI_INTERNAL void opdi_kept_drop(const opd_node *node, opd_value *value) {
     if (value->tag == OPDI_TAG_PACKED) {
-        opdi_parcel_drop((struct opdi_parcel *)value->u.object);
+        opdi_packed_saved_drop((struct opdi_packed_saved *)value->u.object);
         return;
     }
     if (value->tag == OPD_TAG_TENSOR) {
@@ -112,8 +112,8 @@ OPDI_INTERNAL void opdi_kept_drop(const opd_node *node, opd_value *value) {
         else { opdi_drop(value->u.t); }
     } else if (value->tag == OPD_TAG_TENSORS && value->u.tensors) {
         for (int32_t k = 0; k < value->n; k++) {
-            struct opdi_parcel *parcel = opdi_parcel_at(value->u.tensors[k]);
-            if (parcel) { opdi_parcel_drop(parcel); }
+            struct opdi_packed_saved *packed = opdi_packed_saved_at(value->u.tensors[k]);
+            if (packed) { opdi_packed_saved_drop(packed); }
             else if (value->u.tensors[k]) { opdi_drop(value->u.tensors[k]); }
         }
         opdi_free((void *)(uintptr_t)value->u.tensors, (size_t)value->n * (sizeof(opd_tensor *) + sizeof(uint32_t)));

@@ -1,7 +1,7 @@
 #include "autograd.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>saved        saved-tensor hooks, checkpoints, anomaly mode
+//  >>saved_tensors saved-tensor hooks, checkpoints, anomaly mode
 //
 //  What may stand in for a tensor that a node has saved: what a pair of hooks made of it, or a function that computes
 //  it again; and where in the program a node was recorded.  Uses the engine.
@@ -13,7 +13,7 @@ OPDI_COLD_BEGIN
 
 #if defined(OPDI_CORE)
 
-static size_t opdi_parcel_bytes(int ndim) { return sizeof(opdi_parcel) + (size_t)ndim * sizeof(int64_t); }
+static size_t opdi_packed_saved_bytes(int ndim) { return sizeof(opdi_packed_saved) + (size_t)ndim * sizeof(int64_t); }
 
 OPDI_INTERNAL opdi_packer *opdi_packer_keep(opdi_packer *packer) {
     (void)OPDI_ADD(&packer->refs, 1);
@@ -70,44 +70,44 @@ int opd_saved_hooks_disable(const char *message) {
 }
 const char *opd_saved_hooks_disabled(void) { return opdi_self()->innermost.packers_off; }
 
-OPDI_INTERNAL void opdi_parcel_drop(opdi_parcel *parcel) {
-    if (parcel->packer->hooks.drop) { parcel->packer->hooks.drop(parcel->data, parcel->packer->hooks.user); }
-    opdi_packer_release(parcel->packer);
-    if (!parcel->own) { opd_node_release(parcel->edge.node); }
-    opdi_free(parcel, opdi_parcel_bytes(parcel->ndim));
+OPDI_INTERNAL void opdi_packed_saved_drop(opdi_packed_saved *packed) {
+    if (packed->packer->hooks.drop) { packed->packer->hooks.drop(packed->data, packed->packer->hooks.user); }
+    opdi_packer_release(packed->packer);
+    if (!packed->own) { opd_node_release(packed->edge.node); }
+    opdi_free(packed, opdi_packed_saved_bytes(packed->ndim));
 }
 
 /* Cuts the tie of a packed tensor to this leaf. */
-OPDI_INTERNAL void opdi_parcel_forget(opdi_parcel *parcel, opd_tensor *leaf) {
-    if (opdi_vertex(parcel->edge.node) != ((uintptr_t)leaf | OPDI_LEAF)) { return; }
-    parcel->edge.node = NULL;
+OPDI_INTERNAL void opdi_packed_saved_forget(opdi_packed_saved *packed, opd_tensor *leaf) {
+    if (opdi_vertex(packed->edge.node) != ((uintptr_t)leaf | OPDI_LEAF)) { return; }
+    packed->edge.node = NULL;
     opdi_drop(leaf);
 }
 
 /* Packs tensor, which node saves, by the hooks; NULL with an error. */
-static opdi_parcel *opdi_pack(opdi_packer *packer, const opd_node *node, opd_tensor *tensor) {
+static opdi_packed_saved *opdi_pack(opdi_packer *packer, const opd_node *node, opd_tensor *tensor) {
     opdi_thread *thread = opdi_self();
     opdi_packer *was = thread->innermost.packer;
-    opdi_parcel *parcel = (opdi_parcel *)opdi_alloc(opdi_parcel_bytes(tensor->ndim));
-    opd_tensor *bare = parcel ? opdi_shallow_copy(tensor) : NULL;
+    opdi_packed_saved *packed = (opdi_packed_saved *)opdi_alloc(opdi_packed_saved_bytes(tensor->ndim));
+    opd_tensor *bare = packed ? opdi_shallow_copy(tensor) : NULL;
     const uint32_t version = OPDI_LOAD(&tensor->storage->version);
     opdi_frame frame;
     if (!bare) {
-        if (parcel) { opdi_free(parcel, opdi_parcel_bytes(tensor->ndim)); }
+        if (packed) { opdi_free(packed, opdi_packed_saved_bytes(tensor->ndim)); }
         return NULL;
     }
-    parcel->ndim = tensor->ndim;
-    parcel->dtype = tensor->dtype;
-    memcpy(parcel->sizes, tensor->dims, (size_t)tensor->ndim * sizeof *tensor->dims);
+    packed->ndim = tensor->ndim;
+    packed->dtype = tensor->dtype;
+    memcpy(packed->sizes, tensor->dims, (size_t)tensor->ndim * sizeof *tensor->dims);
     opdi_frame_enter(thread, &frame);
     thread->state.no_grad = 1;
     thread->innermost.packer = NULL;                        /* what pack itself saves is not packed */
     if (thread->innermost.tracer) { thread->state.allow |= OPD_BIT_OF(OPD_F_TRACER); }
-    parcel->packer = opdi_packer_keep(packer);
-    parcel->data = packer->hooks.pack(bare, packer->hooks.user);
-    parcel->edge = opdi_edge_of(tensor);
-    parcel->own = parcel->edge.node == node;
-    if (!parcel->own) { (void)opd_node_keep(parcel->edge.node); }
+    packed->packer = opdi_packer_keep(packer);
+    packed->data = packer->hooks.pack(bare, packer->hooks.user);
+    packed->edge = opdi_edge_of(tensor);
+    packed->own = packed->edge.node == node;
+    if (!packed->own) { (void)opd_node_keep(packed->edge.node); }
     thread->innermost.packer = was;
     opdi_frame_leave(thread, &frame);
     opdi_drop(bare);
@@ -115,13 +115,13 @@ static opdi_parcel *opdi_pack(opdi_packer *packer, const opd_node *node, opd_ten
         (void)opd_fail(OPD_ERROR_AUTOGRAD, "A saved tensor pack hook is modifying its input in place. Tensors provided "
                        "as input to pack hook can not be modified by in-place operations as this can lead to "
                        "unexpected side-effects.");
-        opdi_parcel_drop(parcel);
+        opdi_packed_saved_drop(packed);
         return NULL;
     }
-    if (opd_ok()) { return parcel; }
+    if (opd_ok()) { return packed; }
     opdi_packer_release(packer);                  /* nothing to drop: pack has failed */
-    if (!parcel->own) { opd_node_release(parcel->edge.node); }
-    opdi_free(parcel, opdi_parcel_bytes(parcel->ndim));
+    if (!packed->own) { opd_node_release(packed->edge.node); }
+    opdi_free(packed, opdi_packed_saved_bytes(packed->ndim));
     return NULL;
 }
 
@@ -133,21 +133,21 @@ static bool opdi_may_pack(const opd_tensor *tensor, uint32_t version) {
 }
 /* Packs one kept value of a node by the hooks; of a list all elements, or element `only`.  0, or -1 with an error. */
 OPDI_INTERNAL int opdi_pack_value(opdi_packer *packer, opd_node *node, opd_value *value, int32_t only) {
-    opdi_parcel *parcel;
+    opdi_packed_saved *packed;
     if (value->tag == OPD_TAG_TENSOR && !(value->u.t->flags & OPDI_WRAPPED) &&
         opdi_may_pack(value->u.t, (uint32_t)value->n)) {
         opd_value old = *value;
-        if (!(parcel = opdi_pack(packer, node, value->u.t))) { return -1; }
+        if (!(packed = opdi_pack(packer, node, value->u.t))) { return -1; }
         value->tag = OPDI_TAG_PACKED;
-        value->u.object = parcel;
+        value->u.object = packed;
         opdi_kept_drop(node, &old);
     }
     for (int32_t k = 0; value->tag == OPD_TAG_TENSORS && value->u.tensors && k < value->n; k++) {
         opd_tensor **at = (opd_tensor **)(uintptr_t)&value->u.tensors[k], *old = *at;
-        if (!old || opdi_parcel_at(old) || old->backend == OPD_META || (only >= 0 && k != only) ||
+        if (!old || opdi_packed_saved_at(old) || old->backend == OPD_META || (only >= 0 && k != only) ||
             !opdi_may_pack(old, ((const uint32_t *)(const void *)(value->u.tensors + value->n))[k])) { continue; }
-        if (!(parcel = opdi_pack(packer, node, old))) { return -1; }
-        *at = (opd_tensor *)((uintptr_t)parcel | OPDI_PACKED);
+        if (!(packed = opdi_pack(packer, node, old))) { return -1; }
+        *at = (opd_tensor *)((uintptr_t)packed | OPDI_PACKED);
         opdi_drop(old);
     }
     return 0;
@@ -173,16 +173,16 @@ OPDI_INTERNAL int opdi_node_pack(opd_node *node) {
 
 static int opdi_identity_bw(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }
 
-OPDI_NOINLINE static opd_tensor *opdi_fail_unpacked(const opdi_parcel *parcel, const opd_tensor *tensor) {
+OPDI_NOINLINE static opd_tensor *opdi_fail_unpacked(const opdi_packed_saved *packed, const opd_tensor *tensor) {
     char was[200], now[256];
     (void)opd_fail(OPD_ERROR_AUTOGRAD, "Output of saved tensor unpack_hook is %s, but what was packed is [%s %s]",
-                   opdi_tensor_kind(tensor, now, sizeof now), opd_dtype_cname((opd_scalar_type)parcel->dtype),
-                   opdi_sizes_text(parcel->sizes, parcel->ndim, was, sizeof was));
+                   opdi_tensor_kind(tensor, now, sizeof now), opd_dtype_cname((opd_scalar_type)packed->dtype),
+                   opdi_sizes_text(packed->sizes, packed->ndim, was, sizeof was));
     return NULL;
 }
 
 /* Unpacks a tensor, with its history if that is wanted; it belongs to the innermost scope.  NULL with an error. */
-OPDI_INTERNAL opd_tensor *opdi_parcel_tensor(const opdi_parcel *parcel, bool history) {
+OPDI_INTERNAL opd_tensor *opdi_packed_saved_tensor(const opdi_packed_saved *packed, bool history) {
     static const opdi_derivative identity = {
         "AliasBackward0", opdi_identity_bw, /* card, plugin */ NULL, NULL,
         /* context, once, fresh, real */ false, false, false, false};
@@ -191,7 +191,7 @@ OPDI_INTERNAL opd_tensor *opdi_parcel_tensor(const opdi_parcel *parcel, bool his
     opdi_packer *packer = thread->innermost.packer;
     thread->state.no_grad = 1;
     thread->innermost.packer = NULL;
-    opd_tensor *tensor = parcel->packer->hooks.unpack(parcel->data, parcel->packer->hooks.user);
+    opd_tensor *tensor = packed->packer->hooks.unpack(packed->data, packed->packer->hooks.user);
     thread->innermost.packer = packer;
     thread->state.no_grad = no_grad;
     if (!opd_ok()) { return NULL; }
@@ -199,28 +199,28 @@ OPDI_INTERNAL opd_tensor *opdi_parcel_tensor(const opdi_parcel *parcel, bool his
         (void)opd_fail(OPD_ERROR_AUTOGRAD, "Output of saved tensor unpack_hook expected to be a Tensor but got NULL");
         return NULL;
     }
-    if (tensor->dtype != parcel->dtype || !opdi_has_sizes(tensor, parcel->sizes, parcel->ndim)) {
-        return opdi_fail_unpacked(parcel, tensor);
+    if (tensor->dtype != packed->dtype || !opdi_has_sizes(tensor, packed->sizes, packed->ndim)) {
+        return opdi_fail_unpacked(packed, tensor);
     }
-    if (!parcel->edge.node || !history) { return tensor; }
+    if (!packed->edge.node || !history) { return tensor; }
     opd_tensor *value = opdi_own(opdi_shallow_copy(tensor));
-    if (value && (opdi_vertex(parcel->edge.node) & OPDI_LEAF)) {
+    if (value && (opdi_vertex(packed->edge.node) & OPDI_LEAF)) {
         opd_node *node = opdi_node_make(&identity, 1, 0, 0, &value, 1, 0);
         if (!node) { return NULL; }
-        opdi_edge_to(opdi_edges(node), opdi_edge_leaf(opdi_vertex(parcel->edge.node)));
+        opdi_edge_to(opdi_edges(node), opdi_edge_leaf(opdi_vertex(packed->edge.node)));
         opdi_attach(value, node, 0);
         opdi_node_release(node);
-    } else if (value) { opdi_attach(value, parcel->edge.node, (int)parcel->edge.nr); }
+    } else if (value) { opdi_attach(value, packed->edge.node, (int)packed->edge.nr); }
     return value;
 }
 
 /* Returns a saved list with its packed tensors unpacked, in the innermost scope; no data with an error. */
-OPDI_INTERNAL opd_tensors opdi_parcel_list(const opd_value *value, bool history) {
+OPDI_INTERNAL opd_tensors opdi_packed_saved_list(const opd_value *value, bool history) {
     opd_tensor **list = (opd_tensor **)opdi_scope_alloc((size_t)value->n * sizeof *list);
     for (int32_t k = 0; list && k < value->n; k++) {
-        opdi_parcel *parcel = opdi_parcel_at(value->u.tensors[k]);
-        list[k] = parcel ? opdi_parcel_tensor(parcel, history) : value->u.tensors[k];
-        if (parcel && !list[k]) { return opd_tensors_of(NULL, 0); }
+        opdi_packed_saved *packed = opdi_packed_saved_at(value->u.tensors[k]);
+        list[k] = packed ? opdi_packed_saved_tensor(packed, history) : value->u.tensors[k];
+        if (packed && !list[k]) { return opd_tensors_of(NULL, 0); }
     }
     return list ? opd_tensors_of(list, value->n) : opd_tensors_of(NULL, 0);
 }
@@ -501,12 +501,12 @@ static opd_value opdi_saved_value(const opdi_saved_place *at, uint32_t *version)
         return *at->value;
     }
     *version = ((const uint32_t *)(const void *)(at->value->u.tensors + at->value->n))[at->element];
-    struct opdi_parcel *parcel = opdi_parcel_at(at->value->u.tensors[at->element]);
+    struct opdi_packed_saved *packed = opdi_packed_saved_at(at->value->u.tensors[at->element]);
     opd_value value = at->value->u.tensors[at->element]
         ? opd_value_tensor(at->value->u.tensors[at->element]) : opd_value_none();
-    if (parcel) {
+    if (packed) {
         value.tag = OPDI_TAG_PACKED;
-        value.u.object = parcel;
+        value.u.object = packed;
     }
     return value;
 }
@@ -517,7 +517,7 @@ opd_tensor *opd_node_saved(opd_node *node, const char *name) {
     uint32_t version;
     if (!opdi_saved_of(node, name, NULL, &at)) { return NULL; }
     opd_value value = opdi_saved_value(&at, &version);
-    if (value.tag == OPDI_TAG_PACKED) { tensor = opdi_parcel_tensor((opdi_parcel *)value.u.object, true); }
+    if (value.tag == OPDI_TAG_PACKED) { tensor = opdi_packed_saved_tensor((opdi_packed_saved *)value.u.object, true); }
     else { tensor = opdi_own(opd_keep(opdi_unpack(node, &value, version))); }
     opdi_saved_leave(node, false);
     return tensor;

@@ -132,7 +132,9 @@ static void opdi_void_saved(const opd_node *node, opd_tensor *tensor) {
         opdi_edge *edge = opdi_edges(at);
         for (int k = 0; i >= 0 && k < at->nkept + at->nresults; k++) {
             opd_value *value = &opdi_kept(at)[k], old = *value;
-            if (value->tag == OPDI_TAG_PACKED) { opdi_parcel_forget((struct opdi_parcel *)value->u.object, tensor); }
+            if (value->tag == OPDI_TAG_PACKED) {
+                opdi_packed_saved_forget((struct opdi_packed_saved *)value->u.object, tensor);
+            }
             if (value->tag != OPD_TAG_TENSOR || value->u.t != tensor || tensor->grad_fn == at) { continue; }
             *value = opd_value_none();
             value->n = OPDI_WRITTEN_SINCE;

@@ -7,24 +7,24 @@ OPDI_COLD_BEGIN
 #if defined(OPDI_CORE)
 
 /* Tensors of a checkpoint: of each parameter its values and what the optimizer knows of it. */
-#define OPDI_SHELF_STATES 6
-static const char *const opdi_shelf_states[OPDI_SHELF_STATES] = {"model", "exp_avg", "exp_avg_sq", "max_exp_avg_sq",
+#define OPDI_SHARDED_STATES 6
+static const char *const opdi_sharded_states[OPDI_SHARDED_STATES] = {"model", "exp_avg", "exp_avg_sq", "max_exp_avg_sq",
                                                                "momentum_buffer", "step"};
-static const char *const opdi_shelf_options[] = {"lr", "momentum", "dampening", "nesterov", "beta1", "beta2", "eps",
+static const char *const opdi_sharded_options[] = {"lr", "momentum", "dampening", "nesterov", "beta1", "beta2", "eps",
                                                 "weight_decay", "amsgrad", "maximize"};
-enum { OPDI_SHELF_OPTIONS = 10, OPDI_SLOTS = 2 };
+enum { OPDI_SHARDED_OPTIONS = 10, OPDI_SLOTS = 2 };
 
 /* A checkpoint that is written or read. */
-typedef struct opdi_shelf {
+typedef struct opdi_sharded_file {
     opd_parallel *parallel;
     const char *folder;
     const opd_module *module;
     const opd_optimizer *optimizer;
     int ranks, slot;             /* of the checkpoint, which may have been written by another number of ranks */
     opd_tensor_file *index, **files;              /* [ranks] */
-} opdi_shelf;
+} opdi_sharded_file;
 /* A text of the innermost scope, printed; NULL with an error. */
-OPD_PRINTF_LIKE(1, 2) static const char *opdi_shelf_text(const char *format, ...) {
+OPD_PRINTF_LIKE(1, 2) static const char *opdi_sharded_text(const char *format, ...) {
     va_list list, again;
     va_start(list, format);
     va_copy(again, list);
@@ -35,12 +35,14 @@ OPD_PRINTF_LIKE(1, 2) static const char *opdi_shelf_text(const char *format, ...
     va_end(list);
     return text;
 }
-static const char *opdi_shelf_index(const opdi_shelf *shelf) { return opdi_shelf_text("%s/index.pt", shelf->folder); }
-static const char *opdi_shelf_part(const opdi_shelf *shelf, int slot, int rank, int ranks) {
-    return opdi_shelf_text("%s/part-%c-%d-of-%d.safetensors", shelf->folder, 'a' + slot, rank, ranks);
+static const char *opdi_sharded_index(const opdi_sharded_file *sharded) {
+    return opdi_sharded_text("%s/index.pt", sharded->folder);
+}
+static const char *opdi_sharded_part(const opdi_sharded_file *sharded, int slot, int rank, int ranks) {
+    return opdi_sharded_text("%s/part-%c-%d-of-%d.safetensors", sharded->folder, 'a' + slot, rank, ranks);
 }
 /* Reads a file to its end: how many bytes, and a checksum of them; 0, or -1 with an error. */
-static int opdi_shelf_sum(const char *path, int64_t sum[2]) {
+static int opdi_sharded_sum(const char *path, int64_t sum[2]) {
     unsigned char block[4096];
     uint64_t hash = 0xCBF29CE484222325u;
     size_t got;
@@ -66,9 +68,9 @@ static int opdi_shelf_sum(const char *path, int64_t sum[2]) {
 }
 /* Tells all ranks how this one fared, with `count` numbers of its own, into all [ranks][1 + count] (all NULL: nobody
    wants them).  0 where all are well; else -1 with this rank's error, or one that names the first that failed. */
-static int opdi_shelf_agree(const opdi_shelf *shelf, int rc, const int64_t *mine, int count, int64_t *all,
+static int opdi_sharded_agree(const opdi_sharded_file *sharded, int rc, const int64_t *mine, int count, int64_t *all,
                            const char *who) {
-    const opd_group *const group = shelf->parallel->group;
+    const opd_group *const group = sharded->parallel->group;
     const size_t row = 1 + (size_t)count, bytes = row * (size_t)group->desc.size * sizeof(int64_t);
     const opd_code code = rc ? opd_error_code() : OPD_OK;
     char message[500];
@@ -85,7 +87,7 @@ static int opdi_shelf_agree(const opdi_shelf *shelf, int rc, const int64_t *mine
     transfer.count = (int64_t)row;
     transfer.send = says;
     transfer.recv = got;
-    const int sent = got ? opd_work_wait(opd_group_start(shelf->parallel->group, &transfer)) : -1;
+    const int sent = got ? opd_work_wait(opd_group_start(sharded->parallel->group, &transfer)) : -1;
     int failed = -1;
     for (int rank = group->desc.size - 1; rank >= 0 && !sent; rank--) {
         if (got[row * (size_t)rank]) { failed = rank; }
@@ -100,49 +102,49 @@ static int opdi_shelf_agree(const opdi_shelf *shelf, int rc, const int64_t *mine
                                                 "error says", who, failed, group->name);
 }
 /* The parameter of a parallel that a tensor is, or NULL: it is whole. */
-static const opdi_parallel_param *opdi_shelf_param(const opdi_shelf *shelf, const opd_tensor *tensor) {
-    const int at = opdi_part_find(shelf->parallel, tensor);
-    return at < 0 ? NULL : &shelf->parallel->params[at];
+static const opdi_parallel_param *opdi_sharded_param(const opdi_sharded_file *sharded, const opd_tensor *tensor) {
+    const int at = opdi_part_find(sharded->parallel, tensor);
+    return at < 0 ? NULL : &sharded->parallel->params[at];
 }
 /* Its number in the optimizer, or -1. */
-static int opdi_shelf_number(const opdi_shelf *shelf, const opd_tensor *tensor) {
-    for (int i = 0; shelf->optimizer; i++) {
-        const opd_tensor *const param = opd_optimizer_param(shelf->optimizer, i);
+static int opdi_sharded_number(const opdi_sharded_file *sharded, const opd_tensor *tensor) {
+    for (int i = 0; sharded->optimizer; i++) {
+        const opd_tensor *const param = opd_optimizer_param(sharded->optimizer, i);
         if (!param || param == tensor) { return param ? i : -1; }
     }
     return -1;
 }
 /* Whether the optimizer has such a state at all. */
-static bool opdi_shelf_has(const opdi_shelf *shelf, const char *state) {
-    const bool sgd = shelf->optimizer && strcmp(opd_optimizer_name(shelf->optimizer), "SGD") == 0;
-    if (!shelf->optimizer) { return false; }
+static bool opdi_sharded_has(const opdi_sharded_file *sharded, const char *state) {
+    const bool sgd = sharded->optimizer && strcmp(opd_optimizer_name(sharded->optimizer), "SGD") == 0;
+    if (!sharded->optimizer) { return false; }
     if (strcmp(state, "momentum_buffer") == 0) {
-        return sgd && opd_optimizer_option(shelf->optimizer, 0, "momentum") > 0;
+        return sgd && opd_optimizer_option(sharded->optimizer, 0, "momentum") > 0;
     }
     if (strcmp(state, "max_exp_avg_sq") == 0) {
-        return !sgd && opd_optimizer_option(shelf->optimizer, 0, "amsgrad") > 0;
+        return !sgd && opd_optimizer_option(sharded->optimizer, 0, "amsgrad") > 0;
     }
     return !sgd;
 }
 /* The number of the module's next tensor, from i on, that is in checkpoints; -1: there is none. */
-static int64_t opdi_shelf_next(const opdi_shelf *shelf, int64_t i) {
-    const int64_t count = opd_module_count(shelf->module);
-    while (i < count && opd_module_kind_at(shelf->module, i) == OPD_MODULE_CONSTANT) { i++; }
+static int64_t opdi_sharded_next(const opdi_sharded_file *sharded, int64_t i) {
+    const int64_t count = opd_module_count(sharded->module);
+    while (i < count && opd_module_kind_at(sharded->module, i) == OPD_MODULE_CONSTANT) { i++; }
     return i < count ? i : -1;
 }
 /* Fails where the module or optimizer does not go with the parallel; 0 or -1. */
-static int opdi_shelf_check(const opdi_shelf *shelf, const char *who) {
+static int opdi_sharded_check(const opdi_sharded_file *sharded, const char *who) {
     if (!opd_ok()) { return -1; }
-    if (!shelf->parallel || !shelf->parallel->sharded || !shelf->folder || !shelf->module) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "%s: %s", who, !shelf->parallel ? "the parallel is NULL"
-                        : !shelf->parallel->sharded ? "it is not sharded" : !shelf->folder ? "the folder is NULL"
+    if (!sharded->parallel || !sharded->parallel->sharded || !sharded->folder || !sharded->module) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "%s: %s", who, !sharded->parallel ? "the parallel is NULL"
+                        : !sharded->parallel->sharded ? "it is not sharded" : !sharded->folder ? "the folder is NULL"
                         : "the module is NULL");
     }
-    for (int i = 0; i < shelf->parallel->count; i++) {
+    for (int i = 0; i < sharded->parallel->count; i++) {
         int64_t at = 0;
-        while (at < opd_module_count(shelf->module) &&
-               opd_module_at(shelf->module, at) != shelf->parallel->params[i].tensor) { at++; }
-        if (at == opd_module_count(shelf->module)) {
+        while (at < opd_module_count(sharded->module) &&
+               opd_module_at(sharded->module, at) != sharded->parallel->params[i].tensor) { at++; }
+        if (at == opd_module_count(sharded->module)) {
             return opd_fail(OPD_ERROR_ARGUMENT, "%s: sharded parameter %d is not in the module", who, i);
         }
     }
@@ -150,137 +152,138 @@ static int opdi_shelf_check(const opdi_shelf *shelf, const char *who) {
 }
 
 /* Writes this rank's file: its parts, and rank 0 all that is whole; 0 or -1. */
-static int opdi_shelf_write_part(const opdi_shelf *shelf, const char *path) {
-    const size_t room = (size_t)opd_module_count(shelf->module) * OPDI_SHELF_STATES + 1;
+static int opdi_sharded_write_part(const opdi_sharded_file *sharded, const char *path) {
+    const size_t room = (size_t)opd_module_count(sharded->module) * OPDI_SHARDED_STATES + 1;
     const char **const names = (const char **)opdi_scope_alloc(room * sizeof *names);
     opd_tensor **const tensors = (opd_tensor **)opdi_scope_alloc(room * sizeof *tensors);
     int64_t count = 0;
     if (!names || !tensors || !path) { return -1; }
-    for (int64_t i = opdi_shelf_next(shelf, 0); i >= 0; i = opdi_shelf_next(shelf, i + 1)) {
-        opd_tensor *const tensor = opd_module_at(shelf->module, i);
-        const int number = opdi_shelf_number(shelf, tensor);
-        if (!opdi_shelf_param(shelf, tensor) && shelf->parallel->group->desc.rank != 0) { continue; }
-        for (int k = 0; k < OPDI_SHELF_STATES && opd_ok(); k++) {
-            const char *const state = opdi_shelf_states[k];
-            opd_tensor *const value = k == 0 ? tensor : number < 0 || !opdi_shelf_has(shelf, state) ? NULL
-                : opd_optimizer_state(shelf->optimizer, number, state);
+    for (int64_t i = opdi_sharded_next(sharded, 0); i >= 0; i = opdi_sharded_next(sharded, i + 1)) {
+        opd_tensor *const tensor = opd_module_at(sharded->module, i);
+        const int number = opdi_sharded_number(sharded, tensor);
+        if (!opdi_sharded_param(sharded, tensor) && sharded->parallel->group->desc.rank != 0) { continue; }
+        for (int k = 0; k < OPDI_SHARDED_STATES && opd_ok(); k++) {
+            const char *const state = opdi_sharded_states[k];
+            opd_tensor *const value = k == 0 ? tensor : number < 0 || !opdi_sharded_has(sharded, state) ? NULL
+                : opd_optimizer_state(sharded->optimizer, number, state);
             if (!value) { continue; }
-            names[count] = opdi_shelf_text("%s/%s", state, opd_module_name(shelf->module, i));
+            names[count] = opdi_sharded_text("%s/%s", state, opd_module_name(sharded->module, i));
             tensors[count++] = opd_detach(value);
         }
     }
     return opd_ok() ? opd_safetensors_save(path, names, opd_tensors_of(tensors, count), NULL) : -1;
 }
 /* The values of an index, while it is written. */
-typedef struct opdi_shelf_list { const char **names; opd_value *values; int64_t count, room; } opdi_shelf_list;
-static void opdi_shelf_put(opdi_shelf_list *list, const char *name, opd_value value) {
+typedef struct opdi_sharded_list { const char **names; opd_value *values; int64_t count, room; } opdi_sharded_list;
+static void opdi_sharded_put(opdi_sharded_list *list, const char *name, opd_value value) {
     if (!name || list->count == list->room) { return; }
     list->names[list->count] = name;
     list->values[list->count++] = value;
 }
 /* Puts what is known of the module's tensors. */
-static void opdi_shelf_put_module(const opdi_shelf *shelf, opdi_shelf_list *list) {
+static void opdi_sharded_put_module(const opdi_sharded_file *sharded, opdi_sharded_list *list) {
     char sizes[400];
     int k = 0;
-    for (int64_t i = opdi_shelf_next(shelf, 0); i >= 0; i = opdi_shelf_next(shelf, i + 1)) {
-        const opd_tensor *const tensor = opd_module_at(shelf->module, i);
-        const opdi_parallel_param *const param = opdi_shelf_param(shelf, tensor);
-        const char *const text = opdi_shelf_text("%s", opdi_sizes_text(param ? param->sizes : tensor->dims,
+    for (int64_t i = opdi_sharded_next(sharded, 0); i >= 0; i = opdi_sharded_next(sharded, i + 1)) {
+        const opd_tensor *const tensor = opd_module_at(sharded->module, i);
+        const opdi_parallel_param *const param = opdi_sharded_param(sharded, tensor);
+        const char *const text = opdi_sharded_text("%s", opdi_sizes_text(param ? param->sizes : tensor->dims,
                                                 param ? param->ndim : tensor->ndim, sizes, sizeof sizes));
         if (!text) { return; }
-        const char *const name = opd_module_name(shelf->module, i);
-        opdi_shelf_put(list, opdi_shelf_text("sharded/names/[%d]", k), opd_value_str(name));
-        opdi_shelf_put(list, opdi_shelf_text("sharded/sizes/[%d]", k), opd_value_str(text));
-        opdi_shelf_put(list, opdi_shelf_text("sharded/parts/[%d]", k++), opd_value_int(param ? param->part : -1));
+        const char *const name = opd_module_name(sharded->module, i);
+        opdi_sharded_put(list, opdi_sharded_text("sharded/names/[%d]", k), opd_value_str(name));
+        opdi_sharded_put(list, opdi_sharded_text("sharded/sizes/[%d]", k), opd_value_str(text));
+        opdi_sharded_put(list, opdi_sharded_text("sharded/parts/[%d]", k++), opd_value_int(param ? param->part : -1));
     }
 }
 /* Whether the optimizer's kind knows an option. */
-static bool opdi_shelf_knows(const opdi_shelf *shelf, int option) {
-    const bool sgd = strcmp(opd_optimizer_name(shelf->optimizer), "SGD") == 0;
+static bool opdi_sharded_knows(const opdi_sharded_file *sharded, int option) {
+    const bool sgd = strcmp(opd_optimizer_name(sharded->optimizer), "SGD") == 0;
     return option == 0 || option == 7 || option == 9 || (sgd ? option <= 3 : option >= 4);
 }
 /* Writes the index, by rank 0, with what all ranks said of their files, [ranks][3]; 0 or -1. */
-static int opdi_shelf_write_index(const opdi_shelf *shelf, const int64_t *said, const char *const *names,
+static int opdi_sharded_write_index(const opdi_sharded_file *sharded, const int64_t *said, const char *const *names,
                                  const opd_value *values, int64_t count) {
-    const int groups = shelf->optimizer ? opd_optimizer_groups(shelf->optimizer) : 0;
-    opdi_shelf_list list;
+    const int groups = sharded->optimizer ? opd_optimizer_groups(sharded->optimizer) : 0;
+    opdi_sharded_list list;
     list.count = 0;
-    list.room = 8 + 2 * shelf->ranks + 3 * opd_module_count(shelf->module) + groups * (OPDI_SHELF_OPTIONS + 1) + count;
+    list.room = 8 + 2 * sharded->ranks + 3 * opd_module_count(sharded->module) + groups * (OPDI_SHARDED_OPTIONS + 1) +
+        count;
     list.names = (const char **)opdi_scope_alloc((size_t)list.room * sizeof *list.names);
     list.values = (opd_value *)opdi_scope_alloc((size_t)list.room * sizeof *list.values);
     if (!list.names || !list.values) { return -1; }
-    opdi_shelf_put(&list, "sharded/format", opd_value_int(1));
-    opdi_shelf_put(&list, "sharded/ranks", opd_value_int(shelf->ranks));
-    opdi_shelf_put(&list, "sharded/slot", opd_value_int(shelf->slot));
-    opdi_shelf_put(&list, "sharded/optimizer", opd_value_str(groups ? opd_optimizer_name(shelf->optimizer) : ""));
-    opdi_shelf_put(&list, "sharded/groups", opd_value_int(groups));
-    for (int rank = 0; rank < shelf->ranks; rank++) {
-        opdi_shelf_put(&list, opdi_shelf_text("sharded/bytes/[%d]", rank), opd_value_int(said[3 * rank + 1]));
-        opdi_shelf_put(&list, opdi_shelf_text("sharded/sums/[%d]", rank), opd_value_int(said[3 * rank + 2]));
+    opdi_sharded_put(&list, "sharded/format", opd_value_int(1));
+    opdi_sharded_put(&list, "sharded/ranks", opd_value_int(sharded->ranks));
+    opdi_sharded_put(&list, "sharded/slot", opd_value_int(sharded->slot));
+    opdi_sharded_put(&list, "sharded/optimizer", opd_value_str(groups ? opd_optimizer_name(sharded->optimizer) : ""));
+    opdi_sharded_put(&list, "sharded/groups", opd_value_int(groups));
+    for (int rank = 0; rank < sharded->ranks; rank++) {
+        opdi_sharded_put(&list, opdi_sharded_text("sharded/bytes/[%d]", rank), opd_value_int(said[3 * rank + 1]));
+        opdi_sharded_put(&list, opdi_sharded_text("sharded/sums/[%d]", rank), opd_value_int(said[3 * rank + 2]));
     }
-    opdi_shelf_put_module(shelf, &list);
+    opdi_sharded_put_module(sharded, &list);
     for (int group = 0; group < groups; group++) {
-        opdi_shelf_put(&list, opdi_shelf_text("sharded/options/[%d]/size", group),
-                      opd_value_int(opd_optimizer_group_size(shelf->optimizer, group)));
-        for (int k = 0; k < OPDI_SHELF_OPTIONS; k++) {
-            if (!opdi_shelf_knows(shelf, k)) { continue; }
-            opdi_shelf_put(&list, opdi_shelf_text("sharded/options/[%d]/%s", group, opdi_shelf_options[k]),
-                          opd_value_float(opd_optimizer_option(shelf->optimizer, group, opdi_shelf_options[k])));
+        opdi_sharded_put(&list, opdi_sharded_text("sharded/options/[%d]/size", group),
+                      opd_value_int(opd_optimizer_group_size(sharded->optimizer, group)));
+        for (int k = 0; k < OPDI_SHARDED_OPTIONS; k++) {
+            if (!opdi_sharded_knows(sharded, k)) { continue; }
+            opdi_sharded_put(&list, opdi_sharded_text("sharded/options/[%d]/%s", group, opdi_sharded_options[k]),
+                          opd_value_float(opd_optimizer_option(sharded->optimizer, group, opdi_sharded_options[k])));
         }
     }
-    for (int64_t i = 0; i < count; i++) { opdi_shelf_put(&list, names[i], values[i]); }
-    return opd_ok() ? opd_checkpoint_file_save(opdi_shelf_index(shelf), list.names, list.values, list.count) : -1;
+    for (int64_t i = 0; i < count; i++) { opdi_sharded_put(&list, names[i], values[i]); }
+    return opd_ok() ? opd_checkpoint_file_save(opdi_sharded_index(sharded), list.names, list.values, list.count) : -1;
 }
 /* An integer of the index; -1 with an error. */
-static int64_t opdi_shelf_int(const opdi_shelf *shelf, const char *name, int64_t most) {
+static int64_t opdi_sharded_int(const opdi_sharded_file *sharded, const char *name, int64_t most) {
     opd_value value;
-    if (!name || opd_tensor_file_value(shelf->index, name, &value)) { return -1; }
+    if (!name || opd_tensor_file_value(sharded->index, name, &value)) { return -1; }
     if (value.tag == OPD_TAG_INT && value.u.i >= -1 && value.u.i <= most) { return value.u.i; }
-    (void)opd_fail(OPD_ERROR_FILE, "%s/index.pt: '%s' is no number that can be there", shelf->folder, name);
+    (void)opd_fail(OPD_ERROR_FILE, "%s/index.pt: '%s' is no number that can be there", sharded->folder, name);
     return -2;
 }
 /* Which checkpoint is in the folder: its ranks and slot, 1; 0: none, or one that is damaged; -1 with an error: who
    knows. */
-static int opdi_shelf_old(opdi_shelf *shelf) {
+static int opdi_sharded_old(opdi_sharded_file *sharded) {
     const int mark = opd_error_mark();
-    const char *const path = opdi_shelf_index(shelf);
+    const char *const path = opdi_sharded_index(sharded);
     FILE *const file = path ? fopen(path, "rb") : NULL;
     if (!path || (!file && errno == ENOENT)) { return path ? 0 : -1; }
     if (!file) { return opd_fail(OPD_ERROR_FILE, "%s: %s", path, strerror(errno)); }
     (void)fclose(file);
-    shelf->index = opd_tensor_file_open(path);
-    shelf->ranks = shelf->index ? (int)opdi_shelf_int(shelf, "sharded/ranks", 1 << 20) : -1;
-    shelf->slot = shelf->ranks > 0 ? (int)opdi_shelf_int(shelf, "sharded/slot", OPDI_SLOTS - 1) : -1;
-    opd_tensor_file_close(shelf->index);
-    shelf->index = NULL;
+    sharded->index = opd_tensor_file_open(path);
+    sharded->ranks = sharded->index ? (int)opdi_sharded_int(sharded, "sharded/ranks", 1 << 20) : -1;
+    sharded->slot = sharded->ranks > 0 ? (int)opdi_sharded_int(sharded, "sharded/slot", OPDI_SLOTS - 1) : -1;
+    opd_tensor_file_close(sharded->index);
+    sharded->index = NULL;
     if (opd_error_code() == OPD_ERROR_MEMORY) { return -1; }
     (void)opd_error_rewind(mark);
-    return shelf->ranks > 0 && shelf->slot >= 0;
+    return sharded->ranks > 0 && sharded->slot >= 0;
 }
 /* Writes all files of a checkpoint, in the order that leaves the last one whole; 0 or -1. */
-static int opdi_shelf_write(opdi_shelf *shelf, int rc, const char *const *names, const opd_value *values,
-                            int64_t count) {
-    const opd_group *const group = shelf->parallel->group;
+static int opdi_sharded_write(opdi_sharded_file *sharded, int rc, const char *const *names, const opd_value *values,
+                              int64_t count) {
+    const opd_group *const group = sharded->parallel->group;
     const bool first = group->desc.rank == 0;
-    opdi_shelf old = *shelf;
-    const int found = rc || !first ? 0 : opdi_shelf_old(&old);
+    opdi_sharded_file old = *sharded;
+    const int found = rc || !first ? 0 : opdi_sharded_old(&old);
     const bool has_old = found > 0;
     int64_t slot = has_old ? (old.slot + 1) % OPDI_SLOTS : 0, sum[2] = {0, 0};
     int64_t *const said = rc ? NULL : (int64_t *)opdi_scope_alloc(3 * (size_t)group->desc.size * sizeof *said);
     if (!said || found < 0) { rc = -1; }
-    if (opdi_shelf_agree(shelf, rc, NULL, 0, NULL, "opd_sharded_save")) { return -1; }
-    if (opdi_parallel_move(shelf->parallel, OPD_COLLECTIVE_BROADCAST, OPD_REDUCTION_SUM, OPD_INT64, &slot, 1)) {
+    if (opdi_sharded_agree(sharded, rc, NULL, 0, NULL, "opd_sharded_save")) { return -1; }
+    if (opdi_parallel_move(sharded->parallel, OPD_COLLECTIVE_BROADCAST, OPD_REDUCTION_SUM, OPD_INT64, &slot, 1)) {
         return -1;
     }
-    shelf->slot = (int)slot;
-    shelf->ranks = group->desc.size;
-    const char *const path = opdi_shelf_part(shelf, shelf->slot, group->desc.rank, shelf->ranks);
-    rc = opdi_shelf_write_part(shelf, path) || opdi_shelf_sum(path, sum) ? -1 : 0;
-    if (opdi_shelf_agree(shelf, rc, sum, 2, said, "opd_sharded_save")) { return -1; }
-    rc = first ? opdi_shelf_write_index(shelf, said, names, values, count) : 0;
-    if (opdi_shelf_agree(shelf, rc, NULL, 0, NULL, "opd_sharded_save")) { return -1; }
+    sharded->slot = (int)slot;
+    sharded->ranks = group->desc.size;
+    const char *const path = opdi_sharded_part(sharded, sharded->slot, group->desc.rank, sharded->ranks);
+    rc = opdi_sharded_write_part(sharded, path) || opdi_sharded_sum(path, sum) ? -1 : 0;
+    if (opdi_sharded_agree(sharded, rc, sum, 2, said, "opd_sharded_save")) { return -1; }
+    rc = first ? opdi_sharded_write_index(sharded, said, names, values, count) : 0;
+    if (opdi_sharded_agree(sharded, rc, NULL, 0, NULL, "opd_sharded_save")) { return -1; }
     for (int rank = 0; has_old && rank < old.ranks; rank++) {
-        const char *const part = opdi_shelf_part(&old, old.slot, rank, old.ranks);
+        const char *const part = opdi_sharded_part(&old, old.slot, rank, old.ranks);
         if (part) { (void)remove(part); }
     }
     return 0;
@@ -288,14 +291,14 @@ static int opdi_shelf_write(opdi_shelf *shelf, int rc, const char *const *names,
 int opd_sharded_save(opd_parallel *parallel, const char *folder, const opd_module *module,
                      const opd_optimizer *optimizer, const char *const *names, const opd_value *values,
                      int64_t count) {
-    opdi_shelf shelf;
+    opdi_sharded_file sharded;
     int rc = 0;
-    memset(&shelf, 0, sizeof shelf);
-    shelf.parallel = parallel;
-    shelf.folder = folder;
-    shelf.module = module;
-    shelf.optimizer = optimizer;
-    if (opdi_shelf_check(&shelf, "opd_sharded_save")) { return -1; }
+    memset(&sharded, 0, sizeof sharded);
+    sharded.parallel = parallel;
+    sharded.folder = folder;
+    sharded.module = module;
+    sharded.optimizer = optimizer;
+    if (opdi_sharded_check(&sharded, "opd_sharded_save")) { return -1; }
     for (int64_t i = 0; i < count && !rc; i++) {
         if (!names || !values || !names[i] || strncmp(names[i], "sharded", 7) == 0) {
             rc = opd_fail(OPD_ERROR_ARGUMENT, "opd_sharded_save: value %lld has no name, or one that begins with "
@@ -303,65 +306,68 @@ int opd_sharded_save(opd_parallel *parallel, const char *folder, const opd_modul
         }
     }
     const bool was = opd_grad_mode_set(false);
-    OPD_SCOPE { rc = opdi_shelf_write(&shelf, rc, names, values, count); }
+    OPD_SCOPE { rc = opdi_sharded_write(&sharded, rc, names, values, count); }
     (void)opd_grad_mode_set(was);
     return rc;
 }
 
 /* Opens the files of a checkpoint, and reads those with this rank's numbers to their ends; 0, or -1 with an error. */
-static int opdi_shelf_open(opdi_shelf *shelf) {
-    const opd_group *const group = shelf->parallel->group;
-    const char *const path = opdi_shelf_index(shelf);
-    shelf->index = path ? opd_tensor_file_open(path) : NULL;
-    if (!shelf->index) { return -1; }
-    if (opd_tensor_file_find(shelf->index, "sharded/format") < 0) {
+static int opdi_sharded_open(opdi_sharded_file *sharded) {
+    const opd_group *const group = sharded->parallel->group;
+    const char *const path = opdi_sharded_index(sharded);
+    sharded->index = path ? opd_tensor_file_open(path) : NULL;
+    if (!sharded->index) { return -1; }
+    if (opd_tensor_file_find(sharded->index, "sharded/format") < 0) {
         return opd_fail(OPD_ERROR_FILE, "%s: it is no index of a sharded checkpoint", path);
     }
-    const int64_t format = opdi_shelf_int(shelf, "sharded/format", INT64_MAX);
-    const int64_t ranks = opdi_shelf_int(shelf, "sharded/ranks", 1 << 20), slot = opdi_shelf_int(shelf, "sharded/slot",
+    const int64_t format = opdi_sharded_int(sharded, "sharded/format", INT64_MAX);
+    const int64_t ranks = opdi_sharded_int(sharded, "sharded/ranks", 1 << 20),
+        slot = opdi_sharded_int(sharded, "sharded/slot",
                                                                                               OPDI_SLOTS - 1);
     if (opd_ok() && (format != 1 || ranks < 1 || slot < 0)) {
         return opd_fail(OPD_ERROR_FILE, "%s: a form of index that is not known here (%lld)", path, (long long)format);
     }
     if (!opd_ok()) { return -1; }
-    shelf->files = (opd_tensor_file **)opdi_scope_alloc((size_t)ranks * sizeof *shelf->files);
-    if (!shelf->files) { return -1; }
-    memset(shelf->files, 0, (size_t)ranks * sizeof *shelf->files);
-    shelf->ranks = (int)ranks;
-    shelf->slot = (int)slot;
-    for (int rank = 0; rank < shelf->ranks; rank++) {
-        const char *const part = opdi_shelf_part(shelf, shelf->slot, rank, shelf->ranks);
-        const int64_t bytes = opdi_shelf_int(shelf, opdi_shelf_text("sharded/bytes/%d", rank), INT64_MAX);
-        const int64_t right = opdi_shelf_int(shelf, opdi_shelf_text("sharded/sums/%d", rank), INT64_MAX);
+    sharded->files = (opd_tensor_file **)opdi_scope_alloc((size_t)ranks * sizeof *sharded->files);
+    if (!sharded->files) { return -1; }
+    memset(sharded->files, 0, (size_t)ranks * sizeof *sharded->files);
+    sharded->ranks = (int)ranks;
+    sharded->slot = (int)slot;
+    for (int rank = 0; rank < sharded->ranks; rank++) {
+        const char *const part = opdi_sharded_part(sharded, sharded->slot, rank, sharded->ranks);
+        const int64_t bytes = opdi_sharded_int(sharded, opdi_sharded_text("sharded/bytes/%d", rank), INT64_MAX);
+        const int64_t right = opdi_sharded_int(sharded, opdi_sharded_text("sharded/sums/%d", rank), INT64_MAX);
         int64_t sum[2] = {bytes, right};
-        if (!opd_ok() || (rank % group->desc.size == group->desc.rank && opdi_shelf_sum(part, sum))) { return -1; }
+        if (!opd_ok() || (rank % group->desc.size == group->desc.rank && opdi_sharded_sum(part, sum))) { return -1; }
         if (sum[0] != bytes || sum[1] != right) {
             return opd_fail(OPD_ERROR_FILE, "%s: the file is damaged: it has %lld bytes of %lld%s", part,
                             (long long)sum[0], (long long)bytes, sum[0] == bytes ? ", others than were written" : "");
         }
-        shelf->files[rank] = opd_tensor_file_open(part);
-        if (!shelf->files[rank]) { return -1; }
+        sharded->files[rank] = opd_tensor_file_open(part);
+        if (!sharded->files[rank]) { return -1; }
     }
     return 0;
 }
-static void opdi_shelf_close(opdi_shelf *shelf) {
-    for (int rank = 0; shelf->files && rank < shelf->ranks; rank++) { opd_tensor_file_close(shelf->files[rank]); }
-    opd_tensor_file_close(shelf->index);
+static void opdi_sharded_close(opdi_sharded_file *sharded) {
+    for (int rank = 0; sharded->files && rank < sharded->ranks; rank++) { opd_tensor_file_close(sharded->files[rank]); }
+    opd_tensor_file_close(sharded->index);
 }
 /* Copies what a checkpoint has of one tensor, in parts of `part` elements (-1: whole, in the first file), into flat,
    whose first element is number `begin`; 0 or -1. */
-static int opdi_shelf_fill(const opdi_shelf *shelf, const char *name, int64_t part, int64_t begin, opd_tensor *flat,
+static int opdi_sharded_fill(const opdi_sharded_file *sharded, const char *name, int64_t part, int64_t begin,
+                             opd_tensor *flat,
                           int64_t numel) {
     const int64_t end = OPDI_MIN(begin + flat->numel, numel), row = -1;
-    for (int rank = 0; rank < (part < 0 ? 1 : shelf->ranks); rank++) {
+    for (int rank = 0; rank < (part < 0 ? 1 : sharded->ranks); rank++) {
         const int64_t first = part < 0 ? 0 : rank * part, behind = part < 0 ? numel : first + part;
         const int64_t from = OPDI_MAX(first, begin), to = OPDI_MIN(behind, end);
         if (from >= to) { continue; }
-        opd_tensor *const its = opd_tensor_file_get(shelf->files[rank], name);
+        opd_tensor *const its = opd_tensor_file_get(sharded->files[rank], name);
         if (!its) { return -1; }
         if (its->numel != (part < 0 ? numel : part)) {
             return opd_fail(OPD_ERROR_FILE, "%s: '%s' has %lld element(s) of %lld",
-                            opdi_shelf_part(shelf, shelf->slot, rank, shelf->ranks), name, (long long)its->numel,
+                            opdi_sharded_part(sharded, sharded->slot, rank, sharded->ranks), name,
+                                (long long)its->numel,
                             (long long)(part < 0 ? numel : part));
         }
         opd_tensor *const values = opd_narrow(opd_reshape(its, opd_ints_of(&row, 1)), 0, from - first, to - from);
@@ -370,132 +376,139 @@ static int opdi_shelf_fill(const opdi_shelf *shelf, const char *name, int64_t pa
     return 0;
 }
 /* Reads one tensor, or a state of it, as this rank has it: a new tensor, like `like`; NULL with an error. */
-static opd_tensor *opdi_shelf_read(const opdi_shelf *shelf, const char *name, int64_t part, const opd_tensor *like,
+static opd_tensor *opdi_sharded_read(const opdi_sharded_file *sharded, const char *name, int64_t part,
+                                     const opd_tensor *like,
                                   const opdi_parallel_param *param) {
-    const int64_t begin = param ? shelf->parallel->group->desc.rank * param->part : 0;
+    const int64_t begin = param ? sharded->parallel->group->desc.rank * param->part : 0;
     opd_tensor *const flat = opd_zeros(opd_ints_of(&like->numel, 1), (opd_scalar_type)like->dtype);
-    if (!flat || opdi_shelf_fill(shelf, name, part, begin, flat, param ? param->numel : like->numel)) { return NULL; }
+    if (!flat || opdi_sharded_fill(sharded, name, part, begin, flat, param ? param->numel : like->numel)) {
+        return NULL;
+    }
     return opd_view(flat, opd_ints_of(like->dims, like->ndim));
 }
 /* Where the index has a tensor of the module: its row; -1 with an error. */
-static int opdi_shelf_row(const opdi_shelf *shelf, int64_t i, int hint) {
-    const char *const name = opd_module_name(shelf->module, i);
+static int opdi_sharded_row(const opdi_sharded_file *sharded, int64_t i, int hint) {
+    const char *const name = opd_module_name(sharded->module, i);
     for (int row = hint, seen = 0; seen < 2; row++) {
-        const char *const key = opdi_shelf_text("sharded/names/%d", row);
+        const char *const key = opdi_sharded_text("sharded/names/%d", row);
         opd_value value;
         if (!key) { return -1; }
-        if (opd_tensor_file_find(shelf->index, key) < 0) {     /* behind the last: once more from the first on */
+        if (opd_tensor_file_find(sharded->index, key) < 0) {   /* behind the last: once more from the first on */
             seen++;
             row = -1;
             continue;
         }
-        if (opd_tensor_file_value(shelf->index, key, &value)) { return -1; }
+        if (opd_tensor_file_value(sharded->index, key, &value)) { return -1; }
         if (value.tag == OPD_TAG_STR && strcmp(value.u.s, name) == 0) { return row; }
     }
-    return opd_fail(OPD_ERROR_NOT_FOUND, "opd_sharded_load: the checkpoint in %s has no '%s'", shelf->folder, name);
+    return opd_fail(OPD_ERROR_NOT_FOUND, "opd_sharded_load: the checkpoint in %s has no '%s'", sharded->folder, name);
 }
-/* Reads all that one tensor of the module gets into staged[OPDI_SHELF_STATES]; the row of the index, or -1. */
-static int opdi_shelf_stage(const opdi_shelf *shelf, int64_t i, int hint, opd_tensor **staged) {
-    opd_tensor *const tensor = opd_module_at(shelf->module, i);
-    const opdi_parallel_param *const param = opdi_shelf_param(shelf, tensor);
-    const int row = opdi_shelf_row(shelf, i, hint), number = opdi_shelf_number(shelf, tensor);
-    const char *const name = opd_module_name(shelf->module, i);
+/* Reads all that one tensor of the module gets into staged[OPDI_SHARDED_STATES]; the row of the index, or -1. */
+static int opdi_sharded_stage(const opdi_sharded_file *sharded, int64_t i, int hint, opd_tensor **staged) {
+    opd_tensor *const tensor = opd_module_at(sharded->module, i);
+    const opdi_parallel_param *const param = opdi_sharded_param(sharded, tensor);
+    const int row = opdi_sharded_row(sharded, i, hint), number = opdi_sharded_number(sharded, tensor);
+    const char *const name = opd_module_name(sharded->module, i);
     char sizes[400];
     opd_value value;
-    if (row < 0 || opd_tensor_file_value(shelf->index, opdi_shelf_text("sharded/sizes/%d", row), &value)) { return -1; }
+    if (row < 0 || opd_tensor_file_value(sharded->index, opdi_sharded_text("sharded/sizes/%d", row), &value)) {
+        return -1;
+    }
     const char *const here = opdi_sizes_text(param ? param->sizes : tensor->dims, param ? param->ndim : tensor->ndim,
                                              sizes, sizeof sizes);
     if (value.tag != OPD_TAG_STR || strcmp(value.u.s, here) != 0) {
         return opd_fail(OPD_ERROR_SHAPE, "opd_sharded_load: '%s' is [%s], in the checkpoint [%s]", name, here,
                         value.tag == OPD_TAG_STR ? value.u.s : "?");
     }
-    const int64_t part = opdi_shelf_int(shelf, opdi_shelf_text("sharded/parts/%d", row), INT64_MAX / shelf->ranks);
-    for (int k = 0; k < OPDI_SHELF_STATES && opd_ok(); k++) {
-        const char *const state = opdi_shelf_states[k], *const key = opdi_shelf_text("%s/%s", state, name);
-        if (k > 0 && (number < 0 || !opdi_shelf_has(shelf, state) || !key ||
-                      opd_tensor_file_find(shelf->files[0], key) < 0)) { continue; }
-        staged[k] = k == OPDI_SHELF_STATES - 1 ? opd_tensor_file_get(shelf->files[0], key)
-            : opdi_shelf_read(shelf, key, part, tensor, param);
+    const int64_t part = opdi_sharded_int(sharded, opdi_sharded_text("sharded/parts/%d", row),
+                                          INT64_MAX / sharded->ranks);
+    for (int k = 0; k < OPDI_SHARDED_STATES && opd_ok(); k++) {
+        const char *const state = opdi_sharded_states[k], *const key = opdi_sharded_text("%s/%s", state, name);
+        if (k > 0 && (number < 0 || !opdi_sharded_has(sharded, state) || !key ||
+                      opd_tensor_file_find(sharded->files[0], key) < 0)) { continue; }
+        staged[k] = k == OPDI_SHARDED_STATES - 1 ? opd_tensor_file_get(sharded->files[0], key)
+            : opdi_sharded_read(sharded, key, part, tensor, param);
     }
     return opd_ok() ? row : -1;
 }
-/* Reads the optimizer's options into [groups][OPDI_SHELF_OPTIONS], and fails where it is another one; 0 or -1. */
-static int opdi_shelf_options_read(const opdi_shelf *shelf, double *options) {
-    const int groups = opd_optimizer_groups(shelf->optimizer);
+/* Reads the optimizer's options into [groups][OPDI_SHARDED_OPTIONS], and fails where it is another one; 0 or -1. */
+static int opdi_sharded_options_read(const opdi_sharded_file *sharded, double *options) {
+    const int groups = opd_optimizer_groups(sharded->optimizer);
     opd_value value;
-    if (opd_tensor_file_value(shelf->index, "sharded/optimizer", &value)) { return -1; }
-    if (value.tag != OPD_TAG_STR || strcmp(value.u.s, opd_optimizer_name(shelf->optimizer)) != 0 ||
-        opdi_shelf_int(shelf, "sharded/groups", INT64_MAX) != groups) {
+    if (opd_tensor_file_value(sharded->index, "sharded/optimizer", &value)) { return -1; }
+    if (value.tag != OPD_TAG_STR || strcmp(value.u.s, opd_optimizer_name(sharded->optimizer)) != 0 ||
+        opdi_sharded_int(sharded, "sharded/groups", INT64_MAX) != groups) {
         return opd_ok() ? opd_fail(OPD_ERROR_ARGUMENT, "opd_sharded_load: the optimizer is %s with %d group(s), the "
-                                   "checkpoint's is %s", opd_optimizer_name(shelf->optimizer), groups,
+                                   "checkpoint's is %s", opd_optimizer_name(sharded->optimizer), groups,
                                    value.tag != OPD_TAG_STR ? "?" : *value.u.s ? value.u.s : "none") : -1;
     }
     for (int group = 0; group < groups; group++) {
-        const int size = opd_optimizer_group_size(shelf->optimizer, group);
-        if (opdi_shelf_int(shelf, opdi_shelf_text("sharded/options/%d/size", group), INT64_MAX) != size) {
+        const int size = opd_optimizer_group_size(sharded->optimizer, group);
+        if (opdi_sharded_int(sharded, opdi_sharded_text("sharded/options/%d/size", group), INT64_MAX) != size) {
             return opd_ok() ? opd_fail(OPD_ERROR_ARGUMENT, "opd_sharded_load: group %d of the optimizer has %d "
                                        "parameter(s), in the checkpoint another number", group, size) : -1;
         }
-        for (int k = 0; k < OPDI_SHELF_OPTIONS; k++) {
-            const char *const key = opdi_shelf_text("sharded/options/%d/%s", group, opdi_shelf_options[k]);
+        for (int k = 0; k < OPDI_SHARDED_OPTIONS; k++) {
+            const char *const key = opdi_sharded_text("sharded/options/%d/%s", group, opdi_sharded_options[k]);
             if (!key) { return -1; }
-            if (!opdi_shelf_knows(shelf, k)) { continue; }
-            if (opd_tensor_file_number(shelf->index, key, &options[group * OPDI_SHELF_OPTIONS + k])) { return -1; }
+            if (!opdi_sharded_knows(sharded, k)) { continue; }
+            if (opd_tensor_file_number(sharded->index, key, &options[group * OPDI_SHARDED_OPTIONS + k])) { return -1; }
         }
     }
     return 0;
 }
 /* Gives the module and the optimizer what was read; 0 or -1. */
-static int opdi_shelf_commit(const opdi_shelf *shelf, opd_optimizer *optimizer, opd_tensor *const *staged,
+static int opdi_sharded_commit(const opdi_sharded_file *sharded, opd_optimizer *optimizer, opd_tensor *const *staged,
                             const double *options) {
     for (int group = 0; optimizer && group < opd_optimizer_groups(optimizer); group++) {
-        for (int k = 0; k < OPDI_SHELF_OPTIONS; k++) {
-            if (opdi_shelf_knows(shelf, k) && opd_optimizer_set_option(optimizer, group, opdi_shelf_options[k],
-                                                                     options[group * OPDI_SHELF_OPTIONS + k])) {
+        for (int k = 0; k < OPDI_SHARDED_OPTIONS; k++) {
+            if (opdi_sharded_knows(sharded, k) && opd_optimizer_set_option(optimizer, group, opdi_sharded_options[k],
+                                                                     options[group * OPDI_SHARDED_OPTIONS + k])) {
                 return -1;
             }
         }
     }
-    for (int64_t i = opdi_shelf_next(shelf, 0); i >= 0; i = opdi_shelf_next(shelf, i + 1)) {
-        opd_tensor *const *const its = staged + i * OPDI_SHELF_STATES, *const tensor = opd_module_at(shelf->module, i);
-        const int number = opdi_shelf_number(shelf, tensor);
+    for (int64_t i = opdi_sharded_next(sharded, 0); i >= 0; i = opdi_sharded_next(sharded, i + 1)) {
+        opd_tensor *const *const its = staged + i * OPDI_SHARDED_STATES,
+            *const tensor = opd_module_at(sharded->module, i);
+        const int number = opdi_sharded_number(sharded, tensor);
         if (!opd_copy_(tensor, its[0])) { return -1; }
         if (number >= 0 && opd_optimizer_forget(optimizer, number)) { return -1; }
-        for (int k = 1; k < OPDI_SHELF_STATES; k++) {
-            if (its[k] && opd_optimizer_set_state(optimizer, number, opdi_shelf_states[k], its[k])) { return -1; }
+        for (int k = 1; k < OPDI_SHARDED_STATES; k++) {
+            if (its[k] && opd_optimizer_set_state(optimizer, number, opdi_sharded_states[k], its[k])) { return -1; }
         }
     }
     return 0;
 }
 int opd_sharded_load(opd_parallel *parallel, const char *folder, opd_module *module, opd_optimizer *optimizer) {
-    opdi_shelf shelf;
+    opdi_sharded_file sharded;
     int rc = 0, row = 0;
-    memset(&shelf, 0, sizeof shelf);
-    shelf.parallel = parallel;
-    shelf.folder = folder;
-    shelf.module = module;
-    shelf.optimizer = optimizer;
-    if (opdi_shelf_check(&shelf, "opd_sharded_load")) { return -1; }
+    memset(&sharded, 0, sizeof sharded);
+    sharded.parallel = parallel;
+    sharded.folder = folder;
+    sharded.module = module;
+    sharded.optimizer = optimizer;
+    if (opdi_sharded_check(&sharded, "opd_sharded_load")) { return -1; }
     const bool was = opd_grad_mode_set(false);
     OPD_SCOPE {
-        const size_t count = (size_t)opd_module_count(module) * OPDI_SHELF_STATES + 1;
+        const size_t count = (size_t)opd_module_count(module) * OPDI_SHARDED_STATES + 1;
         const size_t groups = optimizer ? (size_t)opd_optimizer_groups(optimizer) : 0;
         opd_tensor **const staged = (opd_tensor **)opdi_scope_alloc(count * sizeof *staged);
-        double *const options = (double *)opdi_scope_alloc((groups * OPDI_SHELF_OPTIONS + 1) * sizeof *options);
-        rc = !staged || !options || opdi_shelf_open(&shelf) ? -1 : 0;
+        double *const options = (double *)opdi_scope_alloc((groups * OPDI_SHARDED_OPTIONS + 1) * sizeof *options);
+        rc = !staged || !options || opdi_sharded_open(&sharded) ? -1 : 0;
         if (staged) { memset(staged, 0, count * sizeof *staged); }
-        if (!rc && optimizer) { rc = opdi_shelf_options_read(&shelf, options); }
-        for (int64_t i = opdi_shelf_next(&shelf, 0); !rc && i >= 0; i = opdi_shelf_next(&shelf, i + 1)) {
-            row = opdi_shelf_stage(&shelf, i, row, staged + i * OPDI_SHELF_STATES);
+        if (!rc && optimizer) { rc = opdi_sharded_options_read(&sharded, options); }
+        for (int64_t i = opdi_sharded_next(&sharded, 0); !rc && i >= 0; i = opdi_sharded_next(&sharded, i + 1)) {
+            row = opdi_sharded_stage(&sharded, i, row, staged + i * OPDI_SHARDED_STATES);
             rc = row++ < 0 ? -1 : 0;
         }
-        if (!rc && opd_tensor_file_find(shelf.index, opdi_shelf_text("sharded/names/%d", row)) >= 0) {
+        if (!rc && opd_tensor_file_find(sharded.index, opdi_sharded_text("sharded/names/%d", row)) >= 0) {
             rc = opd_fail(OPD_ERROR_ARGUMENT, "opd_sharded_load: the checkpoint in %s has more tensors than the module",
                           folder);
         }
-        rc = opdi_shelf_agree(&shelf, rc, NULL, 0, NULL, "opd_sharded_load");
-        if (!rc) { rc = opdi_shelf_commit(&shelf, optimizer, staged, options); }
-        opdi_shelf_close(&shelf);
+        rc = opdi_sharded_agree(&sharded, rc, NULL, 0, NULL, "opd_sharded_load");
+        if (!rc) { rc = opdi_sharded_commit(&sharded, optimizer, staged, options); }
+        opdi_sharded_close(&sharded);
     }
     (void)opd_grad_mode_set(was);
     return rc;

@@ -29,10 +29,10 @@ OPDI_INTERNAL int opdi_group_uses(opdi_group *group, opdi_group_buffers *buffers
         : opd_fail(OPD_ERROR_ARGUMENT, "a group of nests that reads and writes more than %d buffers",
             OPDI_GROUP_BUFFERS);
 }
-static void opdi_cput_sizes(opdi_cfile *file, const opdi_nest *nest) {
+static void opdi_c_write_sizes(opdi_cfile *file, const opdi_nest *nest) {
     for (int i = 0; i < nest->ndim; i++) {
-        if (i == nest->ndim - nest->nreduce) { opdi_cput(file, "%s|", i ? " " : ""); }
-        opdi_cput(file, "%s%lld", i ? " " : "", (long long)nest->sizes[i]);
+        if (i == nest->ndim - nest->nreduce) { opdi_c_write(file, "%s|", i ? " " : ""); }
+        opdi_c_write(file, "%s%lld", i ? " " : "", (long long)nest->sizes[i]);
     }
 }
 OPDI_INTERNAL bool opdi_group_contracts(const opdi_group *group) {
@@ -51,96 +51,98 @@ OPDI_INTERNAL void opdi_group_name(const opdi_group *group, char name[64]) {
 //
 //  In a file that may call operators: a function that hands the bytes of its tensors to opdispatch.
 
-static void opdi_cput_given(opdi_cfile *file, const opdi_called *called, const opd_value *value, const char *to,
-                            bool written);
+static void opdi_c_write_given(opdi_cfile *file, const opdi_called *called, const opd_value *value, const char *to,
+                               bool written);
 /* Writes a tensor of a call's arguments, by its number. */
-static void opdi_cput_tensor(opdi_cfile *file, const opdi_called *called, int64_t number, const char *to,
-                             bool written) {
+static void opdi_c_write_tensor(opdi_cfile *file, const opdi_called *called, int64_t number, const char *to,
+                                bool written) {
     const opdi_called_tensor *const slot = &called->in[number];
     char name[24];
     (void)snprintf(name, sizeof name, "v%d", (int)++file->next);
     if (slot->place == -1) {
-        opdi_cput_line(file, "%s = NULL;", to);
+        opdi_c_write_line(file, "%s = NULL;", to);
     } else if (slot->place == OPDI_CALLED_NUMBER) {
         const opd_value is = opdi_called_number(slot);
-        opdi_cput_line(file, "opd_value %s;", name);
-        opdi_cput_given(file, called, &is, name, false);
-        opdi_cput_line(file, "%s = opd_tensor_wrapped_number(%s);", to, name);
+        opdi_c_write_line(file, "opd_value %s;", name);
+        opdi_c_write_given(file, called, &is, name, false);
+        opdi_c_write_line(file, "%s = opd_tensor_wrapped_number(%s);", to, name);
     } else {
-        opdi_cput_indent(file);
-        opdi_cput(file, "static const int64_t %s[] = {", name);
-        for (int i = 0; i < slot->ndim; i++) { opdi_cput(file, "%lld, ", (long long)slot->sizes[i]); }
-        opdi_cput(file, "0};\n");
-        opdi_cput_line(file, written ? "%s = opd_tensor_from(in + %lld, opd_ints_of(%s, %d), %s%d);"
-                       : "%s = opd_tensor_wrap((void *)(in + %lld), opd_ints_of(%s, %d), NULL, %s%d, NULL, NULL);", to,
-                       (long long)slot->place, name, (int)slot->ndim, "(opd_scalar_type)", (int)slot->dtype);
+        opdi_c_write_indent(file);
+        opdi_c_write(file, "static const int64_t %s[] = {", name);
+        for (int i = 0; i < slot->ndim; i++) { opdi_c_write(file, "%lld, ", (long long)slot->sizes[i]); }
+        opdi_c_write(file, "0};\n");
+        opdi_c_write_line(file, written ? "%s = opd_tensor_from(in + %lld, opd_ints_of(%s, %d), %s%d);"
+                          : "%s = opd_tensor_wrap((void *)(in + %lld), opd_ints_of(%s, %d), NULL, %s%d, NULL, NULL);",
+                              to,
+                          (long long)slot->place, name, (int)slot->ndim, "(opd_scalar_type)", (int)slot->dtype);
     }
 }
 /* Writes an array of a call's value, and what is in it. */
-static void opdi_cput_array(opdi_cfile *file, const opdi_called *called, const opd_value *value, const char *to,
-                            bool written) {
+static void opdi_c_write_array(opdi_cfile *file, const opdi_called *called, const opd_value *value, const char *to,
+                               bool written) {
     static const char *const kinds[OPD_TAG_COUNT] = {
         NULL, NULL, NULL, NULL, NULL, "complex", NULL, NULL, NULL, "ints", "floats", "bools", "tensors", "list"};
     static const char *const types[OPD_TAG_COUNT] = {
         NULL, NULL, NULL, NULL, NULL, "double", NULL, NULL, NULL, "int64_t", "double", "bool", "opd_tensor *",
         "opd_value"};
     const int count = value->tag == OPD_TAG_COMPLEX ? 2 : value->n, id = (int)++file->next;
-    opdi_cput_line(file, "%s v%d[%d];", types[value->tag], id, OPDI_MAX(count, 1));
+    opdi_c_write_line(file, "%s v%d[%d];", types[value->tag], id, OPDI_MAX(count, 1));
     for (int i = 0; i < count; i++) {
         char place[48];
         (void)snprintf(place, sizeof place, "v%d[%d]", id, i);
         if (value->tag == OPD_TAG_TENSORS) {
-            opdi_cput_tensor(file, called, value->u.i + i, place, written);
+            opdi_c_write_tensor(file, called, value->u.i + i, place, written);
             continue;
         }
         if (value->tag == OPD_TAG_LIST) {
-            opdi_cput_given(file, called, &value->u.list[i], place, written);
+            opdi_c_write_given(file, called, &value->u.list[i], place, written);
             continue;
         }
-        opdi_cput_indent(file);
-        opdi_cput(file, "%s = ", place);
-        if (value->tag == OPD_TAG_INTS) { opdi_cput_number(file, OPD_INT64, 0, value->u.ints[i]); }
-        else if (value->tag == OPD_TAG_BOOLS) { opdi_cput(file, "%d", value->u.bools[i]); }
+        opdi_c_write_indent(file);
+        opdi_c_write(file, "%s = ", place);
+        if (value->tag == OPD_TAG_INTS) { opdi_c_write_number(file, OPD_INT64, 0, value->u.ints[i]); }
+        else if (value->tag == OPD_TAG_BOOLS) { opdi_c_write(file, "%d", value->u.bools[i]); }
         else {
-            opdi_cput_number(file, OPD_FLOAT64, (value->tag == OPD_TAG_COMPLEX ? value->u.c : value->u.floats)[i], 0);
+            opdi_c_write_number(file, OPD_FLOAT64, (value->tag == OPD_TAG_COMPLEX ? value->u.c : value->u.floats)[i],
+                                0);
         }
-        opdi_cput(file, ";\n");
+        opdi_c_write(file, ";\n");
     }
-    if (value->tag == OPD_TAG_COMPLEX) { opdi_cput_line(file, "%s = opd_value_complex(v%d);", to, id); }
-    else { opdi_cput_line(file, "%s = opd_value_%s(v%d, %d);", to, kinds[value->tag], id, count); }
+    if (value->tag == OPD_TAG_COMPLEX) { opdi_c_write_line(file, "%s = opd_value_complex(v%d);", to, id); }
+    else { opdi_c_write_line(file, "%s = opd_value_%s(v%d, %d);", to, kinds[value->tag], id, count); }
 }
 /* Writes a value of a call: "args[2] = opd_value_int(3);". */
-static void opdi_cput_given(opdi_cfile *file, const opdi_called *called, const opd_value *value, const char *to,
-                            bool written) {
+static void opdi_c_write_given(opdi_cfile *file, const opdi_called *called, const opd_value *value, const char *to,
+                               bool written) {
     char name[24];
     switch (value->tag) {
     case OPD_TAG_TENSOR:
         (void)snprintf(name, sizeof name, "v%d", (int)++file->next);
-        opdi_cput_line(file, "opd_tensor *%s;", name);
-        opdi_cput_tensor(file, called, value->n, name, written);
-        opdi_cput_line(file, "%s = opd_value_tensor(%s);", to, name);
+        opdi_c_write_line(file, "opd_tensor *%s;", name);
+        opdi_c_write_tensor(file, called, value->n, name, written);
+        opdi_c_write_line(file, "%s = opd_value_tensor(%s);", to, name);
         break;
     case OPD_TAG_INT: case OPD_TAG_BOOL: case OPD_TAG_FLOAT:
-        opdi_cput_indent(file);
-        opdi_cput(file, "%s = opd_value_%s(", to, value->tag == OPD_TAG_INT ? "int"
-                  : value->tag == OPD_TAG_BOOL ? "bool" : "float");
-        opdi_cput_number(file, value->tag == OPD_TAG_FLOAT ? OPD_FLOAT64 : OPD_INT64,
-                         value->tag == OPD_TAG_FLOAT ? value->u.d : 0, value->tag == OPD_TAG_FLOAT ? 0 : value->u.i);
-        opdi_cput(file, ");\n");
+        opdi_c_write_indent(file);
+        opdi_c_write(file, "%s = opd_value_%s(", to, value->tag == OPD_TAG_INT ? "int"
+                     : value->tag == OPD_TAG_BOOL ? "bool" : "float");
+        opdi_c_write_number(file, value->tag == OPD_TAG_FLOAT ? OPD_FLOAT64 : OPD_INT64,
+                            value->tag == OPD_TAG_FLOAT ? value->u.d : 0, value->tag == OPD_TAG_FLOAT ? 0 : value->u.i);
+        opdi_c_write(file, ");\n");
         break;
     case OPD_TAG_STR:
-        opdi_cput_indent(file);
-        opdi_cput(file, "%s = opd_value_str(\"", to);
+        opdi_c_write_indent(file);
+        opdi_c_write(file, "%s = opd_value_str(\"", to);
         for (const char *at = value->u.s; *at; at++) {
             const bool plain = opdi_c_letter(*at) || *at == ' ' || *at == ',' || *at == '.' || *at == '-' || *at == '>';
-            opdi_cput(file, plain ? "%c" : "\\%03o", plain ? *at : (int)(unsigned char)*at);
+            opdi_c_write(file, plain ? "%c" : "\\%03o", plain ? *at : (int)(unsigned char)*at);
         }
-        opdi_cput(file, "\");\n");
+        opdi_c_write(file, "\");\n");
         break;
-    case OPD_TAG_DEVICE: opdi_cput_line(file, "%s = opd_value_device(opd_device_of(OPD_CPU, -1));", to); break;
-    case OPD_TAG_DEFAULT: opdi_cput_line(file, "%s = opd_value_default();", to); break;
-    case OPD_TAG_NONE: opdi_cput_line(file, "%s = opd_value_none();", to); break;
-    default: opdi_cput_array(file, called, value, to, written); break;
+    case OPD_TAG_DEVICE: opdi_c_write_line(file, "%s = opd_value_device(opd_device_of(OPD_CPU, -1));", to); break;
+    case OPD_TAG_DEFAULT: opdi_c_write_line(file, "%s = opd_value_default();", to); break;
+    case OPD_TAG_NONE: opdi_c_write_line(file, "%s = opd_value_none();", to); break;
+    default: opdi_c_write_array(file, called, value, to, written); break;
     }
 }
 /* What stores a result of a call. */
@@ -159,47 +161,48 @@ OPDI_INTERNAL const char opdi_c_given[] =
     "    return tensor && opd_ok() ? 0 : 4;\n"
     "}\n";
 /* Writes the function that calls an operator; for this process that is the same one for all. */
-static void opdi_cput_called(opdi_cfile *file, opdi_group *group) {
+static void opdi_c_write_called(opdi_cfile *file, opdi_group *group) {
     const opdi_called *const called = group->nests[0]->called;
     char name[64], place[32];
     if (file->table) { return; }
     file->next = 0;
     opdi_group_name(group, name);
-    opdi_cput(file, "/* %s */\nstatic int %s(const uint8_t *in, uint8_t *out) {\n", opd_op_name(called->op), name);
+    opdi_c_write(file, "/* %s */\nstatic int %s(const uint8_t *in, uint8_t *out) {\n", opd_op_name(called->op), name);
     file->indent = 1;
-    opdi_cput_line(file, "opd_scope scope = opd_scope_open();");
-    opdi_cput_line(file, "opd_value args[%d], rets[%d];", OPDI_MAX(called->nargs, 1), OPDI_MAX(called->op->nrets, 1));
+    opdi_c_write_line(file, "opd_scope scope = opd_scope_open();");
+    opdi_c_write_line(file, "opd_value args[%d], rets[%d];", OPDI_MAX(called->nargs, 1),
+                      OPDI_MAX(called->op->nrets, 1));
     for (int i = 0; i < called->nargs; i++) {
         (void)snprintf(place, sizeof place, "args[%d]", i);
-        opdi_cput_given(file, called, &called->args[i], place, called->op->written_args >> i & 1);
+        opdi_c_write_given(file, called, &called->args[i], place, called->op->written_args >> i & 1);
     }
-    opdi_cput_line(file, "int rc = opd_call_all(opd_find(\"%s\"), rets, args, %d) || !opd_ok() ? 4 : 0;",
-                   opd_op_name(called->op), (int)called->nargs);
+    opdi_c_write_line(file, "int rc = opd_call_all(opd_find(\"%s\"), rets, args, %d) || !opd_ok() ? 4 : 0;",
+                      opd_op_name(called->op), (int)called->nargs);
     for (int i = 0; i < called->nout; i++) {
         const opdi_called_tensor *const slot = &called->out[i];
-        opdi_cput_indent(file);
-        opdi_cput(file, "static const int64_t sizes_%d[] = {", i);
-        for (int k = 0; k < slot->ndim; k++) { opdi_cput(file, "%lld, ", (long long)slot->sizes[k]); }
-        opdi_cput(file, "0};\n");
-        opdi_cput_line(file,
-                       "rc = rc ? rc : called_gives(&%s[%d], %d, out + %lld, sizes_%d, %d, (opd_scalar_type)%d);",
-                       slot->from < 0 ? "args" : "rets", (int)(slot->from < 0 ? ~slot->from : slot->from),
-                       (int)slot->element, (long long)slot->place, i, (int)slot->ndim, (int)slot->dtype);
+        opdi_c_write_indent(file);
+        opdi_c_write(file, "static const int64_t sizes_%d[] = {", i);
+        for (int k = 0; k < slot->ndim; k++) { opdi_c_write(file, "%lld, ", (long long)slot->sizes[k]); }
+        opdi_c_write(file, "0};\n");
+        opdi_c_write_line(file,
+                          "rc = rc ? rc : called_gives(&%s[%d], %d, out + %lld, sizes_%d, %d, (opd_scalar_type)%d);",
+                          slot->from < 0 ? "args" : "rets", (int)(slot->from < 0 ? ~slot->from : slot->from),
+                          (int)slot->element, (long long)slot->place, i, (int)slot->ndim, (int)slot->dtype);
     }
-    opdi_cput_line(file, "(void)in;");
-    opdi_cput_line(file, "(void)out;");
-    opdi_cput_line(file, "opd_scope_close(&scope);");
-    opdi_cput_line(file, "return rc;");
-    opdi_cput(file, "}\n");
+    opdi_c_write_line(file, "(void)in;");
+    opdi_c_write_line(file, "(void)out;");
+    opdi_c_write_line(file, "opd_scope_close(&scope);");
+    opdi_c_write_line(file, "return rc;");
+    opdi_c_write(file, "}\n");
 }
 
 //== groups ============================================================================================================
 
-OPDI_INTERNAL void opdi_cput_group(opdi_cfile *file, opdi_group *group) {
+OPDI_INTERNAL void opdi_c_write_group(opdi_cfile *file, opdi_group *group) {
     opdi_group_buffers buffers;
     char name[64];
     if (group->nests[0]->called) {
-        opdi_cput_called(file, group);
+        opdi_c_write_called(file, group);
         return;
     }
     const bool product = opdi_group_contracts(group);
@@ -210,35 +213,35 @@ OPDI_INTERNAL void opdi_cput_group(opdi_cfile *file, opdi_group *group) {
     if (product) {
         opdi_contraction all;
         opdi_contraction_of(&all, group->nests[0]);
-        opdi_cput_early_packs(file, &all, name);
+        opdi_c_write_early_packs(file, &all, name);
     }
-    opdi_cput(file, "/* ");
+    opdi_c_write(file, "/* ");
     for (int i = 0; i < group->nnests; i++) {
         const opdi_nest *const nest = group->nests[i];
-        opdi_cput(file, "%s%s: ", i ? ";\n   " : "", nest->what ? nest->what : "copy");
-        opdi_cput_sizes(file, nest);
+        opdi_c_write(file, "%s%s: ", i ? ";\n   " : "", nest->what ? nest->what : "copy");
+        opdi_c_write_sizes(file, nest);
     }
-    opdi_cput(file, " */\nAPART static int %s(", name);
+    opdi_c_write(file, " */\nAPART static int %s(", name);
     bool any = false;
     for (int i = 0; i < buffers.count; i++) {
         char buffer[64];
         if (buffers.all[i]->group) { continue; }
         opdi_c_name(buffers.all[i], buffer);
-        opdi_cput(file, "%s%s%s *RESTRICT %s", any ? ", " : "", buffers.written[i] ? "" : "const ",
+        opdi_c_write(file, "%s%s%s *RESTRICT %s", any ? ", " : "", buffers.written[i] ? "" : "const ",
                  opdi_c_type(buffers.all[i]->dtype), buffer);
         any = true;
     }
     const bool wide = product && group->nests[0]->value->dtype == OPD_FLOAT64;
     if (product) {
-        opdi_cput(file, ", %s *RESTRICT left_rows, %s *RESTRICT right_rows", wide ? "double" : "float", wide
+        opdi_c_write(file, ", %s *RESTRICT left_rows, %s *RESTRICT right_rows", wide ? "double" : "float", wide
             ? "double" : "float");
     }
     static const char *const open[3] = {
         ") {\n", ", long open_size) {\n    (void)open_size;\n",
         ", long open_size, long open_size_2) {\n    (void)open_size;\n    (void)open_size_2;\n"};
-    opdi_cput(file, "%s", open[group->early ? 0 : file->open]);
+    opdi_c_write(file, "%s", open[group->early ? 0 : file->open]);
     file->indent = 1;
-    for (int i = 0; i < group->outer; i++) { opdi_cput_for(file, i, group->nests[0]->sizes[i]); }
+    for (int i = 0; i < group->outer; i++) { opdi_c_write_for(file, i, group->nests[0]->sizes[i]); }
     for (int i = 0; i < buffers.count; i++) {
         char buffer[64];
         int64_t low = 0, high = 0;
@@ -250,14 +253,15 @@ OPDI_INTERNAL void opdi_cput_group(opdi_cfile *file, opdi_group *group) {
             }
         }
         opdi_c_name(buffers.all[i], buffer);
-        opdi_cput_line(file, "%s %s[%lld];", opdi_c_type(buffers.all[i]->dtype), buffer, (long long)(high - low + 1));
+        opdi_c_write_line(file, "%s %s[%lld];", opdi_c_type(buffers.all[i]->dtype), buffer,
+                          (long long)(high - low + 1));
     }
     for (int i = 0; i < group->nnests; i++) {
-        if (product) { opdi_cput_contraction(file, group->nests[i]); }
-        else { opdi_cput_nest(file, group->nests[i], group->outer); }
+        if (product) { opdi_c_write_contraction(file, group->nests[i]); }
+        else { opdi_c_write_nest(file, group->nests[i], group->outer); }
     }
-    opdi_cput_close(file, group->outer);
-    opdi_cput(file, "    return 0;\n}\n");
+    opdi_c_write_close(file, group->outer);
+    opdi_c_write(file, "    return 0;\n}\n");
 }
 
 OPDI_COLD_END

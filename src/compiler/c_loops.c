@@ -7,41 +7,43 @@
 OPDI_COLD_BEGIN
 
 /* Writes how `sum` takes one value more. */
-static void opdi_cput_reduce(opdi_cfile *file, const opdi_nest *nest, const char *sum, const char *value) {
+static void opdi_c_write_reduce(opdi_cfile *file, const opdi_nest *nest, const char *sum, const char *value) {
     const bool sums = nest->reduction == OPDI_OVER_SUM || nest->reduction == OPDI_OVER_PROD;
-    opdi_cput_indent(file);
+    opdi_c_write_indent(file);
     if (sums && nest->value->dtype == OPD_INT64) {
-        opdi_cput(file, "%s = (int64_t)((uint64_t)%s %c (uint64_t)%s);\n", sum, sum,
-                  nest->reduction == OPDI_OVER_SUM ? '+' : '*', value);
+        opdi_c_write(file, "%s = (int64_t)((uint64_t)%s %c (uint64_t)%s);\n", sum, sum,
+                     nest->reduction == OPDI_OVER_SUM ? '+' : '*', value);
         return;
     }
     const char sign = nest->reduction == OPDI_OVER_MAX ? '>' : '<';
     switch (nest->reduction) {
-    case OPDI_OVER_SUM: opdi_cput(file, "%s += %s;\n", sum, value); break;
-    case OPDI_OVER_PROD: opdi_cput(file, "%s *= %s;\n", sum, value); break;
+    case OPDI_OVER_SUM: opdi_c_write(file, "%s += %s;\n", sum, value); break;
+    case OPDI_OVER_PROD: opdi_c_write(file, "%s *= %s;\n", sum, value); break;
     case OPDI_OVER_MAX: case OPDI_OVER_MIN:
-        opdi_cput(file, "%s = %s %c %s", sum, value, sign, sum);
-        if (opd_dtype_is_floating(nest->value->dtype)) { opdi_cput(file, " || %s != %s", value, value); }
-        opdi_cput(file, " ? %s : %s;\n", value, sum);
+        opdi_c_write(file, "%s = %s %c %s", sum, value, sign, sum);
+        if (opd_dtype_is_floating(nest->value->dtype)) { opdi_c_write(file, " || %s != %s", value, value); }
+        opdi_c_write(file, " ? %s : %s;\n", value, sum);
         break;
-    case OPDI_OVER_ANY: opdi_cput(file, "%s |= %s != 0;\n", sum, value); break;
-    case OPDI_OVER_ALL: opdi_cput(file, "%s &= %s != 0;\n", sum, value); break;
+    case OPDI_OVER_ANY: opdi_c_write(file, "%s |= %s != 0;\n", sum, value); break;
+    case OPDI_OVER_ALL: opdi_c_write(file, "%s &= %s != 0;\n", sum, value); break;
     default: break;
     }
 }
-static void opdi_cput_first(opdi_cfile *file, const opdi_nest *nest, opd_scalar_type dtype) {
+static void opdi_c_write_first(opdi_cfile *file, const opdi_nest *nest, opd_scalar_type dtype) {
     const bool floating = opd_dtype_is_floating(dtype);
     switch (nest->reduction) {
-    case OPDI_OVER_PROD: case OPDI_OVER_ALL: opdi_cput(file, "1"); break;
+    case OPDI_OVER_PROD: case OPDI_OVER_ALL: opdi_c_write(file, "1"); break;
     case OPDI_OVER_MAX: case OPDI_OVER_ARGMAX: case OPDI_OVER_POOLED:
-        opdi_cput(file, floating ? "-(%s)INFINITY" : dtype == OPD_INT64 ? "INT64_MIN" : dtype == OPD_INT32 ? "INT32_MIN"
+        opdi_c_write(file, floating ? "-(%s)INFINITY" : dtype == OPD_INT64 ? "INT64_MIN" : dtype == OPD_INT32
+                     ? "INT32_MIN"
                  : dtype == OPD_INT16 ? "INT16_MIN" : dtype == OPD_INT8 ? "INT8_MIN" : "0", opdi_c_value(dtype));
         break;
     case OPDI_OVER_MIN: case OPDI_OVER_ARGMIN:
-        opdi_cput(file, floating ? "(%s)INFINITY" : dtype == OPD_INT64 ? "INT64_MAX" : dtype == OPD_INT32 ? "INT32_MAX"
+        opdi_c_write(file, floating ? "(%s)INFINITY" : dtype == OPD_INT64 ? "INT64_MAX" : dtype == OPD_INT32
+                     ? "INT32_MAX"
                  : dtype == OPD_INT16 ? "INT16_MAX" : dtype == OPD_INT8 ? "INT8_MAX" : "255", opdi_c_value(dtype));
         break;
-    default: opdi_cput(file, "0"); break;
+    default: opdi_c_write(file, "0"); break;
     }
 }
 /* How many floats are added one after the other: the error of more than that is another one than a plain run's, which
@@ -54,22 +56,22 @@ static bool opdi_nest_deep(const opdi_nest *nest, int lanes) {
     return nest->reduction == OPDI_OVER_SUM && nest->value->dtype == OPD_FLOAT32 && count / lanes > OPDI_C_ADDED;
 }
 /* Writes how many of a loop's rounds are in whole sixteens. */
-static void opdi_cput_sixteens(char text[48], const opdi_nest *nest, int loop) {
+static void opdi_c_write_sixteens(char text[48], const opdi_nest *nest, int loop) {
     const long long size = (long long)nest->sizes[loop];
     if (opdi_nest_open(nest, loop)) { (void)snprintf(text, 48, "%lld / 16 * 16", size); }
     else { (void)snprintf(text, 48, "%lld", size / 16 * 16); }
 }
 /* Writes the index of a loop whose rounds are done in sixteens, where what is reduced depends on it. */
-static void opdi_cput_lane(opdi_cfile *file, const opdi_nest *nest, int loop, const char *first) {
+static void opdi_c_write_lane(opdi_cfile *file, const opdi_nest *nest, int loop, const char *first) {
     uint32_t loops = 0;
     opdi_fold_loops(nest->value, nest->ndim, &loops);
-    if (loops >> loop & 1) { opdi_cput_line(file, "const long i%d = %s + l;", loop, first); }
+    if (loops >> loop & 1) { opdi_c_write_line(file, "const long i%d = %s + l;", loop, first); }
 }
 static bool opdi_over_places(opdi_over reduction) {
     return reduction == OPDI_OVER_ARGMAX || reduction == OPDI_OVER_ARGMIN || reduction == OPDI_OVER_POOLED;
 }
 /* Writes the loops of a reduction for one element of its result, and leaves that in the variable `result`. */
-static void opdi_cput_reduction(opdi_cfile *file, opdi_nest *nest, const char *result) {
+static void opdi_c_write_reduction(opdi_cfile *file, opdi_nest *nest, const char *result) {
     const int first = nest->ndim - nest->nreduce, last = nest->ndim - 1;
     const bool places = opdi_over_places(nest->reduction);
     const bool logic = nest->reduction == OPDI_OVER_ANY || nest->reduction == OPDI_OVER_ALL;
@@ -80,67 +82,68 @@ static void opdi_cput_reduction(opdi_cfile *file, opdi_nest *nest, const char *r
     const bool deep = opdi_nest_deep(nest, lanes ? 16 : 1);
     const char *const type = deep ? "double" : opdi_c_value(dtype);
     char value[32], sum[40], sixteens[48] = "0";
-    if (lanes) { opdi_cput_sixteens(sixteens, nest, last); }
+    if (lanes) { opdi_c_write_sixteens(sixteens, nest, last); }
     (void)snprintf(sum, sizeof sum, deep ? "%s_deep" : "%s", result);
-    opdi_cput_indent(file);
-    opdi_cput(file, "%s %s = ", type, sum);
-    opdi_cput_first(file, nest, dtype);
-    opdi_cput(file, ";\n");
+    opdi_c_write_indent(file);
+    opdi_c_write(file, "%s %s = ", type, sum);
+    opdi_c_write_first(file, nest, dtype);
+    opdi_c_write(file, ";\n");
     if (places) {
-        opdi_cput_line(file, "int64_t %s_at = 0;", sum);
-        for (int i = first; i <= last; i++) { opdi_cput_for(file, i, nest->sizes[i]); }
-        opdi_xpr_round++;
-        opdi_cput_value(file, nest->value, nest->ndim, value);
-        opdi_cput_indent(file);
+        opdi_c_write_line(file, "int64_t %s_at = 0;", sum);
+        for (int i = first; i <= last; i++) { opdi_c_write_for(file, i, nest->sizes[i]); }
+        opdi_expr_round++;
+        opdi_c_write_value(file, nest->value, nest->ndim, value);
+        opdi_c_write_indent(file);
         const char sign = nest->reduction == OPDI_OVER_ARGMIN ? '<' : '>';
-        opdi_cput(file, "if (%s %c %s", value, sign, sum);
+        opdi_c_write(file, "if (%s %c %s", value, sign, sum);
         if (opd_dtype_is_floating(dtype) && nest->reduction == OPDI_OVER_POOLED) {
-            opdi_cput(file, " || %s != %s", value, value);
+            opdi_c_write(file, " || %s != %s", value, value);
         } else if (opd_dtype_is_floating(dtype)) {
-            opdi_cput(file, " || (%s != %s && %s == %s)", value, value, sum, sum);
+            opdi_c_write(file, " || (%s != %s && %s == %s)", value, value, sum, sum);
         }
-        opdi_cput(file, ") { %s = %s; %s_at = ", sum, value, sum);
+        opdi_c_write(file, ") { %s = %s; %s_at = ", sum, value, sum);
         for (int i = first; i <= last; i++) {
             int64_t stride = 1;
             for (int k = i + 1; k <= last; k++) { stride *= nest->sizes[k]; }
-            opdi_cput(file, "%s%lld * i%d", i > first ? " + " : "", (long long)stride, i);
+            opdi_c_write(file, "%s%lld * i%d", i > first ? " + " : "", (long long)stride, i);
         }
-        opdi_cput(file, "; }\n");
-        opdi_cput_close(file, nest->nreduce);
+        opdi_c_write(file, "; }\n");
+        opdi_c_write_close(file, nest->nreduce);
         return;
     }
     if (lanes) {                                  /* sixteen sums side by side, which a compiler makes vectors of */
-        opdi_cput_line(file, "%s %s_16[16];", type, sum);
-        opdi_cput_line(file, "for (int l = 0; l < 16; l++) { %s_16[l] = %s; }", sum, sum);
+        opdi_c_write_line(file, "%s %s_16[16];", type, sum);
+        opdi_c_write_line(file, "for (int l = 0; l < 16; l++) { %s_16[l] = %s; }", sum, sum);
     }
-    for (int i = first; i < last; i++) { opdi_cput_for(file, i, nest->sizes[i]); }
+    for (int i = first; i < last; i++) { opdi_c_write_for(file, i, nest->sizes[i]); }
     if (lanes) {
         char lane[48];
         (void)snprintf(lane, sizeof lane, "%s_16[l]", sum);
-        opdi_cput_open(file, "for (long j = 0; j < %s; j += 16) {", sixteens);
-        opdi_cput_open(file, "for (int l = 0; l < 16; l++) {");
-        opdi_cput_lane(file, nest, last, "j");
-        opdi_xpr_round++;
-        opdi_cput_value(file, nest->value, nest->ndim, value);
-        opdi_cput_reduce(file, nest, lane, value);
-        opdi_cput_close(file, 2);
+        opdi_c_write_open(file, "for (long j = 0; j < %s; j += 16) {", sixteens);
+        opdi_c_write_open(file, "for (int l = 0; l < 16; l++) {");
+        opdi_c_write_lane(file, nest, last, "j");
+        opdi_expr_round++;
+        opdi_c_write_value(file, nest->value, nest->ndim, value);
+        opdi_c_write_reduce(file, nest, lane, value);
+        opdi_c_write_close(file, 2);
     }
     if (!lanes || size % 16 || opdi_nest_open(nest, last)) {
-        opdi_cput_open(file, "for (long i%d = %s; i%d < %lld; i%d++) {", last, sixteens, last, (long long)size, last);
-        opdi_xpr_round++;
-        opdi_cput_value(file, nest->value, nest->ndim, value);
-        opdi_cput_reduce(file, nest, sum, value);
-        opdi_cput_close(file, 1);
+        opdi_c_write_open(file, "for (long i%d = %s; i%d < %lld; i%d++) {", last, sixteens, last, (long long)size,
+                          last);
+        opdi_expr_round++;
+        opdi_c_write_value(file, nest->value, nest->ndim, value);
+        opdi_c_write_reduce(file, nest, sum, value);
+        opdi_c_write_close(file, 1);
     }
-    opdi_cput_close(file, last - first);
+    opdi_c_write_close(file, last - first);
     if (lanes) {
         char lane[48];
         (void)snprintf(lane, sizeof lane, "%s_16[l]", sum);
-        opdi_cput_open(file, "for (int l = 0; l < 16; l++) {");
-        opdi_cput_reduce(file, nest, sum, lane);
-        opdi_cput_close(file, 1);
+        opdi_c_write_open(file, "for (int l = 0; l < 16; l++) {");
+        opdi_c_write_reduce(file, nest, sum, lane);
+        opdi_c_write_close(file, 1);
     }
-    if (deep) { opdi_cput_line(file, "const float %s = (float)%s;", result, sum); }
+    if (deep) { opdi_c_write_line(file, "const float %s = (float)%s;", result, sum); }
 }
 /* Returns how many results side by side a reduction is done for. */
 static int opdi_across_lanes(int64_t size) {
@@ -149,21 +152,21 @@ static int opdi_across_lanes(int64_t size) {
 /* Returns whether a reduction adds up products of two loads of floats that lie side by side, or are the same, for the
    results of a loop. */
 static bool opdi_across_products(const opdi_nest *nest, int lane) {
-    const opdi_xpr *const value = nest->value;
+    const opdi_expr *const value = nest->value;
     bool any = false;
-    if (nest->reduction != OPDI_OVER_SUM || value->kind != OPDI_XPR_FORMULA || value->formula != OPD_FORMULA_mul ||
+    if (nest->reduction != OPDI_OVER_SUM || value->kind != OPDI_EXPR_FORMULA || value->formula != OPD_FORMULA_mul ||
         value->dtype != OPD_FLOAT32) { return false; }
     for (int i = 0; i < 2; i++) {
-        const opdi_xpr *const in = value->in[i];
+        const opdi_expr *const in = value->in[i];
         const int64_t stride = in->access.strides[lane];
-        if (in->kind != OPDI_XPR_LOAD || in->nin || in->dtype != OPD_FLOAT32 ||
+        if (in->kind != OPDI_EXPR_LOAD || in->nin || in->dtype != OPD_FLOAT32 ||
             in->access.buffer->dtype != OPD_FLOAT32 || (stride != 0 && stride != 1)) { return false; }
         any = any || stride == 1;
     }
     return any;
 }
 /* Writes the line that adds one product to each of the sums. */
-static void opdi_cput_across_product(opdi_cfile *file, const opdi_nest *nest, int lane, int lanes) {
+static void opdi_c_write_across_product(opdi_cfile *file, const opdi_nest *nest, int lane, int lanes) {
     const opdi_access *x = &nest->value->in[0]->access, *y = &nest->value->in[1]->access;
     if (x->strides[lane] && !y->strides[lane]) {
         const opdi_access *const other = x;
@@ -174,77 +177,77 @@ static void opdi_cput_across_product(opdi_cfile *file, const opdi_nest *nest, in
     char helper[16];
     (void)snprintf(helper, sizeof helper, all ? "add_all_%d" : "add_%d", lanes);
     opdi_c_need(file, helper);
-    opdi_cput_indent(file);
-    opdi_cput(file, "%s(sums, %s", helper, all ? "&" : "");
-    opdi_cput_element(file, x, nest->ndim, false, "");
-    opdi_cput(file, ", &");
-    opdi_cput_element(file, y, nest->ndim, false, "");
-    opdi_cput(file, ");\n");
+    opdi_c_write_indent(file);
+    opdi_c_write(file, "%s(sums, %s", helper, all ? "&" : "");
+    opdi_c_write_element(file, x, nest->ndim, false, "");
+    opdi_c_write(file, ", &");
+    opdi_c_write_element(file, y, nest->ndim, false, "");
+    opdi_c_write(file, ");\n");
 }
 /* Writes the loops that add up for results side by side, and puts the sums into the row from `from` on. */
-static void opdi_cput_across_sums(opdi_cfile *file, opdi_nest *nest, int lane, int lanes, int from) {
+static void opdi_c_write_across_sums(opdi_cfile *file, opdi_nest *nest, int lane, int lanes, int from) {
     const int inner = nest->ndim - nest->nreduce;
     char value[32];
     if (!opdi_nest_deep(nest, 1) && opdi_across_products(nest, lane)) {
         char helper[16];
         (void)snprintf(helper, sizeof helper, "sums_%d", lanes);
-        opdi_cput_line(file, "const long i%d = start;", lane);
-        opdi_cput_line(file, "%s sums = NO_SUMS_%d;", helper, lanes);
-        for (int i = inner; i < nest->ndim; i++) { opdi_cput_for(file, i, nest->sizes[i]); }
-        opdi_cput_across_product(file, nest, lane, lanes);
-        opdi_cput_close(file, nest->nreduce);
-        opdi_cput_line(file, "memcpy(row + %d, sums, sizeof sums);", from);
+        opdi_c_write_line(file, "const long i%d = start;", lane);
+        opdi_c_write_line(file, "%s sums = NO_SUMS_%d;", helper, lanes);
+        for (int i = inner; i < nest->ndim; i++) { opdi_c_write_for(file, i, nest->sizes[i]); }
+        opdi_c_write_across_product(file, nest, lane, lanes);
+        opdi_c_write_close(file, nest->nreduce);
+        opdi_c_write_line(file, "memcpy(row + %d, sums, sizeof sums);", from);
         return;
     }
     const char *const type = opdi_nest_deep(nest, 1) ? "double" : opdi_c_value(nest->value->dtype);
-    opdi_cput_line(file, "%s sums[%d];", type, lanes);
-    opdi_cput_indent(file);
-    opdi_cput(file, "for (int l = 0; l < %d; l++) { sums[l] = ", lanes);
-    opdi_cput_first(file, nest, nest->value->dtype);
-    opdi_cput(file, "; }\n");
-    for (int i = inner; i < nest->ndim; i++) { opdi_cput_for(file, i, nest->sizes[i]); }
-    opdi_cput_open(file, "for (int l = 0; l < %d; l++) {", lanes);
-    opdi_cput_lane(file, nest, lane, "start");
-    opdi_xpr_round++;
-    opdi_cput_value(file, nest->value, nest->ndim, value);
-    opdi_cput_reduce(file, nest, "sums[l]", value);
-    opdi_cput_close(file, 1 + nest->nreduce);
-    opdi_cput_line(file, "for (int l = 0; l < %d; l++) { row[%d + l] = (%s)sums[l]; }", lanes, from,
-                   opdi_c_value(nest->value->dtype));
+    opdi_c_write_line(file, "%s sums[%d];", type, lanes);
+    opdi_c_write_indent(file);
+    opdi_c_write(file, "for (int l = 0; l < %d; l++) { sums[l] = ", lanes);
+    opdi_c_write_first(file, nest, nest->value->dtype);
+    opdi_c_write(file, "; }\n");
+    for (int i = inner; i < nest->ndim; i++) { opdi_c_write_for(file, i, nest->sizes[i]); }
+    opdi_c_write_open(file, "for (int l = 0; l < %d; l++) {", lanes);
+    opdi_c_write_lane(file, nest, lane, "start");
+    opdi_expr_round++;
+    opdi_c_write_value(file, nest->value, nest->ndim, value);
+    opdi_c_write_reduce(file, nest, "sums[l]", value);
+    opdi_c_write_close(file, 1 + nest->nreduce);
+    opdi_c_write_line(file, "for (int l = 0; l < %d; l++) { row[%d + l] = (%s)sums[l]; }", lanes, from,
+                      opdi_c_value(nest->value->dtype));
 }
 /* Writes a reduction for 16, 8 or 4 results at once whose operands lie side by side, loop `lane` being theirs; the last
    ones may begin in front of where those before end.  What is done with the sums is done once for each, in rows. */
-static void opdi_cput_across(opdi_cfile *file, opdi_nest *nest, int lane) {
+static void opdi_c_write_across(opdi_cfile *file, opdi_nest *nest, int lane) {
     const int64_t size = nest->sizes[lane];
     const int lanes = opdi_across_lanes(size), number = (int)++file->next, part = 2048;
     const bool parts = size > part;
     char value[64], sum[64], end[32];
     (void)snprintf(sum, sizeof sum, parts ? "v%d[i%d - part + %d]" : "v%d[i%d]", number, lane, lanes);
     (void)snprintf(end, sizeof end, parts ? "end" : "%lld", (long long)size);
-    opdi_cput_open(file, parts ? "for (long part = 0; part < %lld; part += %d) {" : "{", (long long)size, part);
+    opdi_c_write_open(file, parts ? "for (long part = 0; part < %lld; part += %d) {" : "{", (long long)size, part);
     if (parts) {
-        opdi_cput_line(file, "const long end = part + %d < %lld ? part + %d : %lld;", part, (long long)size, part,
-                       (long long)size);
+        opdi_c_write_line(file, "const long end = part + %d < %lld ? part + %d : %lld;", part, (long long)size, part,
+                          (long long)size);
     }
-    opdi_cput_line(file, "%s v%d[%lld];", opdi_c_value(nest->value->dtype), number,
-                   (long long)(parts ? part + lanes : size));
-    opdi_cput_open(file, "for (long j = %s; j < %s; j += %d) {", parts ? "part" : "0", end, lanes);
+    opdi_c_write_line(file, "%s v%d[%lld];", opdi_c_value(nest->value->dtype), number,
+                      (long long)(parts ? part + lanes : size));
+    opdi_c_write_open(file, "for (long j = %s; j < %s; j += %d) {", parts ? "part" : "0", end, lanes);
     if (size % lanes || parts) {
-        opdi_cput_line(file, "const long start = j + %d <= %s ? j : %s - %d;", lanes, end, end, lanes);
-    } else { opdi_cput_line(file, "const long start = j;"); }
-    opdi_cput_line(file, "%s *const row = v%d + start%s;", opdi_c_value(nest->value->dtype), number,
-                   parts ? " - part" : "");
-    opdi_cput_across_sums(file, nest, lane, lanes, parts ? lanes : 0);
-    opdi_cput_close(file, 1);
-    opdi_cput_open(file, "for (long i%d = %s; i%d < %s; i%d++) {", lane, parts ? "part" : "0", lane, end, lane);
+        opdi_c_write_line(file, "const long start = j + %d <= %s ? j : %s - %d;", lanes, end, end, lanes);
+    } else { opdi_c_write_line(file, "const long start = j;"); }
+    opdi_c_write_line(file, "%s *const row = v%d + start%s;", opdi_c_value(nest->value->dtype), number,
+                      parts ? " - part" : "");
+    opdi_c_write_across_sums(file, nest, lane, lanes, parts ? lanes : 0);
+    opdi_c_write_close(file, 1);
+    opdi_c_write_open(file, "for (long i%d = %s; i%d < %s; i%d++) {", lane, parts ? "part" : "0", lane, end, lane);
     (void)snprintf(value, sizeof value, "%s", sum);
     if (nest->finish) {
         file->result = sum;
-        opdi_xpr_round++;
-        opdi_cput_value(file, nest->finish, nest->ndim, value);
+        opdi_expr_round++;
+        opdi_c_write_value(file, nest->finish, nest->ndim, value);
     }
-    opdi_cput_store(file, nest, value);
-    opdi_cput_close(file, 2);
+    opdi_c_write_store(file, nest, value);
+    opdi_c_write_close(file, 2);
 }
 /* The types of keys. */
 static const struct { const char *type, *end; bool floats; } opdi_c_keys[] = {
@@ -290,7 +293,7 @@ static const char opdi_c_first[] =
     "        sink_@(keys, step, most, heap, i, 0);\n"
     "    }\n"
     "}\n";
-static void opdi_cput_typed(opdi_cfile *file, const char *text, const char *type, const char *end) {
+static void opdi_c_write_typed(opdi_cfile *file, const char *text, const char *type, const char *end) {
     for (; *text; text++) {
         if (*text == '@') { opdi_string_add(file->out, end); }
         else if (*text == '$') { opdi_string_add(file->out, type); }
@@ -298,26 +301,26 @@ static void opdi_cput_typed(opdi_cfile *file, const char *text, const char *type
     }
 }
 /* Writes the function that computes a tile of so many rows, of floats or doubles. */
-static void opdi_cput_tiled(opdi_cfile *file, int rows, bool wide) {
+static void opdi_c_write_tiled(opdi_cfile *file, int rows, bool wide) {
     const char *const type = wide ? "double" : "float", *const vector = wide ? "vector64" : "vector";
     const char *const width = wide ? "WIDTH64" : "WIDTH";
-    opdi_cput_line(file, "/* tile[%d][%s] = sum over k of left[k][row] * right[k * step + column]. */", rows, width);
-    opdi_cput_open(file, "static void tile%d_%s(long depth, const %s *left, const %s *right, long step, %s *tile) {",
-                   rows, wide ? "f64" : "f32", type, type, type);
-    for (int i = 0; i < rows; i++) { opdi_cput_line(file, "%s sum%d[PARTS];", vector, i); }
-    opdi_cput_open(file, "for (int p = 0; p < PARTS; p++) {");
-    for (int i = 0; i < rows; i++) { opdi_cput_line(file, "sum%d[p] = (%s){0};", i, vector); }
-    opdi_cput_close(file, 1);
-    opdi_cput_open(file, "for (long k = 0; k < depth; k++) {");
-    opdi_cput_line(file, "const %s *const row = (const %s *)(const void *)(right + k * step);", vector, vector);
-    opdi_cput_open(file, "for (int p = 0; p < PARTS; p++) {");
-    for (int i = 0; i < rows; i++) { opdi_cput_line(file, "sum%d[p] += left[%d * k + %d] * row[p];", i, rows, i); }
-    opdi_cput_close(file, 2);
-    opdi_cput_open(file, "for (int p = 0; p < PARTS; p++) {");
+    opdi_c_write_line(file, "/* tile[%d][%s] = sum over k of left[k][row] * right[k * step + column]. */", rows, width);
+    opdi_c_write_open(file, "static void tile%d_%s(long depth, const %s *left, const %s *right, long step, %s *tile) {",
+                      rows, wide ? "f64" : "f32", type, type, type);
+    for (int i = 0; i < rows; i++) { opdi_c_write_line(file, "%s sum%d[PARTS];", vector, i); }
+    opdi_c_write_open(file, "for (int p = 0; p < PARTS; p++) {");
+    for (int i = 0; i < rows; i++) { opdi_c_write_line(file, "sum%d[p] = (%s){0};", i, vector); }
+    opdi_c_write_close(file, 1);
+    opdi_c_write_open(file, "for (long k = 0; k < depth; k++) {");
+    opdi_c_write_line(file, "const %s *const row = (const %s *)(const void *)(right + k * step);", vector, vector);
+    opdi_c_write_open(file, "for (int p = 0; p < PARTS; p++) {");
+    for (int i = 0; i < rows; i++) { opdi_c_write_line(file, "sum%d[p] += left[%d * k + %d] * row[p];", i, rows, i); }
+    opdi_c_write_close(file, 2);
+    opdi_c_write_open(file, "for (int p = 0; p < PARTS; p++) {");
     for (int i = 0; i < rows; i++) {
-        opdi_cput_line(file, "((%s *)(void *)(tile + %d * %s))[p] = sum%d[p];", vector, i, width, i);
+        opdi_c_write_line(file, "((%s *)(void *)(tile + %d * %s))[p] = sum%d[p];", vector, i, width, i);
     }
-    opdi_cput_close(file, 2);
+    opdi_c_write_close(file, 2);
 }
 /* What computes a tile of one to six rows of a type $, whose functions end with @. */
 static const char opdi_c_tiles[] =
@@ -332,79 +335,79 @@ static const char opdi_c_tiles[] =
     "    }\n"
     "}\n";
 /* Writes the functions that are called, of those that are the same for several types or sizes. */
-OPDI_INTERNAL void opdi_cput_families(opdi_cfile *file) {
+OPDI_INTERNAL void opdi_c_write_families(opdi_cfile *file) {
     for (int i = 0; i < 3; i++) {
         if (!(file->sorts >> i & 1)) { continue; }
-        opdi_cput_typed(file, opdi_c_keys[i].floats ? opdi_c_first : opdi_c_first_whole, opdi_c_keys[i].type,
-                        opdi_c_keys[i].end);
-        opdi_cput_typed(file, opdi_c_sorted, opdi_c_keys[i].type, opdi_c_keys[i].end);
+        opdi_c_write_typed(file, opdi_c_keys[i].floats ? opdi_c_first : opdi_c_first_whole, opdi_c_keys[i].type,
+                           opdi_c_keys[i].end);
+        opdi_c_write_typed(file, opdi_c_sorted, opdi_c_keys[i].type, opdi_c_keys[i].end);
     }
     for (int i = 0; i < 64; i++) {
         if (!(file->tiles[i / 32] >> (i % 32) & 1)) { continue; }
-        if (i % 32 < 7) { opdi_cput_tiled(file, i % 32, i >= 32); }
-        else { opdi_cput_typed(file, opdi_c_tiles, i < 32 ? "float" : "double", i < 32 ? "f32" : "f64"); }
+        if (i % 32 < 7) { opdi_c_write_tiled(file, i % 32, i >= 32); }
+        else { opdi_c_write_typed(file, opdi_c_tiles, i < 32 ? "float" : "double", i < 32 ? "f32" : "f64"); }
     }
 }
 /* Writes a nest that sorts: a call for each row. */
-static void opdi_cput_sorted(opdi_cfile *file, const opdi_nest *nest) {
+static void opdi_c_write_sorted(opdi_cfile *file, const opdi_nest *nest) {
     const opdi_access *const keys = &nest->value->access;
     const int rows = nest->ndim - 2;
     const int type = keys->dtype == OPD_FLOAT64 ? 1 : keys->dtype == OPD_FLOAT32 ? 0 : 2;
     file->sorts |= 1u << type;
-    for (int i = 0; i < rows; i++) { opdi_cput_for(file, i, nest->sizes[i]); }
-    opdi_cput_indent(file);
-    opdi_cput(file, "sorted_%s(&", opdi_c_keys[type].end);
-    opdi_cput_element(file, keys, rows, false, "");
-    opdi_cput(file, ", %lld, %lld, %d, &", (long long)keys->strides[rows + 1], (long long)nest->sizes[rows + 1],
-              nest->reduction == OPDI_OVER_MOST);
-    opdi_cput_element(file, &nest->out, rows, true, "");
-    opdi_cput(file, ", %lld);\n", (long long)nest->sizes[rows]);
-    opdi_cput_close(file, rows);
+    for (int i = 0; i < rows; i++) { opdi_c_write_for(file, i, nest->sizes[i]); }
+    opdi_c_write_indent(file);
+    opdi_c_write(file, "sorted_%s(&", opdi_c_keys[type].end);
+    opdi_c_write_element(file, keys, rows, false, "");
+    opdi_c_write(file, ", %lld, %lld, %d, &", (long long)keys->strides[rows + 1], (long long)nest->sizes[rows + 1],
+                 nest->reduction == OPDI_OVER_MOST);
+    opdi_c_write_element(file, &nest->out, rows, true, "");
+    opdi_c_write(file, ", %lld);\n", (long long)nest->sizes[rows]);
+    opdi_c_write_close(file, rows);
 }
 /* Writes a nest, inside of the group's outer loops. */
-OPDI_INTERNAL void opdi_cput_nest(opdi_cfile *file, opdi_nest *nest, int outer) {
+OPDI_INTERNAL void opdi_c_write_nest(opdi_cfile *file, opdi_nest *nest, int outer) {
     const int inner = nest->ndim - nest->nreduce;
     char value[32], sum[32];
     if (opdi_nest_stays(nest)) {
-        opdi_cput_sorted(file, nest);
+        opdi_c_write_sorted(file, nest);
         return;
     }
     if (file->group->nnests > 1) {
-        opdi_cput_line(file, "/* %s */", nest->what ? nest->what : "copy");
+        opdi_c_write_line(file, "/* %s */", nest->what ? nest->what : "copy");
     }
     if (outer < inner && nest->nreduce && opdi_nest_across(nest)) {
-        for (int i = outer; i < inner - 1; i++) { opdi_cput_for(file, i, nest->sizes[i]); }
-        opdi_cput_across(file, nest, inner - 1);
-        opdi_cput_close(file, inner - 1 - outer);
+        for (int i = outer; i < inner - 1; i++) { opdi_c_write_for(file, i, nest->sizes[i]); }
+        opdi_c_write_across(file, nest, inner - 1);
+        opdi_c_write_close(file, inner - 1 - outer);
         return;
     }
-    for (int i = outer; i < inner; i++) { opdi_cput_for(file, i, nest->sizes[i]); }
+    for (int i = outer; i < inner; i++) { opdi_c_write_for(file, i, nest->sizes[i]); }
     if (outer == inner) {
-        opdi_cput_open(file, "{");
+        opdi_c_write_open(file, "{");
     }
     if (nest->nreduce || nest->reduction) {
         const bool places = opdi_over_places(nest->reduction);
         (void)snprintf(sum, sizeof sum, "v%d", (int)++file->next);
-        opdi_cput_reduction(file, nest, sum);
+        opdi_c_write_reduction(file, nest, sum);
         if (places) { (void)snprintf(sum + strlen(sum), 8, "_at"); }
         if (nest->finish) {
             file->result = sum;
-            opdi_xpr_round++;
-            opdi_cput_value(file, nest->finish, nest->ndim, value);
+            opdi_expr_round++;
+            opdi_c_write_value(file, nest->finish, nest->ndim, value);
         } else { (void)snprintf(value, sizeof value, "%s", sum); }
     } else {
-        opdi_xpr_round++;
-        opdi_cput_value(file, nest->value, nest->ndim, value);
+        opdi_expr_round++;
+        opdi_c_write_value(file, nest->value, nest->ndim, value);
     }
-    opdi_cput_store(file, nest, value);
-    opdi_cput_close(file, outer == inner ? 1 : inner - outer);
+    opdi_c_write_store(file, nest, value);
+    opdi_c_write_close(file, outer == inner ? 1 : inner - outer);
 }
 
 //== products ==========================================================================================================
 
-static const opdi_access *opdi_contraction_load(const opdi_xpr *xpr) {
-    while (xpr->kind == OPDI_XPR_CAST) { xpr = xpr->in[0]; }
-    return &xpr->access;
+static const opdi_access *opdi_contraction_load(const opdi_expr *expr) {
+    while (expr->kind == OPDI_EXPR_CAST) { expr = expr->in[0]; }
+    return &expr->access;
 }
 /* Returns whether an operand is the same in every run, and in every round of the loops that both have. */
 static bool opdi_contraction_early(const opdi_contraction *all, const opdi_access *access) {
@@ -473,240 +476,244 @@ OPDI_INTERNAL int64_t opdi_contraction_right(const opdi_contraction *all) {
     return (all->depth * columns * (int64_t)opd_dtype_size(all->nest->value->dtype) + 63) / 64 * 64;
 }
 /* Writes "s0 * (at / 7) + s1 * (at % 7)": an access's offset for the number `at` of a round of some of its loops. */
-static void opdi_cput_digits(opdi_cfile *file, const opdi_access *access, const opdi_nest *nest, const int *loops,
+static void opdi_c_write_digits(opdi_cfile *file, const opdi_access *access, const opdi_nest *nest, const int *loops,
                             int count, const char *at) {
     int64_t below = 1;
     bool any = false;
     for (int i = count - 1; i >= 0; i--) {
         const int64_t size = nest->sizes[loops[i]], stride = access->strides[loops[i]];
         if (stride) {
-            opdi_cput(file, "%s%lld * (%s", any ? " + " : "", (long long)stride, at);
-            if (below > 1) { opdi_cput(file, " / %lld", (long long)below); }
-            if (i > 0) { opdi_cput(file, " %% %lld", (long long)size); }
-            opdi_cput(file, ")");
+            opdi_c_write(file, "%s%lld * (%s", any ? " + " : "", (long long)stride, at);
+            if (below > 1) { opdi_c_write(file, " / %lld", (long long)below); }
+            if (i > 0) { opdi_c_write(file, " %% %lld", (long long)size); }
+            opdi_c_write(file, ")");
             any = true;
         }
         below *= size;
     }
-    if (!any) { opdi_cput(file, "0"); }
+    if (!any) { opdi_c_write(file, "0"); }
 }
 /* Writes "const long i3 = at / 7 % 5;" for loops whose rounds are numbered. */
-static void opdi_cput_loops(opdi_cfile *file, const opdi_nest *nest, const int *loops, int count, const char *at) {
+static void opdi_c_write_loops(opdi_cfile *file, const opdi_nest *nest, const int *loops, int count, const char *at) {
     int64_t below = 1;
     for (int i = count - 1; i >= 0; i--) {
-        opdi_cput_indent(file);
-        opdi_cput(file, "const long i%d = %s", loops[i], at);
-        if (below > 1) { opdi_cput(file, " / %lld", (long long)below); }
-        if (i > 0) { opdi_cput(file, " %% %lld", (long long)nest->sizes[loops[i]]); }
-        opdi_cput(file, ";\n");
+        opdi_c_write_indent(file);
+        opdi_c_write(file, "const long i%d = %s", loops[i], at);
+        if (below > 1) { opdi_c_write(file, " / %lld", (long long)below); }
+        if (i > 0) { opdi_c_write(file, " %% %lld", (long long)nest->sizes[loops[i]]); }
+        opdi_c_write(file, ";\n");
         below *= nest->sizes[loops[i]];
     }
 }
 /* Writes an element of an operand, converted: `more` is its place behind the batch's. */
-static void opdi_cput_operand(opdi_cfile *file, const opdi_access *access, const char *pointer, const char *more) {
+static void opdi_c_write_operand(opdi_cfile *file, const opdi_access *access, const char *pointer, const char *more) {
     const bool half = access->dtype == OPD_BFLOAT16 || access->dtype == OPD_FLOAT16;
     const char *const helper = access->dtype == OPD_BFLOAT16 ? "from_bf16" : "from_f16";
     if (half) { opdi_c_need(file, helper); }
-    opdi_cput(file, half ? "%s(%s[%s])" : "%s%s[%s]", half ? helper : "", pointer, more);
+    opdi_c_write(file, half ? "%s(%s[%s])" : "%s%s[%s]", half ? helper : "", pointer, more);
 }
 /* Writes how many rows a tile has, and the line that says so where that is no number. */
 static void opdi_contraction_high(const opdi_contraction *all, char text[16]) {
     (void)snprintf(text, 16, all->few ? "high" : "%d", all->tile);
 }
-static void opdi_cput_high(opdi_cfile *file, const opdi_contraction *all, const char *first) {
+static void opdi_c_write_high(opdi_cfile *file, const opdi_contraction *all, const char *first) {
     if (!all->few) { return; }
-    opdi_cput_line(file, "const long high = %lld - %s < %d ? %lld - %s : %d;", (long long)all->rows, first, all->tile,
-                   (long long)all->rows, first, all->tile);
+    opdi_c_write_line(file, "const long high = %lld - %s < %d ? %lld - %s : %d;", (long long)all->rows, first,
+                      all->tile,
+                      (long long)all->rows, first, all->tile);
 }
 /* Writes the loops over the depth of an operand, and in them where that begins. */
-static void opdi_cput_depth(opdi_cfile *file, const opdi_contraction *all, const opdi_access *access) {
-    opdi_cput_line(file, "long depth = 0;");
-    for (int i = 0; i < all->nk; i++) { opdi_cput_for(file, all->k[i], all->nest->sizes[all->k[i]]); }
-    opdi_cput_indent(file);
-    opdi_cput(file, "const %s *const from = source", opdi_c_type(access->dtype));
+static void opdi_c_write_depth(opdi_cfile *file, const opdi_contraction *all, const opdi_access *access) {
+    opdi_c_write_line(file, "long depth = 0;");
+    for (int i = 0; i < all->nk; i++) { opdi_c_write_for(file, all->k[i], all->nest->sizes[all->k[i]]); }
+    opdi_c_write_indent(file);
+    opdi_c_write(file, "const %s *const from = source", opdi_c_type(access->dtype));
     for (int i = 0; i < all->nk; i++) {
         if (access->strides[all->k[i]]) {
-            opdi_cput(file, " + %lld * i%d", (long long)access->strides[all->k[i]], all->k[i]);
+            opdi_c_write(file, " + %lld * i%d", (long long)access->strides[all->k[i]], all->k[i]);
         }
     }
-    opdi_cput(file, ";\n");
+    opdi_c_write(file, ";\n");
 }
 /* Writes loops that put a tile's rows of the left operand side by side, all of its depth: to[k * width + row]; */
-static void opdi_cput_pack_left(opdi_cfile *file, const opdi_contraction *all) {
+static void opdi_c_write_pack_left(opdi_cfile *file, const opdi_contraction *all) {
     char width[16];
     opdi_contraction_high(all, width);
-    opdi_cput_open(file, "for (long row = 0; row < %s; row++) {", width);
-    opdi_cput_line(file, "const long at = first + row < %lld ? first + row : %lld;", (long long)all->rows,
-                   (long long)all->rows - 1);
-    opdi_cput_indent(file);
-    opdi_cput(file, "places[row] = ");
-    opdi_cput_digits(file, all->left, all->nest, all->m, all->nm, "at");
-    opdi_cput(file, ";\n");
-    opdi_cput_close(file, 1);
-    opdi_cput_depth(file, all, all->left);
-    opdi_cput_indent(file);
-    opdi_cput(file, "for (long row = 0; row < %s; row++) { to[depth * %s + row] = ", width, width);
-    opdi_cput_operand(file, all->left, "from", "places[row]");
-    opdi_cput(file, "; }\n");
-    opdi_cput_line(file, "depth++;");
-    opdi_cput_close(file, all->nk);
+    opdi_c_write_open(file, "for (long row = 0; row < %s; row++) {", width);
+    opdi_c_write_line(file, "const long at = first + row < %lld ? first + row : %lld;", (long long)all->rows,
+                      (long long)all->rows - 1);
+    opdi_c_write_indent(file);
+    opdi_c_write(file, "places[row] = ");
+    opdi_c_write_digits(file, all->left, all->nest, all->m, all->nm, "at");
+    opdi_c_write(file, ";\n");
+    opdi_c_write_close(file, 1);
+    opdi_c_write_depth(file, all, all->left);
+    opdi_c_write_indent(file);
+    opdi_c_write(file, "for (long row = 0; row < %s; row++) { to[depth * %s + row] = ", width, width);
+    opdi_c_write_operand(file, all->left, "from", "places[row]");
+    opdi_c_write(file, "; }\n");
+    opdi_c_write_line(file, "depth++;");
+    opdi_c_write_close(file, all->nk);
 }
 /* those of the columns of the right one, in runs of which each has its elements in a row, a step apart. */
-static void opdi_cput_pack_right(opdi_cfile *file, const opdi_contraction *all) {
+static void opdi_c_write_pack_right(opdi_cfile *file, const opdi_contraction *all) {
     const char *const width = opdi_contraction_width(all), *const type = opdi_contraction_type(all);
     const long long step = all->nn ? (long long)all->right->strides[all->n[all->nn - 1]] : 0;
     char place[32];
-    opdi_cput_line(file, "long runs = 0;");
-    opdi_cput_open(file, "for (long row = 0; row < columns; row++) {");
-    opdi_cput_indent(file);
-    opdi_cput(file, "places[row] = ");
-    opdi_cput_digits(file, all->right, all->nest, all->n, all->nn, "(first + row)");
-    opdi_cput(file, ";\n");
-    opdi_cput_line(file, "if (!row || places[row] != places[row - 1] + %lld) { begins[runs++] = row; }", step);
-    opdi_cput_close(file, 1);
-    opdi_cput_line(file, "begins[runs] = columns;");
-    opdi_cput_depth(file, all, all->right);
-    opdi_cput_open(file, "for (long run = 0; run < runs; run++) {");
-    opdi_cput_line(file, "const long begin = begins[run], count = begins[run + 1] - begin;");
-    opdi_cput_line(file, "const %s *RESTRICT const row = from + places[begin];", opdi_c_type(all->right->dtype));
-    opdi_cput_line(file, "%s *RESTRICT const into = to + depth * %s + begin;", type, width);
-    opdi_cput_indent(file);
-    opdi_cput(file, "for (long i = 0; i < count; i++) { into[i] = ");
+    opdi_c_write_line(file, "long runs = 0;");
+    opdi_c_write_open(file, "for (long row = 0; row < columns; row++) {");
+    opdi_c_write_indent(file);
+    opdi_c_write(file, "places[row] = ");
+    opdi_c_write_digits(file, all->right, all->nest, all->n, all->nn, "(first + row)");
+    opdi_c_write(file, ";\n");
+    opdi_c_write_line(file, "if (!row || places[row] != places[row - 1] + %lld) { begins[runs++] = row; }", step);
+    opdi_c_write_close(file, 1);
+    opdi_c_write_line(file, "begins[runs] = columns;");
+    opdi_c_write_depth(file, all, all->right);
+    opdi_c_write_open(file, "for (long run = 0; run < runs; run++) {");
+    opdi_c_write_line(file, "const long begin = begins[run], count = begins[run + 1] - begin;");
+    opdi_c_write_line(file, "const %s *RESTRICT const row = from + places[begin];", opdi_c_type(all->right->dtype));
+    opdi_c_write_line(file, "%s *RESTRICT const into = to + depth * %s + begin;", type, width);
+    opdi_c_write_indent(file);
+    opdi_c_write(file, "for (long i = 0; i < count; i++) { into[i] = ");
     (void)snprintf(place, sizeof place, step == 1 ? "i" : "%lld * i", step);
-    opdi_cput_operand(file, all->right, "row", place);
-    opdi_cput(file, "; }\n");
-    opdi_cput_close(file, 1);
-    opdi_cput_line(file, "for (long i = columns; i < %s; i++) { to[depth * %s + i] = 0; }", width, width);
-    opdi_cput_line(file, "depth++;");
-    opdi_cput_close(file, all->nk);
+    opdi_c_write_operand(file, all->right, "row", place);
+    opdi_c_write(file, "; }\n");
+    opdi_c_write_close(file, 1);
+    opdi_c_write_line(file, "for (long i = columns; i < %s; i++) { to[depth * %s + i] = 0; }", width, width);
+    opdi_c_write_line(file, "depth++;");
+    opdi_c_write_close(file, all->nk);
 }
 /* Writes the line that finds an operand's first element of a batch. */
-static void opdi_cput_source(opdi_cfile *file, const opdi_contraction *all, const opdi_access *access) {
+static void opdi_c_write_source(opdi_cfile *file, const opdi_contraction *all, const opdi_access *access) {
     const char *const type = opdi_c_type(access->dtype);
     char name[64];
     opdi_c_name(access->buffer, name);
-    opdi_cput_indent(file);
-    if (access->buffer->dtype == access->dtype) { opdi_cput(file, "const %s *const source = %s", type, name); }
-    else { opdi_cput(file, "const %s *const source = (const %s *)(const void *)%s", type, type, name); }
+    opdi_c_write_indent(file);
+    if (access->buffer->dtype == access->dtype) { opdi_c_write(file, "const %s *const source = %s", type, name); }
+    else { opdi_c_write(file, "const %s *const source = (const %s *)(const void *)%s", type, type, name); }
     for (int i = 0; i < all->nbatch; i++) {
         const int64_t stride = access->strides[all->batch[i]];
-        if (stride) { opdi_cput(file, " + %lld * i%d", (long long)stride, all->batch[i]); }
+        if (stride) { opdi_c_write(file, " + %lld * i%d", (long long)stride, all->batch[i]); }
     }
-    if (access->offset) { opdi_cput(file, " + %lld", (long long)access->offset); }
-    opdi_cput(file, ";\n");
+    if (access->offset) { opdi_c_write(file, " + %lld", (long long)access->offset); }
+    opdi_c_write(file, ";\n");
 }
 /* Writes the loops that put the left operand side by side, by tiles of rows, */
-static void opdi_cput_left(opdi_cfile *file, const opdi_contraction *all) {
-    opdi_cput_open(file, "for (long first = 0; first < %lld; first += %d) {", (long long)all->rows, all->tile);
-    opdi_cput_high(file, all, "first");
-    opdi_cput_source(file, all, all->left);
-    opdi_cput_line(file, "%s *const to = left_rows + first * %lld;", opdi_contraction_type(all), (long long)all->depth);
-    opdi_cput_line(file, "long places[%d];", all->tile);
-    opdi_cput_pack_left(file, all);
-    opdi_cput_close(file, 1);
+static void opdi_c_write_left(opdi_cfile *file, const opdi_contraction *all) {
+    opdi_c_write_open(file, "for (long first = 0; first < %lld; first += %d) {", (long long)all->rows, all->tile);
+    opdi_c_write_high(file, all, "first");
+    opdi_c_write_source(file, all, all->left);
+    opdi_c_write_line(file, "%s *const to = left_rows + first * %lld;", opdi_contraction_type(all),
+                      (long long)all->depth);
+    opdi_c_write_line(file, "long places[%d];", all->tile);
+    opdi_c_write_pack_left(file, all);
+    opdi_c_write_close(file, 1);
 }
 /* those that put a tile's columns of the right one side by side, */
-static void opdi_cput_right_pack(opdi_cfile *file, const opdi_contraction *all) {
-    opdi_cput_source(file, all, all->right);
+static void opdi_c_write_right_pack(opdi_cfile *file, const opdi_contraction *all) {
+    opdi_c_write_source(file, all, all->right);
     if (all->direct) {
-        opdi_cput_open(file, "if (columns == %s) {", opdi_contraction_width(all));
-        opdi_cput_line(file, "rows = source + first;");
-        opdi_cput_line(file, "step = %lld;", (long long)all->right->strides[all->k[0]]);
-        opdi_cput_close(file, 1);
-        opdi_cput_open(file, "else {");
+        opdi_c_write_open(file, "if (columns == %s) {", opdi_contraction_width(all));
+        opdi_c_write_line(file, "rows = source + first;");
+        opdi_c_write_line(file, "step = %lld;", (long long)all->right->strides[all->k[0]]);
+        opdi_c_write_close(file, 1);
+        opdi_c_write_open(file, "else {");
     }
-    opdi_cput_line(file, "%s *const to = right_rows%s;", opdi_contraction_type(all),
-                   all->right_early ? " + first * depths" : "");
-    opdi_cput_line(file, "long places[%s], begins[%s + 1];", opdi_contraction_width(all), opdi_contraction_width(all));
-    opdi_cput_pack_right(file, all);
-    if (all->direct) { opdi_cput_close(file, 1); }
+    opdi_c_write_line(file, "%s *const to = right_rows%s;", opdi_contraction_type(all),
+                      all->right_early ? " + first * depths" : "");
+    opdi_c_write_line(file, "long places[%s], begins[%s + 1];", opdi_contraction_width(all),
+                      opdi_contraction_width(all));
+    opdi_c_write_pack_right(file, all);
+    if (all->direct) { opdi_c_write_close(file, 1); }
 }
 /* those that begin with a tile's columns, which are read where they lie if they can be, */
-static void opdi_cput_right(opdi_cfile *file, const opdi_contraction *all) {
+static void opdi_c_write_right(opdi_cfile *file, const opdi_contraction *all) {
     const char *const width = opdi_contraction_width(all), *const type = opdi_contraction_type(all);
-    opdi_cput_open(file, "for (long first = 0; first < %lld; first += %s) {", (long long)all->columns, width);
-    opdi_cput_line(file, "const long left = %lld - first, columns = left < %s ? left : %s;", (long long)all->columns,
-                   width, width);
+    opdi_c_write_open(file, "for (long first = 0; first < %lld; first += %s) {", (long long)all->columns, width);
+    opdi_c_write_line(file, "const long left = %lld - first, columns = left < %s ? left : %s;", (long long)all->columns,
+                      width, width);
     if (all->right_early) {
-        opdi_cput_line(file, "const %s *const rows = right_rows + first * %lld;", type, (long long)all->depth);
-        opdi_cput_line(file, "const long step = %s;", width);
+        opdi_c_write_line(file, "const %s *const rows = right_rows + first * %lld;", type, (long long)all->depth);
+        opdi_c_write_line(file, "const long step = %s;", width);
         return;
     }
-    opdi_cput_line(file, "%s%s *rows = right_rows;", "const ", type);
-    opdi_cput_line(file, "long step = %s;", width);
-    opdi_cput_right_pack(file, all);
+    opdi_c_write_line(file, "%s%s *rows = right_rows;", "const ", type);
+    opdi_c_write_line(file, "long step = %s;", width);
+    opdi_c_write_right_pack(file, all);
 }
 /* Writes the functions that put constant operands side by side once. */
-OPDI_INTERNAL void opdi_cput_early_packs(opdi_cfile *file, const opdi_contraction *all, const char *name) {
+OPDI_INTERNAL void opdi_c_write_early_packs(opdi_cfile *file, const opdi_contraction *all, const char *name) {
     const char *const type = opdi_contraction_type(all);
     char operand[64];
     if (all->left_early) {
         opdi_c_name(all->left->buffer, operand);
-        opdi_cput(file, "static void %s_left(const %s *RESTRICT %s, %s *RESTRICT left_rows) {\n", name,
-                  opdi_c_type(all->left->buffer->dtype), operand, type);
+        opdi_c_write(file, "static void %s_left(const %s *RESTRICT %s, %s *RESTRICT left_rows) {\n", name,
+                     opdi_c_type(all->left->buffer->dtype), operand, type);
         file->indent = 1;
-        opdi_cput_left(file, all);
-        opdi_cput(file, "}\n");
+        opdi_c_write_left(file, all);
+        opdi_c_write(file, "}\n");
     }
     if (all->right_early) {
         opdi_c_name(all->right->buffer, operand);
-        opdi_cput(file, "static void %s_right(const %s *RESTRICT %s, %s *RESTRICT right_rows) {\n", name,
-                  opdi_c_type(all->right->buffer->dtype), operand, type);
+        opdi_c_write(file, "static void %s_right(const %s *RESTRICT %s, %s *RESTRICT right_rows) {\n", name,
+                     opdi_c_type(all->right->buffer->dtype), operand, type);
         file->indent = 1;
-        opdi_cput_line(file, "const long depths = %lld;", (long long)all->depth);
-        opdi_cput_open(file, "for (long first = 0; first < %lld; first += %s) {", (long long)all->columns,
-                       opdi_contraction_width(all));
-        opdi_cput_line(file, "const long left = %lld - first, columns = left < %s ? left : %s;",
-                       (long long)all->columns, opdi_contraction_width(all), opdi_contraction_width(all));
-        opdi_cput_right_pack(file, all);
-        opdi_cput_close(file, 1);
-        opdi_cput(file, "}\n");
+        opdi_c_write_line(file, "const long depths = %lld;", (long long)all->depth);
+        opdi_c_write_open(file, "for (long first = 0; first < %lld; first += %s) {", (long long)all->columns,
+                          opdi_contraction_width(all));
+        opdi_c_write_line(file, "const long left = %lld - first, columns = left < %s ? left : %s;",
+                          (long long)all->columns, opdi_contraction_width(all), opdi_contraction_width(all));
+        opdi_c_write_right_pack(file, all);
+        opdi_c_write_close(file, 1);
+        opdi_c_write(file, "}\n");
     }
 }
 /* those of a row of a tile's columns, whose number is the last loop's index, and how many loops that opens. */
-static int opdi_cput_columns(opdi_cfile *file, const opdi_contraction *all) {
+static int opdi_c_write_columns(opdi_cfile *file, const opdi_contraction *all) {
     const opdi_nest *const nest = all->nest;
     const int last = all->nn - 1;
     if (all->nn < 2) {
-        opdi_cput_open(file, "for (long column = 0; column < columns; column++) {");
-        if (all->nn) { opdi_cput_line(file, "const long i%d = first + column;", all->n[last]); }
+        opdi_c_write_open(file, "for (long column = 0; column < columns; column++) {");
+        if (all->nn) { opdi_c_write_line(file, "const long i%d = first + column;", all->n[last]); }
         return 1;
     }
     const long long run = (long long)nest->sizes[all->n[last]];
     char outer[48];
-    opdi_cput_open(file, "for (long done = 0, count; done < columns; done += count) {");
-    opdi_cput_line(file, "const long n = first + done, start = n %% %lld;", run);
-    opdi_cput_line(file, "count = %lld - start < columns - done ? %lld - start : columns - done;", run, run);
+    opdi_c_write_open(file, "for (long done = 0, count; done < columns; done += count) {");
+    opdi_c_write_line(file, "const long n = first + done, start = n %% %lld;", run);
+    opdi_c_write_line(file, "count = %lld - start < columns - done ? %lld - start : columns - done;", run, run);
     (void)snprintf(outer, sizeof outer, "(n / %lld)", run);
-    opdi_cput_loops(file, nest, all->n, last, outer);
-    opdi_cput_open(file, "for (long column = 0; column < count; column++) {");
-    opdi_cput_line(file, "const long i%d = start + column;", all->n[last]);
+    opdi_c_write_loops(file, nest, all->n, last, outer);
+    opdi_c_write_open(file, "for (long column = 0; column < count; column++) {");
+    opdi_c_write_line(file, "const long i%d = start + column;", all->n[last]);
     return 2;
 }
 /* Writes what computes a tile; of a deep one in parts, whose sums are doubles. */
-static void opdi_cput_tile(opdi_cfile *file, const opdi_contraction *all, const char *helper) {
+static void opdi_c_write_tile(opdi_cfile *file, const opdi_contraction *all, const char *helper) {
     const char *const type = opdi_contraction_type(all), *const width = opdi_contraction_width(all);
     const char *const rows = all->few ? "high, " : "";
     const long long depth = (long long)all->depth;
     char high[16];
     opdi_contraction_high(all, high);
-    opdi_cput_high(file, all, "row");
+    opdi_c_write_high(file, all, "row");
     if (depth <= 2 * OPDI_C_ADDED || *type == 'd') {
-        opdi_cput_line(file, "%s tile[%d * %s];", type, all->tile, width);
-        opdi_cput_line(file, "%s(%s%lld, left_rows + row * %lld, rows, step, tile);", helper, rows, depth, depth);
+        opdi_c_write_line(file, "%s tile[%d * %s];", type, all->tile, width);
+        opdi_c_write_line(file, "%s(%s%lld, left_rows + row * %lld, rows, step, tile);", helper, rows, depth, depth);
         return;
     }
-    opdi_cput_line(file, "double tile[%d * %s] = {0};", all->tile, width);
-    opdi_cput_open(file, "for (long k = 0; k < %lld; k += %d) {", depth, OPDI_C_ADDED);
-    opdi_cput_line(file, "const long count = %lld - k < %d ? %lld - k : %d;", depth, OPDI_C_ADDED, depth, OPDI_C_ADDED);
-    opdi_cput_line(file, "float part[%d * %s];", all->tile, width);
-    opdi_cput_line(file, "%s(%scount, left_rows + row * %lld + k * %s, rows + k * step, step, part);", helper, rows,
-                   depth, high);
-    opdi_cput_line(file, "for (long i = 0; i < %s * %s; i++) { tile[i] += part[i]; }", high, width);
-    opdi_cput_close(file, 1);
+    opdi_c_write_line(file, "double tile[%d * %s] = {0};", all->tile, width);
+    opdi_c_write_open(file, "for (long k = 0; k < %lld; k += %d) {", depth, OPDI_C_ADDED);
+    opdi_c_write_line(file, "const long count = %lld - k < %d ? %lld - k : %d;", depth, OPDI_C_ADDED, depth,
+                      OPDI_C_ADDED);
+    opdi_c_write_line(file, "float part[%d * %s];", all->tile, width);
+    opdi_c_write_line(file, "%s(%scount, left_rows + row * %lld + k * %s, rows + k * step, step, part);", helper, rows,
+                      depth, high);
+    opdi_c_write_line(file, "for (long i = 0; i < %s * %s; i++) { tile[i] += part[i]; }", high, width);
+    opdi_c_write_close(file, 1);
 }
 /* Writes the loops of a product. */
-OPDI_INTERNAL void opdi_cput_contraction(opdi_cfile *file, opdi_nest *nest) {
+OPDI_INTERNAL void opdi_c_write_contraction(opdi_cfile *file, opdi_nest *nest) {
     opdi_contraction all;
     char helper[32], value[32];
     opdi_contraction_of(&all, nest);
@@ -714,26 +721,26 @@ OPDI_INTERNAL void opdi_cput_contraction(opdi_cfile *file, opdi_nest *nest) {
     (void)snprintf(helper, sizeof helper, "tile%d_%s", all.tile, *type == 'd' ? "f64" : "f32");
     if (all.few) { (void)snprintf(helper, sizeof helper, "tiles_%s", *type == 'd' ? "f64" : "f32"); }
     file->tiles[*type == 'd'] |= all.few ? 0xfeu : 1u << all.tile;        /* of one to six rows, and what calls them */
-    if (all.left_early) { opdi_cput_line(file, "(void)%s;", all.left->buffer->name); }
-    if (all.right_early) { opdi_cput_line(file, "(void)%s;", all.right->buffer->name); }
-    for (int i = 0; i < all.nbatch; i++) { opdi_cput_for(file, all.batch[i], nest->sizes[all.batch[i]]); }
-    if (!all.left_early) { opdi_cput_left(file, &all); }
-    opdi_cput_right(file, &all);
-    opdi_cput_open(file, "for (long row = 0; row < %lld; row += %d) {", (long long)all.rows, all.tile);
-    opdi_cput_tile(file, &all, helper);
-    opdi_cput_open(file, "for (long m = row; m < %lld && m < row + %d; m++) {", (long long)all.rows, all.tile);
-    opdi_cput_loops(file, nest, all.m, all.nm, "m");
-    const int loops = opdi_cput_columns(file, &all);
-    opdi_cput_line(file, "const %s sum = (%s)tile[(m - row) * %s + %scolumn];", type, type, width,
-                   loops > 1 ? "done + " : "");
+    if (all.left_early) { opdi_c_write_line(file, "(void)%s;", all.left->buffer->name); }
+    if (all.right_early) { opdi_c_write_line(file, "(void)%s;", all.right->buffer->name); }
+    for (int i = 0; i < all.nbatch; i++) { opdi_c_write_for(file, all.batch[i], nest->sizes[all.batch[i]]); }
+    if (!all.left_early) { opdi_c_write_left(file, &all); }
+    opdi_c_write_right(file, &all);
+    opdi_c_write_open(file, "for (long row = 0; row < %lld; row += %d) {", (long long)all.rows, all.tile);
+    opdi_c_write_tile(file, &all, helper);
+    opdi_c_write_open(file, "for (long m = row; m < %lld && m < row + %d; m++) {", (long long)all.rows, all.tile);
+    opdi_c_write_loops(file, nest, all.m, all.nm, "m");
+    const int loops = opdi_c_write_columns(file, &all);
+    opdi_c_write_line(file, "const %s sum = (%s)tile[(m - row) * %s + %scolumn];", type, type, width,
+                      loops > 1 ? "done + " : "");
     (void)snprintf(value, sizeof value, "sum");
     if (nest->finish) {
         file->result = "sum";
-        opdi_xpr_round++;
-        opdi_cput_value(file, nest->finish, nest->ndim, value);
+        opdi_expr_round++;
+        opdi_c_write_value(file, nest->finish, nest->ndim, value);
     }
-    opdi_cput_store(file, nest, value);
-    opdi_cput_close(file, loops + 3 + all.nbatch);
+    opdi_c_write_store(file, nest, value);
+    opdi_c_write_close(file, loops + 3 + all.nbatch);
 }
 OPDI_COLD_END
 #endif

@@ -9,47 +9,47 @@
 #if defined(OPDI_CORE)
 OPDI_COLD_BEGIN
 
-static void opdi_cput_arguments(opdi_cfile *file, const char *format, va_list ap) {
+static void opdi_c_write_arguments(opdi_cfile *file, const char *format, va_list ap) {
     char text[2048];
     const int length = vsnprintf(text, sizeof text, format, ap);
     if (length < 0 || length >= (int)sizeof text) { file->failed = true; }
     else { opdi_string_add_n(file->out, text, (size_t)length); }
 }
 /* Writes text, */
-OPD_PRINTF_LIKE(2, 3) OPDI_INTERNAL void opdi_cput(opdi_cfile *file, const char *format, ...) {
+OPD_PRINTF_LIKE(2, 3) OPDI_INTERNAL void opdi_c_write(opdi_cfile *file, const char *format, ...) {
     va_list ap;
     va_start(ap, format);
-    opdi_cput_arguments(file, format, ap);
+    opdi_c_write_arguments(file, format, ap);
     va_end(ap);
 }
 /* the blanks a line begins with, */
-OPDI_INTERNAL void opdi_cput_indent(opdi_cfile *file) {
+OPDI_INTERNAL void opdi_c_write_indent(opdi_cfile *file) {
     for (int i = 0; i < file->indent; i++) { opdi_string_add(file->out, "    "); }
 }
 /* a line, */
-OPD_PRINTF_LIKE(2, 3) OPDI_INTERNAL void opdi_cput_line(opdi_cfile *file, const char *format, ...) {
+OPD_PRINTF_LIKE(2, 3) OPDI_INTERNAL void opdi_c_write_line(opdi_cfile *file, const char *format, ...) {
     va_list ap;
-    opdi_cput_indent(file);
+    opdi_c_write_indent(file);
     va_start(ap, format);
-    opdi_cput_arguments(file, format, ap);
+    opdi_c_write_arguments(file, format, ap);
     va_end(ap);
     opdi_string_add(file->out, "\n");
 }
 /* one that opens a block, */
-OPD_PRINTF_LIKE(2, 3) OPDI_INTERNAL void opdi_cput_open(opdi_cfile *file, const char *format, ...) {
+OPD_PRINTF_LIKE(2, 3) OPDI_INTERNAL void opdi_c_write_open(opdi_cfile *file, const char *format, ...) {
     va_list ap;
-    opdi_cput_indent(file);
+    opdi_c_write_indent(file);
     va_start(ap, format);
-    opdi_cput_arguments(file, format, ap);
+    opdi_c_write_arguments(file, format, ap);
     va_end(ap);
     opdi_string_add(file->out, "\n");
     file->indent++;
 }
 /* and those that close blocks. */
-OPDI_INTERNAL void opdi_cput_close(opdi_cfile *file, int count) {
+OPDI_INTERNAL void opdi_c_write_close(opdi_cfile *file, int count) {
     for (; count > 0; count--) {
         file->indent--;
-        opdi_cput_line(file, "}");
+        opdi_c_write_line(file, "}");
     }
 }
 
@@ -674,17 +674,17 @@ OPDI_INTERNAL void opdi_c_name(const opdi_buffer *buffer, char name[64]) {
     } else { (void)snprintf(name, 64, "t%d", (int)buffer->id); }
 }
 /* Writes "4 * i0 + i1 + 3", the place of an element; loops before `from` are those of a row and left out. */
-static void opdi_cput_place(opdi_cfile *file, const opdi_access *access, int ndim, int from, int64_t offset) {
+static void opdi_c_write_place(opdi_cfile *file, const opdi_access *access, int ndim, int from, int64_t offset) {
     bool any = false;
     for (int i = from; i < ndim; i++) {
         if (!access->strides[i]) { continue; }
-        opdi_cput(file, any ? " + " : "");
-        if (access->strides[i] != 1) { opdi_cput(file, "%lld * ", (long long)access->strides[i]); }
-        opdi_cput(file, "i%d", i);
+        opdi_c_write(file, any ? " + " : "");
+        if (access->strides[i] != 1) { opdi_c_write(file, "%lld * ", (long long)access->strides[i]); }
+        opdi_c_write(file, "i%d", i);
         any = true;
     }
     if (offset || !any) {
-        opdi_cput(file, any ? offset < 0 ? " - %lld" : " + %lld" : "%lld", (long long)(any && offset < 0 ? -offset
+        opdi_c_write(file, any ? offset < 0 ? " - %lld" : " + %lld" : "%lld", (long long)(any && offset < 0 ? -offset
             : offset));
     }
 }
@@ -702,48 +702,51 @@ static bool opdi_c_in_row(const opdi_cfile *file, const opdi_access *access, int
     return false;
 }
 /* Writes an element as an lvalue. */
-OPDI_INTERNAL void opdi_cput_element(opdi_cfile *file, const opdi_access *access, int ndim, bool written,
-                                     const char *more) {
+OPDI_INTERNAL void opdi_c_write_element(opdi_cfile *file, const opdi_access *access, int ndim, bool written,
+                                        const char *more) {
     char name[64];
     int64_t low = 0;
     opdi_c_name(access->buffer, name);
     const bool row = opdi_c_in_row(file, access, &low);
     const bool other = access->buffer->dtype != access->dtype;
-    if (other && !row) { opdi_cput(file, "((%s%s *)%s)[", written ? "" : "const ", opdi_c_type(access->dtype), name); }
-    else { opdi_cput(file, "%s[", name); }
-    opdi_cput_place(file, access, ndim, row ? file->group->outer : 0, access->offset - low);
-    opdi_cput(file, "%s]", more);
+    if (other && !row) {
+        opdi_c_write(file, "((%s%s *)%s)[", written ? "" : "const ", opdi_c_type(access->dtype), name);
+    } else { opdi_c_write(file, "%s[", name); }
+    opdi_c_write_place(file, access, ndim, row ? file->group->outer : 0, access->offset - low);
+    opdi_c_write(file, "%s]", more);
 }
-OPDI_INTERNAL void opdi_cput_number(opdi_cfile *file, opd_scalar_type dtype, double f64, int64_t i64) {
+OPDI_INTERNAL void opdi_c_write_number(opdi_cfile *file, opd_scalar_type dtype, double f64, int64_t i64) {
     if (dtype == OPD_FLOAT64 || dtype == OPD_FLOAT32 || dtype == OPD_FLOAT16 || dtype == OPD_BFLOAT16) {
         const bool wide = dtype == OPD_FLOAT64;
         const char *const type = wide ? "double" : "float";
         if (f64 != f64 || f64 - f64 != 0) {
-            opdi_cput(file, "%s(%s)%s", f64 < 0 ? "-" : "", type, f64 != f64 ? "NAN" : "INFINITY");
+            opdi_c_write(file, "%s(%s)%s", f64 < 0 ? "-" : "", type, f64 != f64 ? "NAN" : "INFINITY");
             return;
         }
         char text[64];
         (void)snprintf(text, sizeof text, wide ? "%.17g" : "%.9g", wide ? f64 : (double)(float)f64);
-        opdi_cput(file, "%s%s%s", text, strpbrk(text, ".e") ? "" : ".0", wide ? "" : "f");
-    } else { opdi_cput(file, i64 == INT64_MIN ? "INT64_MIN" : "%lld", (long long)i64); }
+        opdi_c_write(file, "%s%s%s", text, strpbrk(text, ".e") ? "" : ".0", wide ? "" : "f");
+    } else { opdi_c_write(file, i64 == INT64_MIN ? "INT64_MIN" : "%lld", (long long)i64); }
 }
 
 /* Writes the k-th number of an expression. */
-static void opdi_cput_xpr_number(opdi_cfile *file, const opdi_xpr *xpr, int k) {
+static void opdi_c_write_xpr_number(opdi_cfile *file, const opdi_expr *expr, int k) {
     static const char *const forms[][2] = {
         {"", ""}, {"", ""}, {"1.0 / ", ""}, {"sqrt((double)", ")"}, {"1.0 / sqrt((double)", ")"}};
-    const char *const *const form = forms[xpr->forms[k]];
-    if (!xpr->forms[k] || xpr->dtype == OPD_INT64) { opdi_cput_number(file, xpr->dtype, xpr->f64[k], xpr->i64[k]); }
+    const char *const *const form = forms[expr->forms[k]];
+    if (!expr->forms[k] || expr->dtype == OPD_INT64) {
+        opdi_c_write_number(file, expr->dtype, expr->f64[k], expr->i64[k]);
+    }
     else {
-        opdi_cput(file, "(%s)(%s%lld%s)", xpr->dtype == OPD_FLOAT64 ? "double" : "float", form[0],
-                  (long long)xpr->i64[k], form[1]);
+        opdi_c_write(file, "(%s)(%s%lld%s)", expr->dtype == OPD_FLOAT64 ? "double" : "float", form[0],
+                     (long long)expr->i64[k], form[1]);
     }
 }
 
-typedef struct opdi_formula_args { char names[3][32]; const opdi_xpr *xpr; } opdi_formula_args;
+typedef struct opdi_formula_args { char names[3][32]; const opdi_expr *expr; } opdi_formula_args;
 /* Writes the text of a formula for a type. */
-static void opdi_cput_formula(opdi_cfile *file, const char *text, size_t length, const opdi_formula_args *args) {
-    const opd_scalar_type dtype = args->xpr->dtype;
+static void opdi_c_write_formula(opdi_cfile *file, const char *text, size_t length, const opdi_formula_args *args) {
+    const opd_scalar_type dtype = args->expr->dtype;
     const bool wide = dtype == OPD_FLOAT64, whole = dtype == OPD_INT64;
     const char *const suffix = whole ? "i64" : wide ? "f64" : "f32";
     static const struct { const char *macro; char sign; } signs[] = {
@@ -758,7 +761,7 @@ static void opdi_cput_formula(opdi_cfile *file, const char *text, size_t length,
         while (text + word < end && (opdi_c_letter(text[word]))) { word++; }
         if (!word || (*text >= '0' && *text <= '9')) {
             word = word ? word : 1;
-            opdi_cput(file, "%.*s", (int)word, text);
+            opdi_c_write(file, "%.*s", (int)word, text);
             text += word;
             continue;
         }
@@ -771,17 +774,17 @@ static void opdi_cput_formula(opdi_cfile *file, const char *text, size_t length,
                 if (depth == 1 && *at == ',' && !second) { second = at + 1; }
             }
             const char *const close = at - 1;
-            opdi_cput(file, whole ? "(int64_t)(" : "(");
+            opdi_c_write(file, whole ? "(int64_t)(" : "(");
             if (sign < 3) {
-                opdi_cput(file, whole ? "(uint64_t)" : "");
-                opdi_cput_formula(file, first, (size_t)(second - 1 - first), args);
-                opdi_cput(file, " %c%s", signs[sign].sign, whole ? " (uint64_t)" : "");
-                opdi_cput_formula(file, second, (size_t)(close - second), args);
+                opdi_c_write(file, whole ? "(uint64_t)" : "");
+                opdi_c_write_formula(file, first, (size_t)(second - 1 - first), args);
+                opdi_c_write(file, " %c%s", signs[sign].sign, whole ? " (uint64_t)" : "");
+                opdi_c_write_formula(file, second, (size_t)(close - second), args);
             } else {
-                opdi_cput(file, whole ? "0u - (uint64_t)" : "-");
-                opdi_cput_formula(file, first, (size_t)(close - first), args);
+                opdi_c_write(file, whole ? "0u - (uint64_t)" : "-");
+                opdi_c_write_formula(file, first, (size_t)(close - first), args);
             }
-            opdi_cput(file, ")");
+            opdi_c_write(file, ")");
             text = at;
             continue;
         }
@@ -794,20 +797,20 @@ static void opdi_cput_formula(opdi_cfile *file, const char *text, size_t length,
             (void)snprintf(full, sizeof full, "%s_%s", name, suffix);
             if (helper || opdi_c_has(full)) {
                 opdi_c_need(file, full);
-                opdi_cput(file, "%s", full);
-            } else { opdi_cput(file, "%s%s", name, wide ? "" : "f"); }
+                opdi_c_write(file, "%s", full);
+            } else { opdi_c_write(file, "%s%s", name, wide ? "" : "f"); }
             text = to + 1;
         } else if (word == 1 && *text >= 'x' && *text <= 'z') {
-            opdi_cput(file, "%s", args->names[*text - 'x']);
+            opdi_c_write(file, "%s", args->names[*text - 'x']);
             text++;
         } else if (word == 1 && *text >= 'a' && *text <= 'c') {
-            opdi_cput(file, "(");
-            opdi_cput_xpr_number(file, args->xpr, *text - 'a');
-            opdi_cput(file, ")");
+            opdi_c_write(file, "(");
+            opdi_c_write_xpr_number(file, args->expr, *text - 'a');
+            opdi_c_write(file, ")");
             text++;
         } else {
             const bool type = word == 5 && strncmp(text, "OPD_T", 5) == 0;
-            opdi_cput(file, "%.*s", type ? (int)strlen(opdi_c_type(dtype)) : (int)word, type ? opdi_c_type(dtype)
+            opdi_c_write(file, "%.*s", type ? (int)strlen(opdi_c_type(dtype)) : (int)word, type ? opdi_c_type(dtype)
                 : text);
             text += word;
         }
@@ -823,117 +826,119 @@ static const struct { const char *name, *text; } opdi_formula_int_texts[] = {
 #define OPDI_FORMULA_INT_TEXT(name, inputs, kind, formula) {#name, #formula},
     OPD_FORMULAS_INT_SHARED(OPDI_FORMULA_INT_TEXT)
 };
-static const char *opdi_formula_text(const opdi_xpr *xpr) {
+static const char *opdi_formula_text(const opdi_expr *expr) {
     const size_t count = sizeof opdi_formula_int_texts / sizeof *opdi_formula_int_texts;
-    for (size_t i = 0; xpr->dtype == OPD_INT64 && i < count; i++) {
-        if (strcmp(opdi_formula_int_texts[i].name, opdi_formula_names[xpr->formula]) == 0) {
+    for (size_t i = 0; expr->dtype == OPD_INT64 && i < count; i++) {
+        if (strcmp(opdi_formula_int_texts[i].name, opdi_formula_names[expr->formula]) == 0) {
             return opdi_formula_int_texts[i].text;
         }
     }
-    return opdi_formula_texts[xpr->formula];
+    return opdi_formula_texts[expr->formula];
 }
 
 /* Writes a cast of the value `from` between dtypes. */
-static void opdi_cput_cast(opdi_cfile *file, const char *from, opd_scalar_type was, opd_scalar_type dtype) {
+static void opdi_c_write_cast(opdi_cfile *file, const char *from, opd_scalar_type was, opd_scalar_type dtype) {
     const bool floating = opd_dtype_is_floating(was);
-    if (dtype == OPD_BOOL) { opdi_cput(file, "%s != 0", from); }
+    if (dtype == OPD_BOOL) { opdi_c_write(file, "%s != 0", from); }
     else if (dtype == OPD_BFLOAT16 || dtype == OPD_FLOAT16) {
         const char *const name = dtype == OPD_BFLOAT16 ? "round_bf16" : "round_f16";
         opdi_c_need(file, name);
-        opdi_cput(file, "%s((float)%s)", name, from);
+        opdi_c_write(file, "%s((float)%s)", name, from);
     } else if (floating && !opd_dtype_is_floating(dtype)) {
         const char *const name = dtype == OPD_INT64 || dtype == OPD_UINT8 ? "to_i64" : "to_i32";
         opdi_c_need(file, name);
-        opdi_cput(file, "(%s)%s(%s)", opdi_c_value(dtype), name, from);
-    } else { opdi_cput(file, "(%s)%s", opdi_c_value(dtype), from); }
+        opdi_c_write(file, "(%s)%s(%s)", opdi_c_value(dtype), name, from);
+    } else { opdi_c_write(file, "(%s)%s", opdi_c_value(dtype), from); }
 }
 /* Returns whether a value is a division of integers by what may be zero. */
-static bool opdi_xpr_divides(const opdi_xpr *xpr) {
+static bool opdi_expr_divides(const opdi_expr *expr) {
     static const char *const names[] = {"div_trunc", "div_floor", "fmod", "remainder"};
-    if (xpr->kind != OPDI_XPR_FORMULA || xpr->dtype != OPD_INT64 ||
-        (xpr->in[1] && xpr->in[1]->kind == OPDI_XPR_NUMBER && xpr->in[1]->i64[0] && !xpr->in[1]->forms[0])) {
+    if (expr->kind != OPDI_EXPR_FORMULA || expr->dtype != OPD_INT64 ||
+        (expr->in[1] && expr->in[1]->kind == OPDI_EXPR_NUMBER && expr->in[1]->i64[0] && !expr->in[1]->forms[0])) {
         return false;
     }
-    for (int i = 0; i < 4; i++) { if (strcmp(opdi_formula_names[xpr->formula], names[i]) == 0) { return true; } }
+    for (int i = 0; i < 4; i++) { if (strcmp(opdi_formula_names[expr->formula], names[i]) == 0) { return true; } }
     return false;
 }
 /* Writes the lines that check indices, which are in variables, and to more the text that adds them to a place. */
-static void opdi_cput_indices(opdi_cfile *file, const opdi_xpr *xpr, const char *name, char in[][32], char more[256]) {
-    for (int i = 0, at = 0; i < xpr->nin; i++) {
-        const long long size = (long long)xpr->index_sizes[i];
-        if (xpr->wraps) {
-            opdi_cput_line(file, "const int64_t %s_%d = %s < 0 ? %s + %lld : %s;", name, i, in[i], in[i], size, in[i]);
-        } else { opdi_cput_line(file, "const int64_t %s_%d = %s;", name, i, in[i]); }
-        opdi_cput_line(file, "if (%s_%d < 0 || %s_%d >= %lld) { return 1; }", name, i, name, i, size);
-        at += snprintf(more + at, (size_t)(256 - at), " + %lld * %s_%d", (long long)xpr->index_strides[i], name, i);
+static void opdi_c_write_indices(opdi_cfile *file, const opdi_expr *expr, const char *name, char in[][32],
+                                 char more[256]) {
+    for (int i = 0, at = 0; i < expr->nin; i++) {
+        const long long size = (long long)expr->index_sizes[i];
+        if (expr->wraps) {
+            opdi_c_write_line(file, "const int64_t %s_%d = %s < 0 ? %s + %lld : %s;", name, i, in[i], in[i], size,
+                              in[i]);
+        } else { opdi_c_write_line(file, "const int64_t %s_%d = %s;", name, i, in[i]); }
+        opdi_c_write_line(file, "if (%s_%d < 0 || %s_%d >= %lld) { return 1; }", name, i, name, i, size);
+        at += snprintf(more + at, (size_t)(256 - at), " + %lld * %s_%d", (long long)expr->index_strides[i], name, i);
     }
 }
 /* Writes the lines that compute a value, and its variable's name to name; those of a tree's other places before. */
-OPDI_INTERNAL void opdi_cput_value(opdi_cfile *file, opdi_xpr *xpr, int ndim, char name[32]) {
+OPDI_INTERNAL void opdi_c_write_value(opdi_cfile *file, opdi_expr *expr, int ndim, char name[32]) {
     char in[OPDI_NEST_INDICES][32], more[256] = "";
-    if (xpr->kind == OPDI_XPR_RESULT) {
+    if (expr->kind == OPDI_EXPR_RESULT) {
         (void)snprintf(name, 32, "%s", file->result);
         return;
     }
-    if (xpr->mark > 0 && xpr->round == opdi_xpr_round) {
-        (void)snprintf(name, 32, "v%d", (int)xpr->mark);
+    if (expr->mark > 0 && expr->round == opdi_expr_round) {
+        (void)snprintf(name, 32, "v%d", (int)expr->mark);
         return;
     }
-    for (int i = 0; i < xpr->nin; i++) { opdi_cput_value(file, xpr->in[i], ndim, in[i]); }
-    if (!opdi_c_value(xpr->dtype)) {
-        if (!file->failed) { (void)opd_fail(OPD_ERROR_DTYPE, "%s cannot be compiled", opd_dtype_name(xpr->dtype)); }
+    for (int i = 0; i < expr->nin; i++) { opdi_c_write_value(file, expr->in[i], ndim, in[i]); }
+    if (!opdi_c_value(expr->dtype)) {
+        if (!file->failed) { (void)opd_fail(OPD_ERROR_DTYPE, "%s cannot be compiled", opd_dtype_name(expr->dtype)); }
         file->failed = true;
         return;
     }
-    xpr->mark = ++file->next;
-    xpr->round = opdi_xpr_round;
-    (void)snprintf(name, 32, "v%d", (int)xpr->mark);
-    if (xpr->kind == OPDI_XPR_LOAD && xpr->nin) { opdi_cput_indices(file, xpr, name, in, more); }
-    if (opdi_xpr_divides(xpr)) { opdi_cput_line(file, "if (%s == 0) { return 2; }", in[1]); }
-    opdi_cput_indent(file);
-    opdi_cput(file, "const %s %s = ", opdi_c_value(xpr->dtype), name);
-    if (xpr->kind == OPDI_XPR_LOAD) {
-        const bool half = xpr->dtype == OPD_BFLOAT16 || xpr->dtype == OPD_FLOAT16;
+    expr->mark = ++file->next;
+    expr->round = opdi_expr_round;
+    (void)snprintf(name, 32, "v%d", (int)expr->mark);
+    if (expr->kind == OPDI_EXPR_LOAD && expr->nin) { opdi_c_write_indices(file, expr, name, in, more); }
+    if (opdi_expr_divides(expr)) { opdi_c_write_line(file, "if (%s == 0) { return 2; }", in[1]); }
+    opdi_c_write_indent(file);
+    opdi_c_write(file, "const %s %s = ", opdi_c_value(expr->dtype), name);
+    if (expr->kind == OPDI_EXPR_LOAD) {
+        const bool half = expr->dtype == OPD_BFLOAT16 || expr->dtype == OPD_FLOAT16;
         if (half) {
-            const char *const helper = xpr->dtype == OPD_BFLOAT16 ? "from_bf16" : "from_f16";
+            const char *const helper = expr->dtype == OPD_BFLOAT16 ? "from_bf16" : "from_f16";
             opdi_c_need(file, helper);
-            opdi_cput(file, "%s(", helper);
+            opdi_c_write(file, "%s(", helper);
         }
-        opdi_cput_element(file, &xpr->access, ndim, false, more);
-        opdi_cput(file, half ? ")" : "");
-    } else if (xpr->kind == OPDI_XPR_NUMBER) { opdi_cput_xpr_number(file, xpr, 0); }
-    else if (xpr->kind == OPDI_XPR_COUNT) { opdi_cput_place(file, &xpr->access, ndim, 0, xpr->access.offset); }
-    else if (xpr->kind == OPDI_XPR_CAST) { opdi_cput_cast(file, in[0], xpr->in[0]->dtype, xpr->dtype); }
+        opdi_c_write_element(file, &expr->access, ndim, false, more);
+        opdi_c_write(file, half ? ")" : "");
+    } else if (expr->kind == OPDI_EXPR_NUMBER) { opdi_c_write_xpr_number(file, expr, 0); }
+    else if (expr->kind == OPDI_EXPR_COUNT) { opdi_c_write_place(file, &expr->access, ndim, 0, expr->access.offset); }
+    else if (expr->kind == OPDI_EXPR_CAST) { opdi_c_write_cast(file, in[0], expr->in[0]->dtype, expr->dtype); }
     else {
         opdi_formula_args args;
         memset(&args, 0, sizeof args);
-        args.xpr = xpr;
-        for (int i = 0; i < xpr->nin; i++) { (void)snprintf(args.names[i], 32, "%s", in[i]); }
-        const char *const text = opdi_formula_text(xpr);
-        opdi_cput_formula(file, text, strlen(text), &args);
+        args.expr = expr;
+        for (int i = 0; i < expr->nin; i++) { (void)snprintf(args.names[i], 32, "%s", in[i]); }
+        const char *const text = opdi_formula_text(expr);
+        opdi_c_write_formula(file, text, strlen(text), &args);
     }
-    opdi_cput(file, ";\n");
+    opdi_c_write(file, ";\n");
 }
 /* Writes the line that stores a variable. */
-OPDI_INTERNAL void opdi_cput_store(opdi_cfile *file, opdi_nest *nest, const char *name) {
+OPDI_INTERNAL void opdi_c_write_store(opdi_cfile *file, opdi_nest *nest, const char *name) {
     const opdi_access *const access = &nest->out;
     const bool half = access->dtype == OPD_BFLOAT16 || access->dtype == OPD_FLOAT16;
     char in[OPDI_NEST_INDICES][32], more[256] = "";
     if (nest->place) {
-        opdi_xpr_round++;
-        for (int i = 0; i < nest->place->nin; i++) { opdi_cput_value(file, nest->place->in[i], nest->ndim, in[i]); }
-        opdi_cput_indices(file, nest->place, "place", in, more);
+        opdi_expr_round++;
+        for (int i = 0; i < nest->place->nin; i++) { opdi_c_write_value(file, nest->place->in[i], nest->ndim, in[i]); }
+        opdi_c_write_indices(file, nest->place, "place", in, more);
     }
-    opdi_cput_indent(file);
-    opdi_cput_element(file, access, nest->ndim, true, more);
+    opdi_c_write_indent(file);
+    opdi_c_write_element(file, access, nest->ndim, true, more);
     if (half) {
         const char *const helper = access->dtype == OPD_BFLOAT16 ? "to_bf16" : "to_f16";
         opdi_c_need(file, helper);
-        opdi_cput(file, " = %s(%s);\n", helper, name);
-    } else { opdi_cput(file, " = %s;\n", name); }
+        opdi_c_write(file, " = %s(%s);\n", helper, name);
+    } else { opdi_c_write(file, " = %s;\n", name); }
 }
-OPDI_INTERNAL void opdi_cput_for(opdi_cfile *file, int loop, int64_t size) {
-    opdi_cput_open(file, "for (long i%d = 0; i%d < %lld; i%d++) {", loop, loop, (long long)size, loop);
+OPDI_INTERNAL void opdi_c_write_for(opdi_cfile *file, int loop, int64_t size) {
+    opdi_c_write_open(file, "for (long i%d = 0; i%d < %lld; i%d++) {", loop, loop, (long long)size, loop);
 }
 OPDI_COLD_END
 #endif

@@ -1,7 +1,7 @@
 #include "compiler.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>called       operators without a form in C, which compiled graphs call
+//  >>called_operators operators without a form in C, which compiled graphs call
 //
 //  Such a call is a nest that stays as it is.  It reads one buffer, into which its tensors were copied one behind the
 //  other, and writes another one, out of which its results are copied: what is around it is fused with the copies, and
@@ -43,7 +43,7 @@ static int opdi_called_copy(const opdi_called_tensor *slot, const opd_tensor *te
     if (opd_numel(tensor) == 0) { return 0; }
     const int n = opdi_called_loops(tensor, sizes, &mine);
     opdi_nest *const nest = n < 0 ? NULL : opdi_nest_new(sizes, n, 0);
-    opdi_xpr *const load = nest ? opdi_xpr_new(OPDI_XPR_LOAD, mine.dtype) : NULL;
+    opdi_expr *const load = nest ? opdi_expr_new(OPDI_EXPR_LOAD, mine.dtype) : NULL;
     if (!load) { return -1; }
     memset(&other, 0, sizeof other);
     other.buffer = buffer;
@@ -232,7 +232,7 @@ static bool opdi_called_rows(const opd_op *op, const opd_value *args) {
 static int opdi_called_nest(opdi_called *called, opdi_buffer *in, opdi_buffer *out) {
     const int64_t sizes[2] = {(int64_t)out->bytes, (int64_t)in->bytes};
     opdi_nest *const nest = opdi_nest_new(sizes, 2, 1);
-    opdi_xpr *const load = opdi_xpr_new(OPDI_XPR_LOAD, OPD_UINT8);
+    opdi_expr *const load = opdi_expr_new(OPDI_EXPR_LOAD, OPD_UINT8);
     if (!nest || !load) { return -1; }
     load->access.buffer = in;
     load->access.dtype = OPD_UINT8;

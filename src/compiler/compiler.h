@@ -44,19 +44,19 @@ typedef struct opdi_access {
 } opdi_access;
 /* How a floating number in an expression depends on a whole one. */
 enum { OPDI_FORM_NONE, OPDI_FORM_WHOLE, OPDI_FORM_PART, OPDI_FORM_ROOT, OPDI_FORM_ROOT_PART };
-typedef enum opdi_xpr_kind {
-    OPDI_XPR_LOAD, OPDI_XPR_NUMBER, OPDI_XPR_FORMULA, OPDI_XPR_CAST,
-    OPDI_XPR_COUNT,                               /* offset + sum of strides * index, an int64 */
-    OPDI_XPR_RESULT,                              /* of the reduction, in `finish` */
-    OPDI_XPR_PLACE                                /* no value: the indices of what a nest stores */
-} opdi_xpr_kind;
+typedef enum opdi_expr_kind {
+    OPDI_EXPR_LOAD, OPDI_EXPR_NUMBER, OPDI_EXPR_FORMULA, OPDI_EXPR_CAST,
+    OPDI_EXPR_COUNT,                              /* offset + sum of strides * index, an int64 */
+    OPDI_EXPR_RESULT,                             /* of the reduction, in `finish` */
+    OPDI_EXPR_PLACE                               /* no value: the indices of what a nest stores */
+} opdi_expr_kind;
 /* A value inside the loops of a nest.  A load may have further indices, values of their own: element + sum of
    index_strides[k] * in[k], where in[k] must be in [0, index_sizes[k]), or with `wraps` [-index_sizes[k], ...). */
-typedef struct opdi_xpr {
-    opdi_xpr_kind kind;
+typedef struct opdi_expr {
+    opdi_expr_kind kind;
     opd_scalar_type dtype;
     int32_t formula, nin, mark, round;
-    struct opdi_xpr *in[OPDI_NEST_INDICES];
+    struct opdi_expr *in[OPDI_NEST_INDICES];
     double f64[3];                                /* a formula's a, b, c; a number */
     int64_t i64[3];
     opdi_access access;
@@ -64,7 +64,7 @@ typedef struct opdi_xpr {
     int32_t order;                                /* in which it was met while a recording is put down */
     int8_t forms[3];                              /* of f64[k]: how it follows from i64[k], an open size's */
     bool wraps;                                   /* indices may count from the end */
-} opdi_xpr;
+} opdi_expr;
 typedef enum opdi_over {
     OPDI_OVER_NONE, OPDI_OVER_SUM, OPDI_OVER_PROD, OPDI_OVER_MAX, OPDI_OVER_MIN, OPDI_OVER_ANY,
     OPDI_OVER_ALL, OPDI_OVER_ARGMAX, OPDI_OVER_ARGMIN,
@@ -81,8 +81,8 @@ typedef struct opdi_nest {
     int64_t sizes[OPDI_NEST_DIMS];
     opdi_over reduction;
     opdi_access out;
-    opdi_xpr *value, *finish;                     /* finish: what is stored of a reduction's result; NULL: that */
-    opdi_xpr *place;                              /* further indices of `out`, as a load has them; NULL: none */
+    opdi_expr *value, *finish;                    /* finish: what is stored of a reduction's result; NULL: that */
+    opdi_expr *place;                             /* further indices of `out`, as a load has them; NULL: none */
     bool follows;                                 /* it reads what its rounds before have stored */
     bool open;                                    /* a number in it depends on an open size; */
     uint32_t open_loops, open_strides;            /* those that do, of its loops and of where it stores */

@@ -20,30 +20,30 @@ typedef struct opdi_map {
     int64_t offset[OPDI_NEST_DIMS], by[OPDI_NEST_DIMS][OPDI_NEST_DIMS];
 } opdi_map;
 
-static void opdi_xpr_split(opdi_xpr *xpr, int dim, int ndim, int64_t inner);
+static void opdi_expr_split(opdi_expr *expr, int dim, int ndim, int64_t inner);
 /* Splits a loop's stride in two. */
 static void opdi_access_split(opdi_access *access, int dim, int ndim, int64_t inner) {
     memmove(access->strides + dim + 1, access->strides + dim, (size_t)(ndim - dim) * sizeof *access->strides);
     access->strides[dim] *= inner;
 }
 /* What is done once to every expression of a tree: those that several share have a mark. */
-OPDI_INTERNAL OPDI_TLS int32_t opdi_xpr_round;
-static void opdi_xpr_split(opdi_xpr *xpr, int dim, int ndim, int64_t inner) {
-    if (!xpr || xpr->round == opdi_xpr_round) { return; }
-    xpr->round = opdi_xpr_round;
-    if (xpr->kind == OPDI_XPR_LOAD || xpr->kind == OPDI_XPR_COUNT) {
-        opdi_access_split(&xpr->access, dim, ndim, inner);
+OPDI_INTERNAL OPDI_TLS int32_t opdi_expr_round;
+static void opdi_expr_split(opdi_expr *expr, int dim, int ndim, int64_t inner) {
+    if (!expr || expr->round == opdi_expr_round) { return; }
+    expr->round = opdi_expr_round;
+    if (expr->kind == OPDI_EXPR_LOAD || expr->kind == OPDI_EXPR_COUNT) {
+        opdi_access_split(&expr->access, dim, ndim, inner);
     }
-    for (int i = 0; i < xpr->nin; i++) { opdi_xpr_split(xpr->in[i], dim, ndim, inner); }
+    for (int i = 0; i < expr->nin; i++) { opdi_expr_split(expr->in[i], dim, ndim, inner); }
 }
 /* Makes two loops of one, the inner of size inner, which divides its size; false: there are too many. */
 static bool opdi_nest_split(opdi_nest *nest, int dim, int64_t inner) {
     if (nest->ndim == OPDI_NEST_DIMS) { return false; }
-    opdi_xpr_round++;
+    opdi_expr_round++;
     opdi_access_split(&nest->out, dim, nest->ndim, inner);
-    opdi_xpr_split(nest->value, dim, nest->ndim, inner);
-    opdi_xpr_split(nest->finish, dim, nest->ndim, inner);
-    opdi_xpr_split(nest->place, dim, nest->ndim, inner);
+    opdi_expr_split(nest->value, dim, nest->ndim, inner);
+    opdi_expr_split(nest->finish, dim, nest->ndim, inner);
+    opdi_expr_split(nest->place, dim, nest->ndim, inner);
     memmove(nest->sizes + dim + 1, nest->sizes + dim, (size_t)(nest->ndim - dim) * sizeof *nest->sizes);
     nest->sizes[dim] /= inner;
     nest->sizes[dim + 1] = inner;
@@ -151,40 +151,40 @@ static opdi_access opdi_access_mapped(const opdi_access *access, const opdi_map 
 }
 /* Returns a copy of an expression, by the loops of another nest; NULL with an error.  Where it loads `instead` the
    value `with` is taken.  */
-static opdi_xpr *opdi_xpr_mapped(const opdi_xpr *xpr, const opdi_map *map, int ndim, const opdi_buffer *instead,
-                                 opdi_xpr *with) {
-    if (instead && xpr->kind == OPDI_XPR_LOAD && xpr->access.buffer == instead) { return with; }
-    opdi_xpr *const copy = opdi_xpr_new(xpr->kind, xpr->dtype);
+static opdi_expr *opdi_expr_mapped(const opdi_expr *expr, const opdi_map *map, int ndim, const opdi_buffer *instead,
+                                   opdi_expr *with) {
+    if (instead && expr->kind == OPDI_EXPR_LOAD && expr->access.buffer == instead) { return with; }
+    opdi_expr *const copy = opdi_expr_new(expr->kind, expr->dtype);
     if (!copy) { return NULL; }
-    *copy = *xpr;
+    *copy = *expr;
     copy->round = 0;
-    if (xpr->kind == OPDI_XPR_LOAD || xpr->kind == OPDI_XPR_COUNT) {
-        copy->access = opdi_access_mapped(&xpr->access, map, ndim);
+    if (expr->kind == OPDI_EXPR_LOAD || expr->kind == OPDI_EXPR_COUNT) {
+        copy->access = opdi_access_mapped(&expr->access, map, ndim);
     }
-    for (int i = 0; i < xpr->nin; i++) {
-        if (!(copy->in[i] = opdi_xpr_mapped(xpr->in[i], map, ndim, instead, with))) { return NULL; }
+    for (int i = 0; i < expr->nin; i++) {
+        if (!(copy->in[i] = opdi_expr_mapped(expr->in[i], map, ndim, instead, with))) { return NULL; }
     }
     return copy;
 }
 
 //== who reads and writes what =========================================================================================
 
-static void opdi_xpr_visit(opdi_xpr *xpr, opdi_access_seen seen, void *user) {
-    if (!xpr || xpr->round == opdi_xpr_round) { return; }
-    xpr->round = opdi_xpr_round;
-    if (xpr->kind == OPDI_XPR_LOAD) { seen(&xpr->access, user); }
-    for (int i = 0; i < xpr->nin; i++) { opdi_xpr_visit(xpr->in[i], seen, user); }
+static void opdi_expr_visit(opdi_expr *expr, opdi_access_seen seen, void *user) {
+    if (!expr || expr->round == opdi_expr_round) { return; }
+    expr->round = opdi_expr_round;
+    if (expr->kind == OPDI_EXPR_LOAD) { seen(&expr->access, user); }
+    for (int i = 0; i < expr->nin; i++) { opdi_expr_visit(expr->in[i], seen, user); }
 }
 /* Calls a function once for each load of an expression, and of a nest. */
-static void opdi_xpr_walk(opdi_xpr *xpr, opdi_access_seen seen, void *user) {
-    opdi_xpr_round++;
-    opdi_xpr_visit(xpr, seen, user);
+static void opdi_expr_walk(opdi_expr *expr, opdi_access_seen seen, void *user) {
+    opdi_expr_round++;
+    opdi_expr_visit(expr, seen, user);
 }
 OPDI_INTERNAL void opdi_nest_walk(opdi_nest *nest, opdi_access_seen seen, void *user) {
-    opdi_xpr_round++;
-    opdi_xpr_visit(nest->value, seen, user);
-    opdi_xpr_visit(nest->finish, seen, user);
-    opdi_xpr_visit(nest->place, seen, user);
+    opdi_expr_round++;
+    opdi_expr_visit(nest->value, seen, user);
+    opdi_expr_visit(nest->finish, seen, user);
+    opdi_expr_visit(nest->place, seen, user);
 }
 OPDI_INTERNAL int64_t opdi_nest_rounds(const opdi_nest *nest, int count) {
     int64_t rounds = 1;
@@ -300,11 +300,11 @@ static bool opdi_nest_reads(opdi_nest *nest, const opdi_buffer *buffer) {
 //== values are computed where they are read ===========================================================================
 
 /* What an expression costs: 1 for simple arithmetic, more for functions. */
-static int opdi_xpr_cost(const opdi_xpr *xpr) {
-    int cost = xpr->kind == OPDI_XPR_FORMULA ? 1 : xpr->kind == OPDI_XPR_LOAD ? 1 + 2 * xpr->nin : 0;
-    if (xpr->kind == OPDI_XPR_FORMULA && !strchr(opdi_formula_kinds[xpr->formula], 'W') &&
-        !strchr(opdi_formula_kinds[xpr->formula], 'V')) { cost = 8; }
-    for (int i = 0; i < xpr->nin; i++) { cost += opdi_xpr_cost(xpr->in[i]); }
+static int opdi_expr_cost(const opdi_expr *expr) {
+    int cost = expr->kind == OPDI_EXPR_FORMULA ? 1 : expr->kind == OPDI_EXPR_LOAD ? 1 + 2 * expr->nin : 0;
+    if (expr->kind == OPDI_EXPR_FORMULA && !strchr(opdi_formula_kinds[expr->formula], 'W') &&
+        !strchr(opdi_formula_kinds[expr->formula], 'V')) { cost = 8; }
+    for (int i = 0; i < expr->nin; i++) { cost += opdi_expr_cost(expr->in[i]); }
     return cost;
 }
 static void opdi_seen_written(opdi_access *access, void *user) {
@@ -318,9 +318,9 @@ OPDI_INTERNAL bool opdi_nest_stays(const opdi_nest *nest) {
 }
 /* Returns whether a product's operands are used again and again: each has loops that the other does not have. */
 static bool opdi_nest_shares(const opdi_nest *nest) {
-    const opdi_xpr *in[2] = {nest->value->in[0], nest->value->in[1]};
+    const opdi_expr *in[2] = {nest->value->in[0], nest->value->in[1]};
     bool alone[2] = {false, false};
-    for (int i = 0; i < 2; i++) { while (in[i]->kind == OPDI_XPR_CAST) { in[i] = in[i]->in[0]; } }
+    for (int i = 0; i < 2; i++) { while (in[i]->kind == OPDI_EXPR_CAST) { in[i] = in[i]->in[0]; } }
     for (int i = 0; i < nest->ndim - nest->nreduce; i++) {
         const bool first = in[0]->access.strides[i] != 0, second = in[1]->access.strides[i] != 0;
         alone[0] = alone[0] || (first && !second && nest->sizes[i] > 1);
@@ -329,7 +329,7 @@ static bool opdi_nest_shares(const opdi_nest *nest) {
     return alone[0] && alone[1];
 }
 /* Returns whether a cast changes no number. */
-static bool opdi_xpr_cast_exact(const opdi_xpr *cast) {
+static bool opdi_expr_cast_exact(const opdi_expr *cast) {
     const opd_scalar_type from = cast->in[0]->dtype, to = cast->dtype;
     if (from == to) { return true; }
     return (to == OPD_FLOAT64 && from != OPD_INT64) ||
@@ -337,49 +337,49 @@ static bool opdi_xpr_cast_exact(const opdi_xpr *cast) {
 }
 /* Returns whether the product of two loads is summed, so that operands are packed. */
 OPDI_INTERNAL bool opdi_nest_contracts(const opdi_nest *nest) {
-    const opdi_xpr *const value = nest->value;
-    if (nest->reduction != OPDI_OVER_SUM || value->kind != OPDI_XPR_FORMULA || value->formula != OPD_FORMULA_mul ||
+    const opdi_expr *const value = nest->value;
+    if (nest->reduction != OPDI_OVER_SUM || value->kind != OPDI_EXPR_FORMULA || value->formula != OPD_FORMULA_mul ||
         (value->dtype != OPD_FLOAT32 && value->dtype != OPD_FLOAT64)) { return false; }
     for (int i = 0; i < 2; i++) {
-        const opdi_xpr *in = value->in[i];
-        if (in->kind == OPDI_XPR_CAST) { in = in->in[0]; }
-        while (in->kind == OPDI_XPR_CAST) {       /* packing casts once */
-            if (!opdi_xpr_cast_exact(in)) { return false; }
+        const opdi_expr *in = value->in[i];
+        if (in->kind == OPDI_EXPR_CAST) { in = in->in[0]; }
+        while (in->kind == OPDI_EXPR_CAST) {      /* packing casts once */
+            if (!opdi_expr_cast_exact(in)) { return false; }
             in = in->in[0];
         }
-        if (in->kind != OPDI_XPR_LOAD || in->nin) { return false; }
+        if (in->kind != OPDI_EXPR_LOAD || in->nin) { return false; }
     }
     return opdi_nest_shares(nest);
 }
-static opdi_xpr *opdi_xpr_replaced(opdi_recording *recording, opdi_nest *nest, opdi_xpr *xpr, opdi_nest *producer,
-                                   bool simple, int *done) {
-    for (int i = 0; i < xpr->nin; i++) {
-        opdi_xpr *const in = opdi_xpr_replaced(recording, nest, xpr->in[i], producer, simple, done);
+static opdi_expr *opdi_expr_replaced(opdi_recording *recording, opdi_nest *nest, opdi_expr *expr, opdi_nest *producer,
+                                     bool simple, int *done) {
+    for (int i = 0; i < expr->nin; i++) {
+        opdi_expr *const in = opdi_expr_replaced(recording, nest, expr->in[i], producer, simple, done);
         if (!in) { return NULL; }
-        xpr->in[i] = in;
+        expr->in[i] = in;
     }
-    if (xpr->kind != OPDI_XPR_LOAD || xpr->access.buffer != producer->out.buffer || xpr->nin ||
-        xpr->access.dtype != producer->out.dtype) { return xpr; }
+    if (expr->kind != OPDI_EXPR_LOAD || expr->access.buffer != producer->out.buffer || expr->nin ||
+        expr->access.dtype != producer->out.dtype) { return expr; }
     opdi_map map;
-    if (!opdi_map_find(&map, nest, &xpr->access, producer, &producer->out, producer->ndim)) { return xpr; }
+    if (!opdi_map_find(&map, nest, &expr->access, producer, &producer->out, producer->ndim)) { return expr; }
     ++*done;
-    return opdi_xpr_mapped(producer->value, &map, nest->ndim, NULL, NULL);
+    return opdi_expr_mapped(producer->value, &map, nest->ndim, NULL, NULL);
 }
 /* Computes what the producer stores where a nest reads it; returns how many loads that were, or -1 with an error. */
 static int opdi_fuse_into(opdi_recording *recording, opdi_nest *nest, opdi_nest *producer) {
     int done = 0;
     const bool contracts = !recording->loose && opdi_nest_contracts(nest);
-    const opdi_xpr *plain = producer->value;
-    if ((contracts && (plain->kind != OPDI_XPR_LOAD || plain->nin)) || opdi_nest_stays(nest) ||
+    const opdi_expr *plain = producer->value;
+    if ((contracts && (plain->kind != OPDI_EXPR_LOAD || plain->nin)) || opdi_nest_stays(nest) ||
         opdi_nest_reads(producer, nest->out.buffer)) {
         return 0;
     }
     for (int round = 0; round < 8; round++) {     /* loops may be split on the way, which begins anew */
         const int ndim = nest->ndim;
-        opdi_xpr *const value = opdi_xpr_replaced(recording, nest, nest->value, producer, contracts, &done);
+        opdi_expr *const value = opdi_expr_replaced(recording, nest, nest->value, producer, contracts, &done);
         if (!value) { return -1; }
         nest->value = value;
-        if (nest->finish && !(nest->finish = opdi_xpr_replaced(recording, nest, nest->finish, producer, contracts,
+        if (nest->finish && !(nest->finish = opdi_expr_replaced(recording, nest, nest->finish, producer, contracts,
             &done))) {
             return -1;
         }
@@ -425,11 +425,11 @@ static int opdi_fuse_finish(opdi_recording *recording, opdi_nest *reduction, opd
     if (!opdi_map_find(&map, reduction, &reduction->out, nest, check.first, nest->ndim)) { return 0; }
     if (nreduce != reduction->nreduce) { return 0; }
     const opdi_access out = opdi_access_mapped(&nest->out, &map, reduction->ndim);
-    if (opdi_xpr_overlaps(reduction->value, &out)) { return 0; }
-    opdi_xpr *const before = reduction->finish ? reduction->finish : opdi_xpr_new(OPDI_XPR_RESULT,
+    if (opdi_expr_overlaps(reduction->value, &out)) { return 0; }
+    opdi_expr *const before = reduction->finish ? reduction->finish : opdi_expr_new(OPDI_EXPR_RESULT,
         reduction->out.dtype);
     if (!before) { return -1; }
-    opdi_xpr *const finish = opdi_xpr_mapped(nest->value, &map, reduction->ndim, reduction->out.buffer, before);
+    opdi_expr *const finish = opdi_expr_mapped(nest->value, &map, reduction->ndim, reduction->out.buffer, before);
     if (!finish) { return -1; }
     reduction->finish = finish;
     reduction->out = out;
@@ -480,8 +480,8 @@ OPDI_INTERNAL int opdi_fuse_values(opdi_recording *recording) {
             !opdi_nest_fills(producer)) {
             continue;
         }
-        opdi_xpr_walk(producer->value, opdi_seen_written, &bad);
-        const int cost = opdi_xpr_cost(producer->value);
+        opdi_expr_walk(producer->value, opdi_seen_written, &bad);
+        const int cost = opdi_expr_cost(producer->value);
         const int64_t rounds = opdi_nest_rounds(producer, producer->ndim);
         int fused = 0;
         if (bad) { continue; }
@@ -523,15 +523,15 @@ OPDI_INTERNAL int opdi_fuse_values(opdi_recording *recording) {
 
 /* Value = scale * the nest's result + shift. */
 typedef struct opdi_fold_pair { double scale, shift; } opdi_fold_pair;
-static bool opdi_xpr_has_result(const opdi_xpr *xpr) {
-    if (xpr->kind == OPDI_XPR_RESULT) { return true; }
-    for (int i = 0; i < xpr->nin; i++) { if (opdi_xpr_has_result(xpr->in[i])) { return true; } }
+static bool opdi_expr_has_result(const opdi_expr *expr) {
+    if (expr->kind == OPDI_EXPR_RESULT) { return true; }
+    for (int i = 0; i < expr->nin; i++) { if (opdi_expr_has_result(expr->in[i])) { return true; } }
     return false;
 }
 /* Where in some loops, and how much may still be looked at: what is used twice, and that again, has many ways to it. */
 #define OPDI_FOLD_VISITS 1000
 typedef struct opdi_fold_at { const int64_t *at; int ndim, *visits; } opdi_fold_at;
-static bool opdi_fold_value(const opdi_xpr *xpr, opdi_fold_at where, opdi_fold_pair *value);
+static bool opdi_fold_value(const opdi_expr *expr, opdi_fold_at where, opdi_fold_pair *value);
 /* Reads an element of a constant, or computes one of what is made of constants; false: it is something else. */
 static bool opdi_fold_load(const opdi_access *access, opdi_fold_at where, opdi_fold_pair *value) {
     const opdi_buffer *const buffer = access->buffer;
@@ -566,13 +566,13 @@ static bool opdi_fold_load(const opdi_access *access, opdi_fold_at where, opdi_f
     where.ndim = nest->ndim;
     return opdi_fold_value(nest->value, where, value);
 }
-static bool opdi_fold_formula(const opdi_xpr *xpr, const opdi_fold_pair *x, const opdi_fold_pair *y,
+static bool opdi_fold_formula(const opdi_expr *expr, const opdi_fold_pair *x, const opdi_fold_pair *y,
                               opdi_fold_pair *value) {
-    const double sign = xpr->formula == OPD_FORMULA_sub || xpr->formula == OPD_FORMULA_sub_scaled ? -1 : 1;
-    const bool scaled = xpr->formula == OPD_FORMULA_add_scaled || xpr->formula == OPD_FORMULA_sub_scaled;
-    const double factor = sign * (scaled ? xpr->f64[0] : 1);
+    const double sign = expr->formula == OPD_FORMULA_sub || expr->formula == OPD_FORMULA_sub_scaled ? -1 : 1;
+    const bool scaled = expr->formula == OPD_FORMULA_add_scaled || expr->formula == OPD_FORMULA_sub_scaled;
+    const double factor = sign * (scaled ? expr->f64[0] : 1);
     const bool number = x->scale == 0 && y->scale == 0;
-    switch (xpr->formula) {
+    switch (expr->formula) {
     case OPD_FORMULA_add: case OPD_FORMULA_sub: case OPD_FORMULA_add_scaled: case OPD_FORMULA_sub_scaled:
         value->scale = x->scale + factor * y->scale;
         value->shift = x->shift + factor * y->shift;
@@ -595,58 +595,58 @@ static bool opdi_fold_formula(const opdi_xpr *xpr, const opdi_fold_pair *x, cons
     }
 }
 /* Computes what an expression is at a place; false: it is no such value, or one of too many parts. */
-static bool opdi_fold_value(const opdi_xpr *xpr, opdi_fold_at where, opdi_fold_pair *value) {
+static bool opdi_fold_value(const opdi_expr *expr, opdi_fold_at where, opdi_fold_pair *value) {
     opdi_fold_pair in[2] = {{0, 0}, {0, 0}};
     value->scale = value->shift = 0;
-    if ((xpr->dtype != OPD_FLOAT32 && xpr->dtype != OPD_FLOAT64) || --*where.visits < 0 || xpr->forms[0] ||
-        xpr->forms[1]) { return false; }
-    if (xpr->kind == OPDI_XPR_RESULT) {
+    if ((expr->dtype != OPD_FLOAT32 && expr->dtype != OPD_FLOAT64) || --*where.visits < 0 || expr->forms[0] ||
+        expr->forms[1]) { return false; }
+    if (expr->kind == OPDI_EXPR_RESULT) {
         value->scale = 1;
         return true;
     }
-    if (xpr->kind == OPDI_XPR_LOAD) { return !xpr->nin && opdi_fold_load(&xpr->access, where, value); }
-    if (xpr->kind == OPDI_XPR_NUMBER) {
-        value->shift = xpr->f64[0];
+    if (expr->kind == OPDI_EXPR_LOAD) { return !expr->nin && opdi_fold_load(&expr->access, where, value); }
+    if (expr->kind == OPDI_EXPR_NUMBER) {
+        value->shift = expr->f64[0];
         return true;
     }
-    if ((xpr->kind != OPDI_XPR_FORMULA && xpr->kind != OPDI_XPR_CAST) || xpr->nin > 2) { return false; }
-    for (int i = 0; i < xpr->nin; i++) { if (!opdi_fold_value(xpr->in[i], where, &in[i])) { return false; } }
-    if (xpr->kind == OPDI_XPR_CAST) {
+    if ((expr->kind != OPDI_EXPR_FORMULA && expr->kind != OPDI_EXPR_CAST) || expr->nin > 2) { return false; }
+    for (int i = 0; i < expr->nin; i++) { if (!opdi_fold_value(expr->in[i], where, &in[i])) { return false; } }
+    if (expr->kind == OPDI_EXPR_CAST) {
         *value = in[0];
         return true;
     }
-    return opdi_fold_formula(xpr, &in[0], &in[1], value);
+    return opdi_fold_formula(expr, &in[0], &in[1], value);
 }
 /* Marks the loops on which an expression depends. */
-OPDI_INTERNAL void opdi_fold_loops(const opdi_xpr *xpr, int ndim, uint32_t *loops) {
-    for (int i = 0; i < ndim && (xpr->kind == OPDI_XPR_LOAD || xpr->kind == OPDI_XPR_COUNT); i++) {
-        if (xpr->access.strides[i]) { *loops |= 1u << i; }
+OPDI_INTERNAL void opdi_fold_loops(const opdi_expr *expr, int ndim, uint32_t *loops) {
+    for (int i = 0; i < ndim && (expr->kind == OPDI_EXPR_LOAD || expr->kind == OPDI_EXPR_COUNT); i++) {
+        if (expr->access.strides[i]) { *loops |= 1u << i; }
     }
-    for (int i = 0; i < xpr->nin; i++) { opdi_fold_loops(xpr->in[i], ndim, loops); }
+    for (int i = 0; i < expr->nin; i++) { opdi_fold_loops(expr->in[i], ndim, loops); }
 }
 /* Finds the expressions that have `of` as an operand: the one, or that there are several. */
-typedef struct opdi_fold_parent { const opdi_xpr *of; opdi_xpr *parent; bool several; } opdi_fold_parent;
-static void opdi_fold_parents(opdi_xpr *xpr, opdi_fold_parent *find) {
-    if (!xpr || xpr->round == opdi_xpr_round) { return; }
-    xpr->round = opdi_xpr_round;
-    for (int i = 0; i < xpr->nin; i++) {
-        const bool same = xpr->in[i] == find->of;
-        find->several = find->several || (same && find->parent && find->parent != xpr) ||
-            (xpr->in[i]->kind == OPDI_XPR_RESULT && find->of->kind == OPDI_XPR_RESULT && !same);
-        if (same) { find->parent = xpr; }
-        opdi_fold_parents(xpr->in[i], find);
+typedef struct opdi_fold_parent { const opdi_expr *of; opdi_expr *parent; bool several; } opdi_fold_parent;
+static void opdi_fold_parents(opdi_expr *expr, opdi_fold_parent *find) {
+    if (!expr || expr->round == opdi_expr_round) { return; }
+    expr->round = opdi_expr_round;
+    for (int i = 0; i < expr->nin; i++) {
+        const bool same = expr->in[i] == find->of;
+        find->several = find->several || (same && find->parent && find->parent != expr) ||
+            (expr->in[i]->kind == OPDI_EXPR_RESULT && find->of->kind == OPDI_EXPR_RESULT && !same);
+        if (same) { find->parent = expr; }
+        opdi_fold_parents(expr->in[i], find);
     }
 }
-static opdi_xpr *opdi_xpr_result(opdi_xpr *xpr) {
-    opdi_xpr *found = xpr->kind == OPDI_XPR_RESULT ? xpr : NULL;
-    for (int i = 0; i < xpr->nin && !found; i++) { found = opdi_xpr_result(xpr->in[i]); }
+static opdi_expr *opdi_expr_result(opdi_expr *expr) {
+    opdi_expr *found = expr->kind == OPDI_EXPR_RESULT ? expr : NULL;
+    for (int i = 0; i < expr->nin && !found; i++) { found = opdi_expr_result(expr->in[i]); }
     return found;
 }
 /* Returns the largest part of what is done with a nest's result that is a scale and a shift of it, by loops out of
    `loops`; NULL: there is none. */
-static opdi_xpr *opdi_fold_part(const opdi_nest *nest, uint32_t loops) {
+static opdi_expr *opdi_fold_part(const opdi_nest *nest, uint32_t loops) {
     const int64_t at[OPDI_NEST_DIMS] = {0};
-    opdi_xpr *part = opdi_xpr_result(nest->finish);
+    opdi_expr *part = opdi_expr_result(nest->finish);
     bool any = false;
     while (part) {
         opdi_fold_parent find = {part, NULL, false};
@@ -654,13 +654,13 @@ static opdi_xpr *opdi_fold_part(const opdi_nest *nest, uint32_t loops) {
         uint32_t needs = 0;
         int visits = OPDI_FOLD_VISITS;
         const opdi_fold_at where = {at, nest->ndim, &visits};
-        opdi_xpr_round++;
+        opdi_expr_round++;
         opdi_fold_parents(nest->finish, &find);
-        opdi_xpr *const next = find.parent;
-        if (!next || find.several || next->dtype != nest->value->dtype || next->kind != OPDI_XPR_FORMULA) { break; }
+        opdi_expr *const next = find.parent;
+        if (!next || find.several || next->dtype != nest->value->dtype || next->kind != OPDI_EXPR_FORMULA) { break; }
         opdi_fold_loops(next, nest->ndim, &needs);
         int results = 0;
-        for (int i = 0; i < next->nin; i++) { results += opdi_xpr_has_result(next->in[i]); }
+        for (int i = 0; i < next->nin; i++) { results += opdi_expr_has_result(next->in[i]); }
         if (results != 1 || (needs & ~loops) || !opdi_fold_value(next, where, &value)) { break; }
         part = next;
         any = true;
@@ -668,17 +668,17 @@ static opdi_xpr *opdi_fold_part(const opdi_nest *nest, uint32_t loops) {
     return any ? part : NULL;
 }
 /* Returns the operand of a sum of products that is a constant; NULL: none, or both. */
-static opdi_xpr *opdi_fold_operand(const opdi_nest *nest) {
-    opdi_xpr *found = NULL;
-    const opdi_xpr *const value = nest->value;
-    if (nest->reduction != OPDI_OVER_SUM || !nest->nreduce || nest->place || value->kind != OPDI_XPR_FORMULA ||
+static opdi_expr *opdi_fold_operand(const opdi_nest *nest) {
+    opdi_expr *found = NULL;
+    const opdi_expr *const value = nest->value;
+    if (nest->reduction != OPDI_OVER_SUM || !nest->nreduce || nest->place || value->kind != OPDI_EXPR_FORMULA ||
         value->formula != OPD_FORMULA_mul || (value->dtype != OPD_FLOAT32 && value->dtype != OPD_FLOAT64)) {
         return NULL;
     }
     for (int i = 0; i < 2; i++) {
-        opdi_xpr *const in = value->in[i];
+        opdi_expr *const in = value->in[i];
         const opdi_buffer *const buffer = in->access.buffer;
-        if (in->kind != OPDI_XPR_LOAD || in->nin || buffer->role != OPDI_BUFFER_CONSTANT || buffer->writes ||
+        if (in->kind != OPDI_EXPR_LOAD || in->nin || buffer->role != OPDI_BUFFER_CONSTANT || buffer->writes ||
             !buffer->data || in->access.dtype != value->dtype || buffer->dtype != value->dtype) { continue; }
         if (found) { return NULL; }
         found = in;
@@ -686,9 +686,9 @@ static opdi_xpr *opdi_fold_operand(const opdi_nest *nest) {
     return found;
 }
 /* Returns a constant with an element for each round of some loops, and what reads it; NULL with an error. */
-static opdi_xpr *opdi_fold_constant(opdi_recording *recording, const opdi_nest *nest, uint32_t loops,
-                                    const char *name) {
-    opdi_xpr *const load = opdi_xpr_new(OPDI_XPR_LOAD, nest->value->dtype);
+static opdi_expr *opdi_fold_constant(opdi_recording *recording, const opdi_nest *nest, uint32_t loops,
+                                     const char *name) {
+    opdi_expr *const load = opdi_expr_new(OPDI_EXPR_LOAD, nest->value->dtype);
     int64_t count = 1;
     if (!load) { return NULL; }
     for (int i = nest->ndim - 1; i >= 0; i--) {
@@ -709,7 +709,7 @@ static opdi_xpr *opdi_fold_constant(opdi_recording *recording, const opdi_nest *
     return load;
 }
 /* Stores a number in a constant that is being made; false: it is none that the dtype has. */
-static bool opdi_fold_store(const opdi_xpr *load, int64_t place, double number) {
+static bool opdi_fold_store(const opdi_expr *load, int64_t place, double number) {
     void *const data = (void *)(uintptr_t)load->access.buffer->data;
     if (load->dtype == OPD_FLOAT64) { ((double *)data)[place] = number; }
     else { ((float *)data)[place] = (float)number; }
@@ -730,8 +730,9 @@ static int64_t opdi_fold_place(const opdi_access *access, int ndim, const int64_
     return place;
 }
 /* Fills both; scaled: whether a scale is not 1.  False: a number is too large, or none. */
-static bool opdi_fold_fill(const opdi_nest *nest, const opdi_xpr *part, const opdi_access *was, const opdi_xpr *operand,
-                           const opdi_xpr *shift, uint32_t loops, uint32_t outer, bool *scaled) {
+static bool opdi_fold_fill(const opdi_nest *nest, const opdi_expr *part, const opdi_access *was,
+                           const opdi_expr *operand,
+                           const opdi_expr *shift, uint32_t loops, uint32_t outer, bool *scaled) {
     int64_t at[OPDI_NEST_DIMS] = {0};
     do {
         opdi_fold_pair value;
@@ -750,36 +751,36 @@ static bool opdi_fold_fill(const opdi_nest *nest, const opdi_xpr *part, const op
     } while (opdi_fold_next(nest, outer, at));
     return *scaled;
 }
-static void opdi_seen_folded(opdi_xpr *xpr) {
-    if (xpr->round == opdi_xpr_round) { return; }
-    xpr->round = opdi_xpr_round;
-    if (xpr->kind == OPDI_XPR_LOAD) {
-        opdi_buffer *const buffer = xpr->access.buffer;
+static void opdi_seen_folded(opdi_expr *expr) {
+    if (expr->round == opdi_expr_round) { return; }
+    expr->round = opdi_expr_round;
+    if (expr->kind == OPDI_EXPR_LOAD) {
+        opdi_buffer *const buffer = expr->access.buffer;
         if (buffer->role == OPDI_BUFFER_CONSTANT) { buffer->folded = true; }
         else if (buffer->writer) { opdi_seen_folded(buffer->writer->value); }
     }
-    for (int i = 0; i < xpr->nin; i++) { opdi_seen_folded(xpr->in[i]); }
+    for (int i = 0; i < expr->nin; i++) { opdi_seen_folded(expr->in[i]); }
 }
 /* Folds what is done with a nest's result into its constant operand, where it can be; 0, or -1 with an error. */
 static int opdi_fold_nest(opdi_recording *recording, opdi_nest *nest) {
-    opdi_xpr *const operand = nest->finish ? opdi_fold_operand(nest) : NULL;
+    opdi_expr *const operand = nest->finish ? opdi_fold_operand(nest) : NULL;
     uint32_t loops = 0, outer = 0;
     bool scaled = false;
     if (!operand) { return 0; }
     opdi_fold_loops(operand, nest->ndim, &loops);
-    opdi_xpr *const part = opdi_fold_part(nest, loops & ((1u << (nest->ndim - nest->nreduce)) - 1));
+    opdi_expr *const part = opdi_fold_part(nest, loops & ((1u << (nest->ndim - nest->nreduce)) - 1));
     if (!part) { return 0; }
     opdi_fold_loops(part, nest->ndim, &outer);
     const opdi_buffer *const was = operand->access.buffer;
-    opdi_xpr *const fresh = opdi_fold_constant(recording, nest, loops, was->name);
-    opdi_xpr *const shift = fresh ? opdi_fold_constant(recording, nest, outer, "shift") : NULL;
+    opdi_expr *const fresh = opdi_fold_constant(recording, nest, loops, was->name);
+    opdi_expr *const shift = fresh ? opdi_fold_constant(recording, nest, outer, "shift") : NULL;
     if (!shift) { return -1; }
     if (!opdi_fold_fill(nest, part, &operand->access, fresh, shift, loops, outer, &scaled)) { return 0; }
-    opdi_xpr_round++;
+    opdi_expr_round++;
     opdi_seen_folded(operand);
     opdi_seen_folded(part);
     operand->access = fresh->access;
-    opdi_xpr *const result = opdi_xpr_result(nest->finish);
+    opdi_expr *const result = opdi_expr_result(nest->finish);
     part->formula = OPD_FORMULA_add;
     part->in[0] = result;
     part->in[1] = shift;
@@ -798,19 +799,19 @@ OPDI_INTERNAL int opdi_fuse_constants(opdi_recording *recording) {
 
 //== loops are put in order ============================================================================================
 
-static void opdi_xpr_each(opdi_xpr *xpr, void (*change)(opdi_access *access, void *user), void *user) {
-    if (!xpr || xpr->round == opdi_xpr_round) { return; }
-    xpr->round = opdi_xpr_round;
-    if (xpr->kind == OPDI_XPR_LOAD || xpr->kind == OPDI_XPR_COUNT) { change(&xpr->access, user); }
-    for (int i = 0; i < xpr->nin; i++) { opdi_xpr_each(xpr->in[i], change, user); }
+static void opdi_expr_each(opdi_expr *expr, void (*change)(opdi_access *access, void *user), void *user) {
+    if (!expr || expr->round == opdi_expr_round) { return; }
+    expr->round = opdi_expr_round;
+    if (expr->kind == OPDI_EXPR_LOAD || expr->kind == OPDI_EXPR_COUNT) { change(&expr->access, user); }
+    for (int i = 0; i < expr->nin; i++) { opdi_expr_each(expr->in[i], change, user); }
 }
 /* Calls a function once for each access of a nest, that of what it stores among them. */
 static void opdi_nest_each(opdi_nest *nest, void (*change)(opdi_access *access, void *user), void *user) {
-    opdi_xpr_round++;
+    opdi_expr_round++;
     change(&nest->out, user);
-    opdi_xpr_each(nest->value, change, user);
-    opdi_xpr_each(nest->finish, change, user);
-    opdi_xpr_each(nest->place, change, user);
+    opdi_expr_each(nest->value, change, user);
+    opdi_expr_each(nest->finish, change, user);
+    opdi_expr_each(nest->place, change, user);
 }
 typedef struct opdi_loops_change { int dim, other; int64_t size; bool fits; } opdi_loops_change;
 static void opdi_loops_swap(opdi_access *access, void *user) {
@@ -849,7 +850,7 @@ static void opdi_seen_across(opdi_access *access, void *user) {
 static bool opdi_nest_beside(opdi_nest *nest, int lane) {
     opdi_across_check check = {lane, nest->ndim - 1, true, false, false};
     if (nest->sizes[lane] < 4 || opdi_nest_open(nest, lane)) { return false; }
-    opdi_xpr_walk(nest->value, opdi_seen_across, &check);
+    opdi_expr_walk(nest->value, opdi_seen_across, &check);
     return check.close && check.unit && !(check.row && nest->sizes[check.reduced] >= 32);
 }
 /* Returns whether a reduction is done for several results of its last loop at once. */
@@ -973,10 +974,10 @@ static void opdi_seen_rows(opdi_access *access, void *user) {
         if (check->reader->sizes[i] > 1 && access->strides[i] != check->written->strides[i]) { check->bad = true; }
     }
 }
-static void opdi_seen_indexed(opdi_xpr *xpr, const opdi_buffer *buffer, bool *bad) {
-    if (!xpr) { return; }
-    if (xpr->kind == OPDI_XPR_LOAD && xpr->nin && xpr->access.buffer == buffer) { *bad = true; }
-    for (int i = 0; i < xpr->nin; i++) { opdi_seen_indexed(xpr->in[i], buffer, bad); }
+static void opdi_seen_indexed(opdi_expr *expr, const opdi_buffer *buffer, bool *bad) {
+    if (!expr) { return; }
+    if (expr->kind == OPDI_EXPR_LOAD && expr->nin && expr->access.buffer == buffer) { *bad = true; }
+    for (int i = 0; i < expr->nin; i++) { opdi_seen_indexed(expr->in[i], buffer, bad); }
 }
 /* Returns whether what `writer` writes in a row no other row of `other` reads or writes. */
 static bool opdi_rows_apart(opdi_nest *writer, opdi_nest *other, int outer) {

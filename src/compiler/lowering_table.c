@@ -1,7 +1,7 @@
 #include "compiler.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>lazy         which lowering an operator has; what has none is called
+//  >>lowering_table which lowering an operator has; what has none is called
 //----------------------------------------------------------------------------------------------------------------------
 
 #if !defined(OPD_NO_COMPILER)

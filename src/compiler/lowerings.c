@@ -42,7 +42,7 @@ OPDI_INTERNAL opd_tensor *opdi_lower_counts(const int64_t *sizes, int ndim, cons
     int by[OPD_MAX_DIMS];
     opd_tensor *const out = opdi_lower_empty(sizes, ndim, OPD_INT64);
     opdi_nest *const nest = out ? opdi_nest_new(sizes, ndim, 0) : NULL;
-    opdi_xpr *const count = nest ? opdi_xpr_new(OPDI_XPR_COUNT, OPD_INT64) : NULL;
+    opdi_expr *const count = nest ? opdi_expr_new(OPDI_EXPR_COUNT, OPD_INT64) : NULL;
     if (!count) { return NULL; }
     for (int i = 0; i < ndim; i++) { by[i] = i; }
     memcpy(count->access.strides, steps, (size_t)ndim * sizeof *steps);
@@ -88,11 +88,11 @@ static int opdi_lower_reduce_into(opd_tensor *out, opd_tensor *self, uint64_t ma
     opdi_nest *const nest = opdi_nest_new(sizes, ndim, ndim - kept);
     if (!nest) { return -1; }
     nest->reduction = reduction;
-    opdi_xpr *value = opdi_xpr_load(self, by);
+    opdi_expr *value = opdi_expr_load(self, by);
     const bool sums = reduction == OPDI_OVER_SUM || reduction == OPDI_OVER_PROD;
     if (sums) {
         const opd_scalar_type result = opd_dtype(out);
-        value = opdi_xpr_cast(value, opdi_lower_wide(opd_dtype_is_floating(result) ? result : dtype));
+        value = opdi_expr_cast(value, opdi_lower_wide(opd_dtype_is_floating(result) ? result : dtype));
     }
     for (int i = 0; i < ndim; i++) { if (mask >> i & 1) { by[i] = -1; } }
     return opdi_nest_out(nest, out, by) || opdi_nest_add(nest, value) ? -1 : 0;
@@ -346,9 +346,9 @@ static int opdi_lower_product_into(opd_tensor *out, opd_tensor *first, opd_tenso
     const opd_scalar_type wide = opdi_lower_wide(opd_dtype(first));
     if (!nest || opdi_nest_out(nest, out, by_out)) { return -1; }
     nest->reduction = OPDI_OVER_SUM;
-    return opdi_nest_add(nest, opdi_xpr_formula(OPD_FORMULA_mul, wide, opdi_xpr_cast(opdi_xpr_load(first, by_first),
+    return opdi_nest_add(nest, opdi_expr_formula(OPD_FORMULA_mul, wide, opdi_expr_cast(opdi_expr_load(first, by_first),
         wide),
-                                                opdi_xpr_cast(opdi_xpr_load(second, by_second), wide)));
+                                                 opdi_expr_cast(opdi_expr_load(second, by_second), wide)));
 }
 OPDI_INTERNAL opd_tensor *opdi_lower_product(opd_tensor *first, opd_tensor *second) {
     const int batch = opd_ndim(first) - 2;
@@ -437,7 +437,7 @@ static int opdi_lower_convolve(opd_tensor *out, opd_tensor *self, opd_tensor *we
     opdi_nest *const nest = opdi_nest_new(sizes, window + count, 1 + count);
     int none[OPD_MAX_DIMS];
     for (int i = 0; i < OPD_MAX_DIMS; i++) { none[i] = -1; }
-    opdi_xpr *const x = nest ? opdi_xpr_load(self, none) : NULL, *const w = x ? opdi_xpr_load(weight, none) : NULL;
+    opdi_expr *const x = nest ? opdi_expr_load(self, none) : NULL, *const w = x ? opdi_expr_load(weight, none) : NULL;
     if (!w || opdi_nest_out(nest, out, none)) { return -1; }
     const int64_t *const out_strides = opd_strides(out), *const strides = opd_strides(self);
     const int64_t *const weights = opd_strides(weight);
@@ -458,7 +458,8 @@ static int opdi_lower_convolve(opd_tensor *out, opd_tensor *self, opd_tensor *we
         if (flip) { w->access.offset += weights[2 + i] * (opd_sizes(weight)[2 + i] - 1); }
     }
     const opd_scalar_type wide = opdi_lower_wide(opd_dtype(self));
-    return opdi_nest_add(nest, opdi_xpr_formula(OPD_FORMULA_mul, wide, opdi_xpr_cast(w, wide), opdi_xpr_cast(x, wide)));
+    return opdi_nest_add(nest,
+                         opdi_expr_formula(OPD_FORMULA_mul, wide, opdi_expr_cast(w, wide), opdi_expr_cast(x, wide)));
 }
 /* Stores a transposed convolution with steps: out[n, g, co, steps * q + r] = sum over ci and k of
    self[n, g, ci, q + k] * weight[g, ci, co, steps * (taps - 1 - k) + r], where self has taps - 1 zeros in front, and
@@ -481,7 +482,7 @@ static int opdi_lower_convolve_back(opd_tensor *out, opd_tensor *self, opd_tenso
         sizes[channel + 1 + i] = opd_sizes(weight)[2 + i] / steps[i];
     }
     opdi_nest *const nest = opdi_nest_new(sizes, channel + 1 + count, 1 + count);
-    opdi_xpr *const x = nest ? opdi_xpr_load(self, none) : NULL, *const w = x ? opdi_xpr_load(weight, none) : NULL;
+    opdi_expr *const x = nest ? opdi_expr_load(self, none) : NULL, *const w = x ? opdi_expr_load(weight, none) : NULL;
     if (!w || opdi_nest_out(nest, out, none)) { return -1; }
     nest->reduction = OPDI_OVER_SUM;
     nest->out.strides[0] = to[0];
@@ -502,7 +503,8 @@ static int opdi_lower_convolve_back(opd_tensor *out, opd_tensor *self, opd_tenso
         w->access.offset += by[2 + i] * (opd_sizes(weight)[2 + i] - steps[i]);
     }
     const opd_scalar_type wide = opdi_lower_wide(opd_dtype(self));
-    return opdi_nest_add(nest, opdi_xpr_formula(OPD_FORMULA_mul, wide, opdi_xpr_cast(w, wide), opdi_xpr_cast(x, wide)));
+    return opdi_nest_add(nest,
+                         opdi_expr_formula(OPD_FORMULA_mul, wide, opdi_expr_cast(w, wide), opdi_expr_cast(x, wide)));
 }
 /* Returns a transposed convolution of such sizes, in front of which `cut` rows are left away; NULL with an error. */
 static opd_tensor *opdi_lower_transposed(opd_tensor *self, opd_tensor *weight, const opd_tensor *result,
@@ -607,11 +609,11 @@ OPDI_INTERNAL int opdi_lower_pool_into(opd_tensor *out, opd_tensor *self, const 
     opdi_nest *const nest = opdi_nest_new(sizes, ndim + pool->count, pool->count);
     if (!nest || opdi_nest_out(nest, out, by)) { return -1; }
     for (int i = first; i < ndim; i++) { by[i] = -1; }
-    opdi_xpr *const load = opdi_xpr_load(self, by);
+    opdi_expr *const load = opdi_expr_load(self, by);
     if (!load) { return -1; }
     opdi_lower_windows(&load->access, self, first, pool->count, first, ndim, pool->steps, pool->dilation);
     nest->reduction = reduction;
-    return opdi_nest_add(nest, reduction == OPDI_OVER_SUM ? opdi_xpr_cast(load, opdi_lower_wide(load->dtype)) : load);
+    return opdi_nest_add(nest, reduction == OPDI_OVER_SUM ? opdi_expr_cast(load, opdi_lower_wide(load->dtype)) : load);
 }
 /* Returns the smallest value of a dtype. */
 static opd_value opdi_lower_least(opd_scalar_type dtype) {
@@ -621,16 +623,17 @@ static opd_value opdi_lower_least(opd_scalar_type dtype) {
 }
 /* Returns where place `at` of a window is along a pooled dim, walked by a loop: of a window whose elements are all the
    least the first one that is no padding. */
-static opdi_xpr *opdi_lower_pooled(const opdi_lower_pool *pool, int dim, int loop, opdi_xpr *at) {
-    opdi_xpr *const start = opdi_xpr_new(OPDI_XPR_COUNT, OPD_INT64);
-    opdi_xpr *const every = opdi_xpr_number(OPD_INT64, 0, pool->dilation[dim]);
+static opdi_expr *opdi_lower_pooled(const opdi_lower_pool *pool, int dim, int loop, opdi_expr *at) {
+    opdi_expr *const start = opdi_expr_new(OPDI_EXPR_COUNT, OPD_INT64);
+    opdi_expr *const every = opdi_expr_number(OPD_INT64, 0, pool->dilation[dim]);
     if (!start || !every) { return NULL; }
     start->access.offset = -pool->before[dim];
     start->access.strides[loop] = pool->steps[dim];
-    opdi_xpr *const inside = opdi_xpr_formula(OPD_FORMULA_remainder, OPD_INT64, start, every);
-    opdi_xpr *const moved = opdi_xpr_formula(OPD_FORMULA_mul, OPD_INT64, at, every);
-    return opdi_xpr_formula(OPD_FORMULA_maximum, OPD_INT64, opdi_xpr_formula(OPD_FORMULA_add, OPD_INT64, start, moved),
-                            inside);
+    opdi_expr *const inside = opdi_expr_formula(OPD_FORMULA_remainder, OPD_INT64, start, every);
+    opdi_expr *const moved = opdi_expr_formula(OPD_FORMULA_mul, OPD_INT64, at, every);
+    return opdi_expr_formula(OPD_FORMULA_maximum, OPD_INT64,
+                             opdi_expr_formula(OPD_FORMULA_add, OPD_INT64, start, moved),
+                             inside);
 }
 /* Max_pool2d_with_indices and its like: the place in the window becomes one in the image. */
 OPDI_INTERNAL int opdi_lower_max_pool(opd_call *call) {
@@ -648,17 +651,17 @@ OPDI_INTERNAL int opdi_lower_max_pool(opd_call *call) {
     int by[OPD_MAX_DIMS];
     for (int i = 0; i < ndim; i++) { by[i] = i; }
     opdi_nest *const nest = opdi_nest_new(opd_sizes(result), ndim, 0);
-    opdi_xpr *left = nest ? opdi_xpr_load(place, by) : NULL, *sum = NULL;
+    opdi_expr *left = nest ? opdi_expr_load(place, by) : NULL, *sum = NULL;
     if (!left || opdi_nest_out(nest, indices, by)) { return -1; }
     int64_t step = 1;
     for (int i = pool.count - 1; i >= 0; i--) {   /* the innermost dim's digit of the place is the last one */
-        opdi_xpr *const window = opdi_xpr_number(OPD_INT64, 0, pool.window[i]);
-        opdi_xpr *const digit = i ? opdi_xpr_formula(OPD_FORMULA_remainder, OPD_INT64, left, window) : left;
-        opdi_xpr *const at = opdi_lower_pooled(&pool, i, first + i, digit);
-        opdi_xpr *const part = step == 1 ? at : opdi_xpr_formula(OPD_FORMULA_mul, OPD_INT64, at,
-                                                                 opdi_xpr_number(OPD_INT64, 0, step));
-        sum = sum ? opdi_xpr_formula(OPD_FORMULA_add, OPD_INT64, sum, part) : part;
-        left = i ? opdi_xpr_formula(OPD_FORMULA_div_trunc, OPD_INT64, left, window) : left;
+        opdi_expr *const window = opdi_expr_number(OPD_INT64, 0, pool.window[i]);
+        opdi_expr *const digit = i ? opdi_expr_formula(OPD_FORMULA_remainder, OPD_INT64, left, window) : left;
+        opdi_expr *const at = opdi_lower_pooled(&pool, i, first + i, digit);
+        opdi_expr *const part = step == 1 ? at : opdi_expr_formula(OPD_FORMULA_mul, OPD_INT64, at,
+                                                                   opdi_expr_number(OPD_INT64, 0, step));
+        sum = sum ? opdi_expr_formula(OPD_FORMULA_add, OPD_INT64, sum, part) : part;
+        left = i ? opdi_expr_formula(OPD_FORMULA_div_trunc, OPD_INT64, left, window) : left;
         step *= opd_sizes(self)[first + i];
         if (!left || !sum) { return -1; }
     }

@@ -506,8 +506,8 @@ OPDI_INTERNAL int opdi_lower_take_flat(opd_call *call) {
     opd_tensor *const result = opd_call_rets(call)[0].u.t;
     for (int i = 0; i < opd_ndim(result); i++) { by[i] = i; }
     opdi_nest *const nest = opdi_nest_new(opd_sizes(result), opd_ndim(result), 0);
-    opdi_xpr *const load = nest ? opdi_xpr_load(flat, &none) : NULL;
-    if (!load || opdi_lower_index_by(load, opdi_xpr_load(index, by), opd_strides(flat)[0], opd_numel(flat)) ||
+    opdi_expr *const load = nest ? opdi_expr_load(flat, &none) : NULL;
+    if (!load || opdi_lower_index_by(load, opdi_expr_load(index, by), opd_strides(flat)[0], opd_numel(flat)) ||
         opdi_nest_out(nest, result, by)) { return -1; }
     load->wraps = true;
     return opdi_nest_add(nest, load);
@@ -524,7 +524,7 @@ OPDI_INTERNAL int opdi_lower_put_flat(opd_call *call) {
     if (!source || !index || opd_results_from_fake(call)) { return -1; }
     opd_tensor *const flat = opd_clone(opd_flatten(opd_to_dtype(self, adds ? opdi_lower_wide(opd_dtype(self))
         : opd_dtype(self))));
-    opdi_xpr *const place = flat ? opdi_lower_row_place(flat, 0, index, true, dims) : NULL;
+    opdi_expr *const place = flat ? opdi_lower_row_place(flat, 0, index, true, dims) : NULL;
     if (!place) { return -1; }
     place->wraps = true;
     if (opd_numel(index) && (adds ? opdi_lower_put_more(flat, source, dims, place, OPD_FORMULA_add)
@@ -633,7 +633,7 @@ OPDI_INTERNAL int opdi_lower_median(opd_call *call) {
 /* Special functions of one or two tensors: a formula of that name, of doubles. */
 OPDI_INTERNAL int opdi_lower_special(opd_call *call) {
     const char *name = opd_op_name(opd_call_operator(call)) + 6;
-    opdi_xpr *in[2] = {NULL, NULL};
+    opdi_expr *in[2] = {NULL, NULL};
     int by[OPD_MAX_DIMS], formula = OPD_FORMULA_COUNT;
     const int count = opd_call_nargs(call);
     name += strncmp(name, "special_", 8) == 0 ? 8 : 0;
@@ -647,12 +647,12 @@ OPDI_INTERNAL int opdi_lower_special(opd_call *call) {
     if (!nest || opdi_nest_out(nest, result, by)) { return -1; }
     for (int i = 0; i < count; i++) {
         opd_tensor *const x = opd_expand(opd_arg_tensor(call, i), opd_ints_of(opd_sizes(result), opd_ndim(result)));
-        in[i] = x ? opdi_xpr_cast(opdi_xpr_cast(opdi_xpr_load(x, by), opd_dtype(result)), OPD_FLOAT64) : NULL;
+        in[i] = x ? opdi_expr_cast(opdi_expr_cast(opdi_expr_load(x, by), opd_dtype(result)), OPD_FLOAT64) : NULL;
         if (!in[i]) { return -1; }
     }
-    opdi_xpr *const value = opdi_xpr_formula(OPD_FORMULA_copy, OPD_FLOAT64, in[0], in[1]);
+    opdi_expr *const value = opdi_expr_formula(OPD_FORMULA_copy, OPD_FLOAT64, in[0], in[1]);
     if (value) { value->formula = formula; }
-    return opdi_nest_add(nest, opdi_xpr_cast(value, opd_dtype(result)));
+    return opdi_nest_add(nest, opdi_expr_cast(value, opd_dtype(result)));
 }
 
 OPDI_COLD_END

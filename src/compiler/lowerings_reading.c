@@ -7,10 +7,10 @@
 OPDI_COLD_BEGIN
 
 /* Adds an index to a load: the value of index there, times stride. */
-OPDI_INTERNAL int opdi_lower_index_by(opdi_xpr *load, opdi_xpr *index, int64_t stride, int64_t size) {
+OPDI_INTERNAL int opdi_lower_index_by(opdi_expr *load, opdi_expr *index, int64_t stride, int64_t size) {
     if (!load || !index) { return -1; }
     if (load->nin == OPDI_NEST_INDICES) { return opd_fail(OPD_ERROR_ARGUMENT, "more than 4 indices"); }
-    load->in[load->nin] = opdi_xpr_cast(index, OPD_INT64);
+    load->in[load->nin] = opdi_expr_cast(index, OPD_INT64);
     load->index_strides[load->nin] = stride;
     load->index_sizes[load->nin++] = size;
     return 0;
@@ -24,8 +24,8 @@ OPDI_INTERNAL int opdi_lower_embedding(opd_call *call) {
     int by[OPD_MAX_DIMS];
     for (int i = 0; i < ndim; i++) { by[i] = i; }
     opdi_nest *const nest = opdi_nest_new(opd_sizes(result), ndim, 0);
-    opdi_xpr *const load = nest ? opdi_xpr_load(weight, weights) : NULL;
-    if (!load || opdi_lower_index_by(load, opdi_xpr_load(indices, by), opd_strides(weight)[0], opd_sizes(weight)[0]) ||
+    opdi_expr *const load = nest ? opdi_expr_load(weight, weights) : NULL;
+    if (!load || opdi_lower_index_by(load, opdi_expr_load(indices, by), opd_strides(weight)[0], opd_sizes(weight)[0]) ||
         opdi_nest_out(nest, result, by)) { return -1; }
     return opdi_nest_add(nest, load);
 }
@@ -41,8 +41,8 @@ static int opdi_lower_take(opd_tensor *result, opd_tensor *self, opd_tensor *ind
     }
     const int row = (int)dim;
     opdi_nest *const nest = opdi_nest_new(opd_sizes(result), ndim, 0);
-    opdi_xpr *const load = nest ? opdi_xpr_load(self, others) : NULL;
-    if (!load || opdi_lower_index_by(load, opdi_xpr_load(index, gather ? by : &row), opd_strides(self)[dim],
+    opdi_expr *const load = nest ? opdi_expr_load(self, others) : NULL;
+    if (!load || opdi_lower_index_by(load, opdi_expr_load(index, gather ? by : &row), opd_strides(self)[dim],
                                      opd_sizes(self)[dim]) || opdi_nest_out(nest, result, by)) { return -1; }
     return opdi_nest_add(nest, load);
 }
@@ -83,16 +83,16 @@ OPDI_INTERNAL int opdi_lower_places_of(opdi_lower_places *places, const opd_tens
     return 0;
 }
 /* Adds indices to a load or place; 0, or -1. */
-OPDI_INTERNAL int opdi_lower_places_by(opdi_xpr *xpr, const opdi_lower_places *places, const opd_tensor *tensor,
+OPDI_INTERNAL int opdi_lower_places_by(opdi_expr *expr, const opdi_lower_places *places, const opd_tensor *tensor,
                                        opd_tensors indices) {
     int by[OPD_MAX_DIMS];
-    xpr->wraps = true;
+    expr->wraps = true;
     for (int i = 0; i < (int)indices.n; i++) {
         opd_tensor *const index = indices.data[i];
         for (int k = 0; index && k < opd_ndim(index); k++) {
             by[k] = opd_sizes(index)[k] == 1 ? -1 : places->where + places->wide - opd_ndim(index) + k;
         }
-        if (index && opdi_lower_index_by(xpr, opdi_xpr_load(index, by), opd_strides(tensor)[i],
+        if (index && opdi_lower_index_by(expr, opdi_expr_load(index, by), opd_strides(tensor)[i],
                                          opd_sizes(tensor)[i])) { return -1; }
     }
     return 0;
@@ -108,26 +108,26 @@ OPDI_INTERNAL int opdi_lower_index(opd_call *call) {
     for (int i = 0; i < opd_ndim(result); i++) { by[i] = i; }
     if (opd_numel(result) == 0) { return 0; }
     opdi_nest *const nest = opdi_nest_new(opd_sizes(result), opd_ndim(result), 0);
-    opdi_xpr *const load = nest ? opdi_xpr_load(self, places.dims) : NULL;
+    opdi_expr *const load = nest ? opdi_expr_load(self, places.dims) : NULL;
     if (!load || opdi_nest_out(nest, result, by) || opdi_lower_places_by(load, &places, self, indices)) { return -1; }
     return opdi_nest_add(nest, load);
 }
 
 /* Returns the load of a row of numbers that are known now, walked by a loop; then the same of a floating dtype. */
-static opdi_xpr *opdi_lower_constant_row(const int64_t *numbers, int64_t count, int loop) {
+static opdi_expr *opdi_lower_constant_row(const int64_t *numbers, int64_t count, int loop) {
     opd_tensor *const host = opd_empty(opd_ints_of(&count, 1), OPD_INT64);
     if (!host) { return NULL; }
     memcpy(opd_data_i64(host), numbers, (size_t)count * sizeof *numbers);
     opd_tensor *const row = opd_to_device(host, opd_device_of(OPD_LAZY, 0), OPD_INT64);
-    return row ? opdi_xpr_load(row, &loop) : NULL;
+    return row ? opdi_expr_load(row, &loop) : NULL;
 }
-static opdi_xpr *opdi_lower_weight_row(const double *numbers, int64_t count, int loop, opd_scalar_type dtype) {
+static opdi_expr *opdi_lower_weight_row(const double *numbers, int64_t count, int loop, opd_scalar_type dtype) {
     opd_tensor *host = opd_empty(opd_ints_of(&count, 1), OPD_FLOAT64);
     if (!host) { return NULL; }
     memcpy(opd_data_f64(host), numbers, (size_t)count * sizeof *numbers);
     host = opd_to_dtype(host, dtype);
     opd_tensor *const row = host ? opd_to_device(host, opd_device_of(OPD_LAZY, 0), dtype) : NULL;
-    return row ? opdi_xpr_load(row, &loop) : NULL;
+    return row ? opdi_expr_load(row, &loop) : NULL;
 }
 OPDI_INTERNAL double opdi_lower_rounded(double value, bool exactly) { return exactly ? value : (double)(float)value; }
 /* Upsample_nearest2d, _nearest_exact2d and upsample_bilinear2d: what each row and column reads is known now. */
@@ -141,7 +141,7 @@ OPDI_INTERNAL int opdi_lower_upsample(opd_call *call) {
     const opd_scalar_type wide = opdi_lower_wide(opd_dtype(self));
     opdi_nest *const nest = opdi_nest_new(opd_sizes(result), 4, 0);
     const int by[4] = {0, 1, 2, 3}, outer[4] = {0, 1, -1, -1};
-    opdi_xpr *at[2][2] = {{NULL, NULL}, {NULL, NULL}}, *part[2] = {NULL, NULL};
+    opdi_expr *at[2][2] = {{NULL, NULL}, {NULL, NULL}}, *part[2] = {NULL, NULL};
     if (!nest || opdi_nest_out(nest, result, by)) { return -1; }
     for (int k = 0; k < 2; k++) {
         const int64_t in = opd_sizes(self)[2 + k], out = opd_sizes(result)[2 + k];
@@ -168,21 +168,21 @@ OPDI_INTERNAL int opdi_lower_upsample(opd_call *call) {
         at[k][1] = linear ? opdi_lower_constant_row(high, out, 2 + k) : NULL;
         part[k] = linear ? opdi_lower_weight_row(weight, out, 2 + k, wide) : NULL;
     }
-    opdi_xpr *corner[4] = {NULL, NULL, NULL, NULL};
+    opdi_expr *corner[4] = {NULL, NULL, NULL, NULL};
     for (int k = 0; k < (linear ? 4 : 1); k++) {
-        opdi_xpr *const load = opdi_xpr_load(self, outer);
+        opdi_expr *const load = opdi_expr_load(self, outer);
         if (!load || opdi_lower_index_by(load, at[0][k / 2], opd_strides(self)[2], opd_sizes(self)[2]) ||
             opdi_lower_index_by(load, at[1][k % 2], opd_strides(self)[3], opd_sizes(self)[3])) { return -1; }
-        corner[k] = linear ? opdi_xpr_cast(load, wide) : load;
+        corner[k] = linear ? opdi_expr_cast(load, wide) : load;
     }
     if (!linear) { return opdi_nest_add(nest, corner[0]); }
-    opdi_xpr *rows[2];
+    opdi_expr *rows[2];
     for (int k = 0; k < 3; k++) {                 /* first + part * (second - first), of columns and then of rows */
-        opdi_xpr *const first = k < 2 ? corner[2 * k] : rows[0], *const second = k < 2 ? corner[2 * k + 1] : rows[1];
-        opdi_xpr *const more = opdi_xpr_formula(OPD_FORMULA_mul, wide, part[k < 2],
-                                                opdi_xpr_formula(OPD_FORMULA_sub, wide, second, first));
-        opdi_xpr *const sum = opdi_xpr_formula(OPD_FORMULA_add, wide, first, more);
-        if (k < 2) { rows[k] = sum; } else { return opdi_nest_add(nest, opdi_xpr_cast(sum, nest->out.dtype)); }
+        opdi_expr *const first = k < 2 ? corner[2 * k] : rows[0], *const second = k < 2 ? corner[2 * k + 1] : rows[1];
+        opdi_expr *const more = opdi_expr_formula(OPD_FORMULA_mul, wide, part[k < 2],
+                                                  opdi_expr_formula(OPD_FORMULA_sub, wide, second, first));
+        opdi_expr *const sum = opdi_expr_formula(OPD_FORMULA_add, wide, first, more);
+        if (k < 2) { rows[k] = sum; } else { return opdi_nest_add(nest, opdi_expr_cast(sum, nest->out.dtype)); }
     }
     return -1;
 }
@@ -270,15 +270,15 @@ static int opdi_lower_add_up(opd_tensor *out, opd_tensor *self, int dim, bool mo
         by[i] = i;
     }
     opdi_nest *const nest = opdi_nest_new(sizes, opd_ndim(self), 0);
-    opdi_xpr *load = nest ? opdi_xpr_load(self, by) : NULL;
+    opdi_expr *load = nest ? opdi_expr_load(self, by) : NULL;
     if (!load || opdi_nest_out(nest, out, by)) { return -1; }
     if (more) {
         load->access.offset += opd_strides(self)[dim];
         nest->out.offset += stride;
         nest->follows = true;
     }
-    load = opdi_xpr_cast(load, opd_dtype(out));
-    return opdi_nest_add(nest, more ? opdi_xpr_formula(formula, opd_dtype(out), opdi_xpr_load(out, by), load) : load);
+    load = opdi_expr_cast(load, opd_dtype(out));
+    return opdi_nest_add(nest, more ? opdi_expr_formula(formula, opd_dtype(out), opdi_expr_load(out, by), load) : load);
 }
 /* Returns what a formula makes of each element and what it made of those before, in a dtype; NULL with an error. */
 static opd_tensor *opdi_lower_scanned(opd_tensor *self, int dim, opd_formula formula, opd_scalar_type dtype) {
@@ -344,7 +344,7 @@ OPDI_INTERNAL opd_tensor *opdi_lower_order(opd_tensor *self, int dim, int64_t co
     out = out ? opd_movedim(out, last, dim) : NULL;
     sizes[ndim] = rows;
     opdi_nest *const nest = keys && out ? opdi_nest_new(sizes, ndim + 1, 1) : NULL;
-    opdi_xpr *const load = nest ? opdi_xpr_load(keys, from) : NULL;
+    opdi_expr *const load = nest ? opdi_expr_load(keys, from) : NULL;
     if (!load || opdi_nest_out(nest, out, by)) { return NULL; }
     nest->reduction = most ? OPDI_OVER_MOST : OPDI_OVER_LEAST;
     return opdi_nest_add(nest, load) ? NULL : out;
@@ -372,16 +372,16 @@ OPDI_INTERNAL int opdi_lower_sort(opd_call *call) {
 //== bags ==============================================================================================================
 
 /* Returns 0, once it has been seen that a value is in [0, size); NULL with an error. */
-static opdi_xpr *opdi_lower_checked(opdi_xpr *value, int64_t size) {
+static opdi_expr *opdi_lower_checked(opdi_expr *value, int64_t size) {
     const int64_t one = 1;
     int none = -1;
     opd_tensor *const zero = opdi_lower_empty(&one, 1, OPD_INT64);
     if (!zero || !opd_fill_(zero, opd_value_int(0))) { return NULL; }
-    opdi_xpr *const load = opdi_xpr_load(zero, &none);
+    opdi_expr *const load = opdi_expr_load(zero, &none);
     return load && opdi_lower_index_by(load, value, 0, size) == 0 ? load : NULL;
 }
-static opdi_xpr *opdi_lower_sum_of(opdi_xpr *x, opdi_xpr *y) {
-    return opdi_xpr_formula(OPD_FORMULA_add, OPD_INT64, x, y);
+static opdi_expr *opdi_lower_sum_of(opdi_expr *x, opdi_expr *y) {
+    return opdi_expr_formula(OPD_FORMULA_add, OPD_INT64, x, y);
 }
 /* Returns where bags begin, int64s that do not decrease, from 0 to at most `total`: checked when it runs. */
 static opd_tensor *opdi_lower_bags(opd_tensor *offsets, int64_t total) {
@@ -393,15 +393,15 @@ static opd_tensor *opdi_lower_bags(opd_tensor *offsets, int64_t total) {
         const int64_t size = part ? count - 1 : 1;
         if (!size) { break; }
         opdi_nest *const nest = opdi_nest_new(&size, 1, 0);
-        opdi_xpr *const here = nest ? opdi_xpr_load(wide, &by) : NULL, *const before = opdi_xpr_load(wide, &by);
+        opdi_expr *const here = nest ? opdi_expr_load(wide, &by) : NULL, *const before = opdi_expr_load(wide, &by);
         if (!here || !before || opdi_nest_out(nest, out, &by)) { return NULL; }
         if (part) {
             here->access.offset += opd_strides(wide)[0];
             nest->out.offset++;
         }
-        opdi_xpr *const more = part ? opdi_xpr_formula(OPD_FORMULA_sub, OPD_INT64, here, before) : here;
-        opdi_xpr *const zero = opdi_lower_checked(more, part ? total + 1 : 1);
-        opdi_xpr *const inside = opdi_lower_checked(here, total + 1);
+        opdi_expr *const more = part ? opdi_expr_formula(OPD_FORMULA_sub, OPD_INT64, here, before) : here;
+        opdi_expr *const zero = opdi_lower_checked(more, part ? total + 1 : 1);
+        opdi_expr *const inside = opdi_lower_checked(here, total + 1);
         if (!zero || !inside ||
             opdi_nest_add(nest, opdi_lower_sum_of(here, opdi_lower_sum_of(zero, inside)))) { return NULL; }
     }
@@ -414,19 +414,19 @@ static int opdi_lower_add_rows(opd_tensor *out, opd_tensor *weight, opd_tensor *
     const int row = 0, column[2] = {-1, 1};
     const opd_scalar_type wide = opd_dtype(out);
     opdi_nest *const nest = opdi_nest_new(sizes, 2, 0);
-    opdi_xpr *const load = nest ? opdi_xpr_load(weight, column) : NULL, *const place = opdi_xpr_new(OPDI_XPR_PLACE,
+    opdi_expr *const load = nest ? opdi_expr_load(weight, column) : NULL, *const place = opdi_expr_new(OPDI_EXPR_PLACE,
         wide);
-    opdi_xpr *const was = load ? opdi_xpr_load(out, column) : NULL;
+    opdi_expr *const was = load ? opdi_expr_load(out, column) : NULL;
     if (!was || !place || opdi_nest_out(nest, out, column) ||
-        opdi_lower_index_by(load, opdi_xpr_load(indices, &row), opd_strides(weight)[0], opd_sizes(weight)[0]) ||
-        opdi_lower_index_by(was, opdi_xpr_load(bags, &row), opd_strides(out)[0], opd_sizes(out)[0]) ||
-        opdi_lower_index_by(place, opdi_xpr_load(bags, &row), opd_strides(out)[0], opd_sizes(out)[0])) { return -1; }
-    opdi_xpr *part = opdi_xpr_cast(load, wide);
+        opdi_lower_index_by(load, opdi_expr_load(indices, &row), opd_strides(weight)[0], opd_sizes(weight)[0]) ||
+        opdi_lower_index_by(was, opdi_expr_load(bags, &row), opd_strides(out)[0], opd_sizes(out)[0]) ||
+        opdi_lower_index_by(place, opdi_expr_load(bags, &row), opd_strides(out)[0], opd_sizes(out)[0])) { return -1; }
+    opdi_expr *part = opdi_expr_cast(load, wide);
     if (factors) {
-        part = opdi_xpr_formula(OPD_FORMULA_mul, wide, part, opdi_xpr_cast(opdi_xpr_load(factors, &row), wide));
+        part = opdi_expr_formula(OPD_FORMULA_mul, wide, part, opdi_expr_cast(opdi_expr_load(factors, &row), wide));
     }
     nest->place = place;
-    return part ? opdi_nest_add(nest, opdi_xpr_formula(OPD_FORMULA_add, wide, was, part)) : -1;
+    return part ? opdi_nest_add(nest, opdi_expr_formula(OPD_FORMULA_add, wide, was, part)) : -1;
 }
 /* Returns which bag each of `total` indices is in: how many begin up to there, less one. */
 static opd_tensor *opdi_lower_bag_of(opd_tensor *begin, int64_t total) {
@@ -449,23 +449,23 @@ static opd_tensor *opdi_lower_bag_sizes(opd_tensor *begin, int64_t total) {
                     opd_add_Scalar(opd_neg(rest), opd_value_int(total)));
     return opd_ok() ? counts : NULL;
 }
-OPDI_INTERNAL int opdi_lower_put_more(opd_tensor *acc, opd_tensor *values, const int *dims, opdi_xpr *place,
+OPDI_INTERNAL int opdi_lower_put_more(opd_tensor *acc, opd_tensor *values, const int *dims, opdi_expr *place,
                                       opd_formula formula);
-OPDI_INTERNAL opdi_xpr *opdi_lower_row_place(opd_tensor *acc, int dim, opd_tensor *index, bool row, int *dims);
+OPDI_INTERNAL opdi_expr *opdi_lower_row_place(opd_tensor *acc, int dim, opd_tensor *index, bool row, int *dims);
 /* What maxima of bags are made of: rows, [total, d], the bag of each, and of each bag which of them is its first. */
 typedef struct opdi_lower_maxima { opd_tensor *rows, *bag, *first, *most, *place; } opdi_lower_maxima;
 /* Returns a row's element of what bags have, and to nest where that is. */
-static opdi_xpr *opdi_lower_of_bag(opdi_nest *nest, opd_tensor *acc, opd_tensor *bag, bool stores) {
+static opdi_expr *opdi_lower_of_bag(opdi_nest *nest, opd_tensor *acc, opd_tensor *bag, bool stores) {
     const int row = 0, column[2] = {-1, 1};
-    opdi_xpr *const was = opdi_xpr_load(acc, column), *const place = opdi_xpr_new(OPDI_XPR_PLACE, opd_dtype(acc));
-    if (!was || !place || opdi_lower_index_by(was, opdi_xpr_load(bag, &row), opd_strides(acc)[0], opd_sizes(acc)[0]) ||
-        opdi_lower_index_by(place, opdi_xpr_load(bag, &row), opd_strides(acc)[0], opd_sizes(acc)[0])) { return NULL; }
+    opdi_expr *const was = opdi_expr_load(acc, column), *const place = opdi_expr_new(OPDI_EXPR_PLACE, opd_dtype(acc));
+    if (!was || !place || opdi_lower_index_by(was, opdi_expr_load(bag, &row), opd_strides(acc)[0], opd_sizes(acc)[0]) ||
+        opdi_lower_index_by(place, opdi_expr_load(bag, &row), opd_strides(acc)[0], opd_sizes(acc)[0])) { return NULL; }
     if (!stores) { return was; }
     nest->place = place;
     return opdi_nest_out(nest, acc, column) ? NULL : was;
 }
-static opdi_xpr *opdi_lower_where(opd_scalar_type dtype, opdi_xpr *x, opdi_xpr *y, opdi_xpr *z) {
-    opdi_xpr *const value = y && z ? opdi_xpr_formula(OPD_FORMULA_where, dtype, x, y) : NULL;
+static opdi_expr *opdi_lower_where(opd_scalar_type dtype, opdi_expr *x, opdi_expr *y, opdi_expr *z) {
+    opdi_expr *const value = y && z ? opdi_expr_formula(OPD_FORMULA_where, dtype, x, y) : NULL;
     if (!value) { return NULL; }
     value->in[2] = z;
     value->nin = 3;
@@ -476,24 +476,24 @@ static int opdi_lower_bags_most(opdi_lower_maxima *all) {
     const int by[2] = {0, 1};
     const opd_scalar_type dtype = opd_dtype(all->most);
     opdi_nest *const nest = opdi_nest_new(opd_sizes(all->rows), 2, 0);
-    opdi_xpr *const was = nest ? opdi_lower_of_bag(nest, all->most, all->bag, true) : NULL;
-    opdi_xpr *const row = was ? opdi_xpr_load(all->rows, by) : NULL;
+    opdi_expr *const was = nest ? opdi_lower_of_bag(nest, all->most, all->bag, true) : NULL;
+    opdi_expr *const row = was ? opdi_expr_load(all->rows, by) : NULL;
     if (!row) { return -1; }
-    return opdi_nest_add(nest, opdi_lower_where(dtype, opdi_xpr_formula(OPD_FORMULA_gt, dtype, row, was), row, was));
+    return opdi_nest_add(nest, opdi_lower_where(dtype, opdi_expr_formula(OPD_FORMULA_gt, dtype, row, was), row, was));
 }
 /* Sets the place of each bag's maximum to the first row that is equal to it. */
 static int opdi_lower_bags_places(opdi_lower_maxima *all) {
     const int by[2] = {0, 1};
     opdi_nest *const nest = opdi_nest_new(opd_sizes(all->rows), 2, 0);
-    opdi_xpr *const was = nest ? opdi_lower_of_bag(nest, all->place, all->bag, true) : NULL;
-    opdi_xpr *const most = was ? opdi_lower_of_bag(nest, all->most, all->bag, false) : NULL;
-    opdi_xpr *const row = most ? opdi_xpr_load(all->rows, by) : NULL;
-    opdi_xpr *const here = row ? opdi_xpr_new(OPDI_XPR_COUNT, OPD_INT64) : NULL;
+    opdi_expr *const was = nest ? opdi_lower_of_bag(nest, all->place, all->bag, true) : NULL;
+    opdi_expr *const most = was ? opdi_lower_of_bag(nest, all->most, all->bag, false) : NULL;
+    opdi_expr *const row = most ? opdi_expr_load(all->rows, by) : NULL;
+    opdi_expr *const here = row ? opdi_expr_new(OPDI_EXPR_COUNT, OPD_INT64) : NULL;
     if (!here) { return -1; }
     here->access.strides[0] = 1;
-    opdi_xpr *const same = opdi_xpr_formula(OPD_FORMULA_eq, opd_dtype(all->most), row, most);
-    return opdi_nest_add(nest, opdi_lower_where(OPD_INT64, opdi_xpr_cast(same, OPD_INT64),
-                                                opdi_xpr_formula(OPD_FORMULA_minimum, OPD_INT64, was, here), was));
+    opdi_expr *const same = opdi_expr_formula(OPD_FORMULA_eq, opd_dtype(all->most), row, most);
+    return opdi_nest_add(nest, opdi_lower_where(OPD_INT64, opdi_expr_cast(same, OPD_INT64),
+                                                opdi_expr_formula(OPD_FORMULA_minimum, OPD_INT64, was, here), was));
 }
 /* Stores the maxima of bags, and the indices that they are from; 0 of bags without rows. */
 static int opdi_lower_bags_maxima(opd_call *call, opd_tensor *bag, int64_t bags) {

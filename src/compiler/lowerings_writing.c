@@ -16,13 +16,13 @@ static opd_tensor *opdi_lower_updated(opd_call *call) {
 }
 /* Stores values, of the dtype of the result, with indices for some dims of it: `dims` says which loop walks each other
    dim (-1: an index), indices are in `place`.  0, or -1. */
-OPDI_INTERNAL int opdi_lower_put(opd_tensor *result, opd_tensor *values, const int *dims, opdi_xpr *place) {
+OPDI_INTERNAL int opdi_lower_put(opd_tensor *result, opd_tensor *values, const int *dims, opdi_expr *place) {
     int by[OPD_MAX_DIMS];
     opd_tensor *const from = opd_clone(opd_to_dtype(values, opd_dtype(result)));
     if (!from || !place) { return -1; }
     for (int i = 0; i < opd_ndim(from); i++) { by[i] = i; }
     opdi_nest *const nest = opdi_nest_new(opd_sizes(from), opd_ndim(from), 0);
-    opdi_xpr *const load = nest ? opdi_xpr_load(from, by) : NULL;
+    opdi_expr *const load = nest ? opdi_expr_load(from, by) : NULL;
     if (!load || opdi_nest_out(nest, result, dims)) { return -1; }
     nest->place = place;
     return opdi_nest_add(nest, load);
@@ -47,8 +47,8 @@ OPDI_INTERNAL int opdi_lower_scatter(opd_call *call) {
     if (scatter && given.tag == OPD_TAG_TENSOR) {
         for (int i = 0; i < ndim && values; i++) { values = opd_narrow(values, i, 0, opd_sizes(index)[i]); }
     }
-    opdi_xpr *const place = opdi_xpr_new(OPDI_XPR_PLACE, opd_dtype(result));
-    if (!values || !place || opdi_lower_index_by(place, opdi_xpr_load(index, scatter ? by : &row),
+    opdi_expr *const place = opdi_expr_new(OPDI_EXPR_PLACE, opd_dtype(result));
+    if (!values || !place || opdi_lower_index_by(place, opdi_expr_load(index, scatter ? by : &row),
                                                  opd_strides(result)[row], opd_sizes(result)[row])) { return -1; }
     return opd_numel(index) ? opdi_lower_put(result, values, dims, place) : 0;
 }
@@ -61,7 +61,7 @@ OPDI_INTERNAL int opdi_lower_index_put(opd_call *call) {
     if (opd_arg_bool(call, 3)) { return opdi_lower_index_more(call); }
     if (opdi_lower_places_of(&places, opd_arg_tensor(call, 0), indices)) { return -1; }
     opd_tensor *const result = opdi_lower_updated(call);
-    opdi_xpr *const place = result ? opdi_xpr_new(OPDI_XPR_PLACE, opd_dtype(result)) : NULL;
+    opdi_expr *const place = result ? opdi_expr_new(OPDI_EXPR_PLACE, opd_dtype(result)) : NULL;
     if (!place || opdi_lower_places_by(place, &places, result, indices)) { return -1; }
     values = opd_expand(values, opd_ints_of(places.sizes, places.ndim));
     return values && opd_numel(values) ? opdi_lower_put(result, values, places.dims, place) : opd_ok() ? 0 : -1;
@@ -106,7 +106,7 @@ OPDI_INTERNAL int opdi_lower_flip(opd_call *call) {
     if (opd_results_from_fake(call)) { return -1; }
     for (int i = 0; i < opd_ndim(self); i++) { by[i] = i; }
     opdi_nest *const nest = opdi_nest_new(opd_sizes(self), opd_ndim(self), 0);
-    opdi_xpr *const load = nest ? opdi_xpr_load(self, by) : NULL;
+    opdi_expr *const load = nest ? opdi_expr_load(self, by) : NULL;
     if (!load || opdi_nest_out(nest, opd_call_rets(call)[0].u.t, by)) { return -1; }
     for (int i = 0; i < dims.n; i++) {
         const int dim = (int)(dims.data[i] < 0 ? dims.data[i] + opd_ndim(self) : dims.data[i]);
@@ -132,11 +132,11 @@ OPDI_INTERNAL int opdi_lower_triangle(opd_call *call) {
 
 /* Makes elements of acc, at indices in `place`, what a formula makes of them and values, one after the other; `dims`
    as in opdi_lower_put.  0, or -1. */
-OPDI_INTERNAL int opdi_lower_put_more(opd_tensor *acc, opd_tensor *values, const int *dims, opdi_xpr *place,
+OPDI_INTERNAL int opdi_lower_put_more(opd_tensor *acc, opd_tensor *values, const int *dims, opdi_expr *place,
                                       opd_formula formula) {
     int by[OPD_MAX_DIMS];
     opd_tensor *const from = opd_clone(opd_to_dtype(values, opd_dtype(acc)));
-    opdi_xpr *const was = from && place ? opdi_xpr_load(acc, dims) : NULL;
+    opdi_expr *const was = from && place ? opdi_expr_load(acc, dims) : NULL;
     if (!was) { return -1; }
     for (int i = 0; i < opd_ndim(from); i++) { by[i] = i; }
     for (int i = 0; i < place->nin; i++) {
@@ -144,20 +144,20 @@ OPDI_INTERNAL int opdi_lower_put_more(opd_tensor *acc, opd_tensor *values, const
     }
     was->wraps = place->wraps;
     opdi_nest *const nest = opdi_nest_new(opd_sizes(from), opd_ndim(from), 0);
-    opdi_xpr *const load = nest ? opdi_xpr_load(from, by) : NULL;
+    opdi_expr *const load = nest ? opdi_expr_load(from, by) : NULL;
     if (!load || opdi_nest_out(nest, acc, dims)) { return -1; }
     nest->place = place;
-    return opdi_nest_add(nest, opdi_xpr_formula(formula, opd_dtype(acc), was, load));
+    return opdi_nest_add(nest, opdi_expr_formula(formula, opd_dtype(acc), was, load));
 }
 /* Returns indices along a dim of acc, of one row of values or of all of them; NULL with an error. */
-OPDI_INTERNAL opdi_xpr *opdi_lower_row_place(opd_tensor *acc, int dim, opd_tensor *index, bool row, int *dims) {
+OPDI_INTERNAL opdi_expr *opdi_lower_row_place(opd_tensor *acc, int dim, opd_tensor *index, bool row, int *dims) {
     int by[OPD_MAX_DIMS];
     for (int i = 0; i < opd_ndim(acc); i++) {
         by[i] = i;
         dims[i] = i == dim ? -1 : i;
     }
-    opdi_xpr *const place = opdi_xpr_new(OPDI_XPR_PLACE, opd_dtype(acc));
-    return place && opdi_lower_index_by(place, opdi_xpr_load(index, row ? &dim : by), opd_strides(acc)[dim],
+    opdi_expr *const place = opdi_expr_new(OPDI_EXPR_PLACE, opd_dtype(acc));
+    return place && opdi_lower_index_by(place, opdi_expr_load(index, row ? &dim : by), opd_strides(acc)[dim],
                                         opd_sizes(acc)[dim]) == 0 ? place : NULL;
 }
 /* Makes rows of acc (row: index is one of them), or single elements, more of themselves; first, unless `include`, what
@@ -222,7 +222,7 @@ static int opdi_lower_index_more(opd_call *call) {
     if (opd_dtype(self) == OPD_BOOL) { return opd_fail(OPD_ERROR_ARGUMENT, "sums of bools cannot be compiled"); }
     if (opdi_lower_places_of(&places, self, indices) || opd_results_from_fake(call)) { return -1; }
     opd_tensor *const acc = opd_clone(opd_to_dtype(self, opdi_lower_wide(opd_dtype(self))));
-    opdi_xpr *const place = acc ? opdi_xpr_new(OPDI_XPR_PLACE, opd_dtype(acc)) : NULL;
+    opdi_expr *const place = acc ? opdi_expr_new(OPDI_EXPR_PLACE, opd_dtype(acc)) : NULL;
     if (!place || opdi_lower_places_by(place, &places, acc, indices)) { return -1; }
     values = opd_expand(values, opd_ints_of(places.sizes, places.ndim));
     if (!values || (opd_numel(values) && opdi_lower_put_more(acc, values, places.dims, place, OPD_FORMULA_add))) {
@@ -245,7 +245,7 @@ OPDI_INTERNAL int opdi_lower_index_fill(opd_call *call) {
         ? opd_expand(opd_to_dtype(given.u.t, opd_dtype(result)), opd_ints_of(sizes, ndim))
         : opd_new_full(result, opd_ints_of(sizes, ndim), given);
     if (!values) { return -1; }
-    opdi_xpr *const place = opdi_lower_row_place(result, dim, index, true, dims);
+    opdi_expr *const place = opdi_lower_row_place(result, dim, index, true, dims);
     if (!place) { return -1; }
     place->wraps = true;
     return opd_numel(values) ? opdi_lower_put(result, values, dims, place) : 0;

@@ -107,29 +107,29 @@ OPDI_INTERNAL opdi_nest *opdi_nest_new(const int64_t *sizes, int ndim, int nredu
     return nest;
 }
 /* Returns a value of a dtype, whose fields are to be filled; NULL with an error. */
-OPDI_INTERNAL opdi_xpr *opdi_xpr_new(opdi_xpr_kind kind, opd_scalar_type dtype) {
-    opdi_xpr *const xpr = (opdi_xpr *)opdi_recording_alloc(opdi_recording_now, sizeof *xpr);
-    if (xpr) {
-        xpr->kind = kind;
-        xpr->dtype = dtype;
+OPDI_INTERNAL opdi_expr *opdi_expr_new(opdi_expr_kind kind, opd_scalar_type dtype) {
+    opdi_expr *const expr = (opdi_expr *)opdi_recording_alloc(opdi_recording_now, sizeof *expr);
+    if (expr) {
+        expr->kind = kind;
+        expr->dtype = dtype;
     }
-    return xpr;
+    return expr;
 }
 /* Returns whether a value loads from the memory that an access writes, at other places. */
-OPDI_INTERNAL bool opdi_xpr_overlaps(const opdi_xpr *xpr, const opdi_access *out) {
-    if (xpr->kind == OPDI_XPR_LOAD && xpr->access.buffer == out->buffer &&
-        (xpr->nin || xpr->access.offset != out->offset || xpr->access.dtype != out->dtype ||
-         memcmp(xpr->access.strides, out->strides, sizeof out->strides) != 0)) { return true; }
-    for (int i = 0; i < xpr->nin; i++) { if (opdi_xpr_overlaps(xpr->in[i], out)) { return true; } }
+OPDI_INTERNAL bool opdi_expr_overlaps(const opdi_expr *expr, const opdi_access *out) {
+    if (expr->kind == OPDI_EXPR_LOAD && expr->access.buffer == out->buffer &&
+        (expr->nin || expr->access.offset != out->offset || expr->access.dtype != out->dtype ||
+         memcmp(expr->access.strides, out->strides, sizeof out->strides) != 0)) { return true; }
+    for (int i = 0; i < expr->nin; i++) { if (opdi_expr_overlaps(expr->in[i], out)) { return true; } }
     return false;
 }
-OPDI_INTERNAL int opdi_nest_add(opdi_nest *nest, opdi_xpr *value);
+OPDI_INTERNAL int opdi_nest_add(opdi_nest *nest, opdi_expr *value);
 /* Adds a nest that stores in memory of its own, and one that copies it to where it should be. */
-static int opdi_nest_add_apart(opdi_nest *nest, opdi_xpr *value) {
+static int opdi_nest_add_apart(opdi_nest *nest, opdi_expr *value) {
     const int outer = nest->ndim - nest->nreduce;
     int64_t count = 1;
     opdi_nest *const copy = opdi_nest_new(nest->sizes, outer, 0);
-    opdi_xpr *const load = opdi_xpr_new(OPDI_XPR_LOAD, nest->out.dtype);
+    opdi_expr *const load = opdi_expr_new(OPDI_EXPR_LOAD, nest->out.dtype);
     if (!copy || !load) { return -1; }
     copy->out = nest->out;
     memset(nest->out.strides, 0, sizeof nest->out.strides);
@@ -145,23 +145,23 @@ static int opdi_nest_add_apart(opdi_nest *nest, opdi_xpr *value) {
     load->access = nest->out;
     return opdi_nest_add(nest, value) || opdi_nest_add(copy, load) ? -1 : 0;
 }
-OPDI_INTERNAL opdi_xpr *opdi_xpr_number(opd_scalar_type dtype, double f64, int64_t i64) {
-    opdi_xpr *const number = opdi_xpr_new(OPDI_XPR_NUMBER, dtype);
+OPDI_INTERNAL opdi_expr *opdi_expr_number(opd_scalar_type dtype, double f64, int64_t i64) {
+    opdi_expr *const number = opdi_expr_new(OPDI_EXPR_NUMBER, dtype);
     if (!number) { return NULL; }
     number->f64[0] = f64;
     number->i64[0] = i64;
     return number;
 }
 /* Returns the value of a reduction over nothing; NULL with an error. */
-static opdi_xpr *opdi_nest_nothing(opdi_nest *nest) {
+static opdi_expr *opdi_nest_nothing(opdi_nest *nest) {
     const bool one = nest->reduction == OPDI_OVER_PROD || nest->reduction == OPDI_OVER_ALL;
     nest->ndim -= nest->nreduce;
     nest->nreduce = 0;
     nest->reduction = OPDI_OVER_NONE;
-    return opdi_xpr_number(nest->out.dtype, one, one);
+    return opdi_expr_number(nest->out.dtype, one, one);
 }
 /* Ends it: puts it behind the others.  0, or -1. */
-OPDI_INTERNAL int opdi_nest_add(opdi_nest *nest, opdi_xpr *value) {
+OPDI_INTERNAL int opdi_nest_add(opdi_nest *nest, opdi_expr *value) {
     opdi_recording *const recording = opdi_recording_now;
     if (!nest || !value) { return -1; }
     for (int i = 0; i < nest->ndim; i++) {
@@ -178,7 +178,7 @@ OPDI_INTERNAL int opdi_nest_add(opdi_nest *nest, opdi_xpr *value) {
         return opd_fail(OPD_ERROR_ARGUMENT, "%s: a region of autocast cannot be compiled",
                         recording->what ? recording->what : nest->what);
     }
-    if (!nest->place && !nest->follows && opdi_xpr_overlaps(value, &nest->out)) {
+    if (!nest->place && !nest->follows && opdi_expr_overlaps(value, &nest->out)) {
         return opdi_nest_add_apart(nest, value);
     }
     nest->value = value;
@@ -188,16 +188,16 @@ OPDI_INTERNAL int opdi_nest_add(opdi_nest *nest, opdi_xpr *value) {
     recording->last = nest;
     return 0;
 }
-OPDI_INTERNAL opdi_xpr *opdi_xpr_cast(opdi_xpr *value, opd_scalar_type dtype) {
+OPDI_INTERNAL opdi_expr *opdi_expr_cast(opdi_expr *value, opd_scalar_type dtype) {
     if (!value || value->dtype == dtype) { return value; }
-    opdi_xpr *const cast = opdi_xpr_new(OPDI_XPR_CAST, dtype);
+    opdi_expr *const cast = opdi_expr_new(OPDI_EXPR_CAST, dtype);
     if (!cast) { return NULL; }
     cast->in[0] = value;
     cast->nin = 1;
     return cast;
 }
-OPDI_INTERNAL opdi_xpr *opdi_xpr_formula(opd_formula formula, opd_scalar_type dtype, opdi_xpr *x, opdi_xpr *y) {
-    opdi_xpr *const call = opdi_xpr_new(OPDI_XPR_FORMULA, dtype);
+OPDI_INTERNAL opdi_expr *opdi_expr_formula(opd_formula formula, opd_scalar_type dtype, opdi_expr *x, opdi_expr *y) {
+    opdi_expr *const call = opdi_expr_new(OPDI_EXPR_FORMULA, dtype);
     if (!call || !x) { return NULL; }
     call->formula = (int32_t)formula;
     call->in[0] = x;
@@ -244,8 +244,8 @@ OPDI_INTERNAL int opdi_access_set(opdi_access *access, const void *data, opd_sca
 }
 /* Returns the value of an element of a tensor: by loop, how many of its dims' indices are added (`by`: for each dim of
    the tensor the loop that walks it, -1 none). */
-OPDI_INTERNAL opdi_xpr *opdi_xpr_load(const opd_tensor *tensor, const int *by) {
-    opdi_xpr *const load = opdi_xpr_new(OPDI_XPR_LOAD, opd_dtype(tensor));
+OPDI_INTERNAL opdi_expr *opdi_expr_load(const opd_tensor *tensor, const int *by) {
+    opdi_expr *const load = opdi_expr_new(OPDI_EXPR_LOAD, opd_dtype(tensor));
     if (!load || opdi_access_set(&load->access, opd_device_data(tensor, OPD_LAZY), opd_dtype(tensor), NULL, 0)) {
         return NULL;
     }
@@ -291,7 +291,7 @@ static int opdi_lazy_copy_inside(void *to, const void *from, size_t bytes) {
     const opd_scalar_type dtype = fits ? seen : OPD_UINT8;
     const int64_t size = (int64_t)(bytes / opd_dtype_size(dtype)), one = 1;
     opdi_nest *const nest = opdi_nest_new(&size, 1, 0);
-    opdi_xpr *const load = opdi_xpr_new(OPDI_XPR_LOAD, dtype);
+    opdi_expr *const load = opdi_expr_new(OPDI_EXPR_LOAD, dtype);
     if (!nest || !load || opdi_access_set(&nest->out, to, dtype, &one, 1) ||
         opdi_access_set(&load->access, from, dtype, &one, 1)) { return -1; }
     return opdi_nest_add(nest, load);
@@ -330,7 +330,7 @@ OPDI_INTERNAL const char *const opdi_formula_kinds[] = {
 OPDI_INTERNAL int opdi_lazy_pointwise(void *user, int index, const opd_pointwise *pointwise) {
     opdi_recording *const recording = opdi_recording_now;
     int64_t sizes[OPD_MAX_DIMS];
-    opdi_xpr *in[3] = {NULL, NULL, NULL};
+    opdi_expr *in[3] = {NULL, NULL, NULL};
     const int n = pointwise->ndim;
     (void)user;
     (void)index;
@@ -347,32 +347,32 @@ OPDI_INTERNAL int opdi_lazy_pointwise(void *user, int index, const opd_pointwise
             continue;
         }
         if (!operand->data) {
-            in[k - 1] = opdi_xpr_number(pointwise->formula == OPD_FORMULA_copy ? operand->dtype : pointwise->compute,
-                                        operand->f64[0], operand->i64);
+            in[k - 1] = opdi_expr_number(pointwise->formula == OPD_FORMULA_copy ? operand->dtype : pointwise->compute,
+                                         operand->f64[0], operand->i64);
             continue;
         }
-        in[k - 1] = opdi_xpr_new(OPDI_XPR_LOAD, operand->dtype);
+        in[k - 1] = opdi_expr_new(OPDI_EXPR_LOAD, operand->dtype);
         if (!in[k - 1] || opdi_access_set(&in[k - 1]->access, operand->data, operand->dtype, strides, n)) {
             return -1;
         }
     }
-    opdi_xpr *value = in[0];
+    opdi_expr *value = in[0];
     if (pointwise->formula == OPD_FORMULA_isnan && pointwise->compute == OPD_INT64) {
-        value = opdi_xpr_number(OPD_INT64, 0, 0);
+        value = opdi_expr_number(OPD_INT64, 0, 0);
     } else if (pointwise->formula != OPD_FORMULA_copy) {
-        value = opdi_xpr_new(OPDI_XPR_FORMULA, pointwise->compute);
+        value = opdi_expr_new(OPDI_EXPR_FORMULA, pointwise->compute);
         if (!value) { return -1; }
         value->formula = (int32_t)pointwise->formula;
         value->nin = pointwise->noperands - 1;
         for (int k = 0; k < value->nin; k++) {
-            value->in[k] = opdi_xpr_cast(opdi_xpr_cast(in[k], pointwise->common), pointwise->compute);
+            value->in[k] = opdi_expr_cast(opdi_expr_cast(in[k], pointwise->common), pointwise->compute);
         }
         for (int k = 0; k < 3; k++) {
             value->f64[k] = pointwise->compute == OPD_FLOAT32 ? (double)pointwise->f32[k] : pointwise->f64[k];
             value->i64[k] = pointwise->i64[k];
         }
     }
-    return opdi_nest_add(nest, opdi_xpr_cast(value, nest->out.dtype));
+    return opdi_nest_add(nest, opdi_expr_cast(value, nest->out.dtype));
 }
 
 OPDI_COLD_END

@@ -114,7 +114,7 @@ typedef struct opdi_open_walk {
     opdi_open_list *list;
     const opdi_open_at *at;                       /* sizes; NULL: numbers become the largest that they are for any */
     bool sets, differs;                           /* differs: a number that was seen depends on the sizes */
-    int32_t next, xprs, buffers, *order;          /* order: of buffers, as they were met */
+    int32_t next, exprs, buffers, *order;          /* order: of buffers, as they were met */
     const char *what;
 } opdi_open_walk;
 
@@ -158,18 +158,18 @@ static bool opdi_open_put(opdi_open_walk *walk, int64_t *number, opdi_open_kind 
     return true;
 }
 /* The same of the k-th number of a floating expression. */
-static void opdi_open_put_double(opdi_open_walk *walk, opdi_xpr *xpr, int k) {
-    const bool single = xpr->dtype != OPD_FLOAT64;
+static void opdi_open_put_double(opdi_open_walk *walk, opdi_expr *expr, int k) {
+    const bool single = expr->dtype != OPD_FLOAT64;
     int64_t bits;
-    memcpy(&bits, &xpr->f64[k], sizeof bits);
+    memcpy(&bits, &expr->f64[k], sizeof bits);
     const opdi_open_entry *const entry = opdi_open_entry_next(walk, single ? OPDI_OPEN_FLOAT : OPDI_OPEN_DOUBLE, bits,
         "a value, or how it is computed, depends on the open size");
     if (!entry || !walk->sets) { return; }
-    xpr->forms[k] = (int8_t)entry->form;
+    expr->forms[k] = (int8_t)entry->form;
     if (!entry->terms) { return; }
     const int64_t number = walk->at ? opdi_open_number(entry->terms, walk->at) : 1;
-    xpr->i64[k] = number;
-    xpr->f64[k] = opdi_open_formed(entry->form, number, entry->kind == OPDI_OPEN_FLOAT);
+    expr->i64[k] = number;
+    expr->f64[k] = opdi_open_formed(entry->form, number, entry->kind == OPDI_OPEN_FLOAT);
     walk->differs = true;
 }
 /* Puts down which buffer it is, and what it is when it is met for the first time. */
@@ -212,27 +212,27 @@ static uint32_t opdi_open_access(opdi_open_walk *walk, opdi_access *access, int 
     return differ;
 }
 /* A value. */
-static void opdi_open_xpr(opdi_open_walk *walk, opdi_xpr *xpr, int ndim, uint32_t ones) {
+static void opdi_open_xpr(opdi_open_walk *walk, opdi_expr *expr, int ndim, uint32_t ones) {
     static const char why[] = "a value, or how it is computed, depends on the open size";
-    const bool met = xpr && xpr->round == opdi_xpr_round;
-    (void)opdi_open_word(walk, !xpr ? 0 : met ? -xpr->order : 1 + (int64_t)xpr->kind, why);
-    if (!xpr || met) { return; }
-    const bool floats = opd_dtype_is_floating(xpr->dtype);
-    const int32_t formula = xpr->kind == OPDI_XPR_FORMULA ? xpr->formula : 0;
-    xpr->round = opdi_xpr_round;
-    xpr->order = ++walk->xprs;
-    (void)opdi_open_word(walk, ((int64_t)formula * 64 + xpr->nin * 2 + xpr->wraps) * 256 + xpr->dtype, why);
-    if (xpr->kind == OPDI_XPR_LOAD || xpr->kind == OPDI_XPR_COUNT) {
-        (void)opdi_open_access(walk, &xpr->access, ndim, ones);
+    const bool met = expr && expr->round == opdi_expr_round;
+    (void)opdi_open_word(walk, !expr ? 0 : met ? -expr->order : 1 + (int64_t)expr->kind, why);
+    if (!expr || met) { return; }
+    const bool floats = opd_dtype_is_floating(expr->dtype);
+    const int32_t formula = expr->kind == OPDI_EXPR_FORMULA ? expr->formula : 0;
+    expr->round = opdi_expr_round;
+    expr->order = ++walk->exprs;
+    (void)opdi_open_word(walk, ((int64_t)formula * 64 + expr->nin * 2 + expr->wraps) * 256 + expr->dtype, why);
+    if (expr->kind == OPDI_EXPR_LOAD || expr->kind == OPDI_EXPR_COUNT) {
+        (void)opdi_open_access(walk, &expr->access, ndim, ones);
     }
-    for (int i = 0; i < 3 && (xpr->kind == OPDI_XPR_FORMULA || xpr->kind == OPDI_XPR_NUMBER); i++) {
-        if (floats) { opdi_open_put_double(walk, xpr, i); }
-        else if (opdi_open_put(walk, &xpr->i64[i], OPDI_OPEN_NUMBER)) { xpr->forms[i] = OPDI_FORM_WHOLE; }
+    for (int i = 0; i < 3 && (expr->kind == OPDI_EXPR_FORMULA || expr->kind == OPDI_EXPR_NUMBER); i++) {
+        if (floats) { opdi_open_put_double(walk, expr, i); }
+        else if (opdi_open_put(walk, &expr->i64[i], OPDI_OPEN_NUMBER)) { expr->forms[i] = OPDI_FORM_WHOLE; }
     }
-    for (int i = 0; i < xpr->nin; i++) {
-        (void)opdi_open_put(walk, &xpr->index_strides[i], OPDI_OPEN_NUMBER);
-        (void)opdi_open_put(walk, &xpr->index_sizes[i], OPDI_OPEN_NUMBER);
-        opdi_open_xpr(walk, xpr->in[i], ndim, ones);
+    for (int i = 0; i < expr->nin; i++) {
+        (void)opdi_open_put(walk, &expr->index_strides[i], OPDI_OPEN_NUMBER);
+        (void)opdi_open_put(walk, &expr->index_sizes[i], OPDI_OPEN_NUMBER);
+        opdi_open_xpr(walk, expr->in[i], ndim, ones);
     }
 }
 /* A nest. */
@@ -242,7 +242,7 @@ static void opdi_open_nest(opdi_open_walk *walk, opdi_nest *nest) {
     uint32_t ones = 0;
     walk->what = nest->what;
     walk->differs = false;
-    opdi_xpr_round++;
+    opdi_expr_round++;
     for (int i = 0; i < nest->ndim; i++) { ones |= nest->sizes[i] == 1 ? 1u << i : 0; }
     (void)opdi_open_word(walk, nest->ndim * 64 + nest->nreduce, why);
     (void)opdi_open_word(walk, (int64_t)nest->reduction * 2 + nest->follows, why);
@@ -383,7 +383,7 @@ static int opdi_open_join(opdi_open *open, opdi_open_list *joined) {
 }
 
 /* Makes a buffer that is computed have the bytes that an access reaches. */
-static void opdi_open_extent(const opdi_nest *nest, const opdi_access *access, const opdi_xpr *indices, int ndim) {
+static void opdi_open_extent(const opdi_nest *nest, const opdi_access *access, const opdi_expr *indices, int ndim) {
     int64_t last = access->offset;
     for (int i = 0; i < ndim; i++) {
         if (nest->sizes[i] < 1) { return; }
@@ -396,11 +396,11 @@ static void opdi_open_extent(const opdi_nest *nest, const opdi_access *access, c
     opdi_buffer *const buffer = access->buffer;
     if (buffer->role == OPDI_BUFFER_TEMPORARY) { buffer->bytes = OPDI_MAX(buffer->bytes, bytes); }
 }
-static void opdi_open_extents(const opdi_nest *nest, opdi_xpr *xpr) {
-    if (!xpr || xpr->round == opdi_xpr_round) { return; }
-    xpr->round = opdi_xpr_round;
-    if (xpr->kind == OPDI_XPR_LOAD) { opdi_open_extent(nest, &xpr->access, xpr, nest->ndim); }
-    for (int i = 0; i < xpr->nin; i++) { opdi_open_extents(nest, xpr->in[i]); }
+static void opdi_open_extents(const opdi_nest *nest, opdi_expr *expr) {
+    if (!expr || expr->round == opdi_expr_round) { return; }
+    expr->round = opdi_expr_round;
+    if (expr->kind == OPDI_EXPR_LOAD) { opdi_open_extent(nest, &expr->access, expr, nest->ndim); }
+    for (int i = 0; i < expr->nin; i++) { opdi_open_extents(nest, expr->in[i]); }
 }
 /* Sets the numbers of a unit to those of some sizes, or (at: NULL) each to the largest that it can be; 0, or -1 with an
    error. */
@@ -418,7 +418,7 @@ static int opdi_open_set(opdi_open *open, opdi_unit *unit, opdi_open_list *list,
     if (opdi_open_unit(&walk, unit)) { return -1; }
     for (opdi_nest *nest = unit->recording.first; nest; nest = nest->next) {
         opdi_open_extent(nest, &nest->out, nest->place, nest->ndim - nest->nreduce);
-        opdi_xpr_round++;
+        opdi_expr_round++;
         opdi_open_extents(nest, nest->value);
         opdi_open_extents(nest, nest->finish);
         opdi_open_extents(nest, nest->place);

@@ -1,7 +1,7 @@
 #include "compiler.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>compiled     graphs as C: recorded, fused, written
+//  >>compiled_units graphs as C: recorded, fused, written
 //
 //  A unit is a recording with its inputs and outputs.  It becomes two texts: a file of C and its header.  Files are for
 //  other programs; a graph that is compiled here is the same text, built by $CC and loaded.
@@ -163,7 +163,7 @@ static int opdi_unit_copy_bits(const opd_tensor *to, opd_tensor *from) {
     if (opd_numel(to) == 0) { return 0; }
     const int n = opdi_called_loops(from, sizes, &in);
     opdi_nest *const nest = n < 0 || opdi_called_loops(to, sizes, &out) < 0 ? NULL : opdi_nest_new(sizes, n, 0);
-    opdi_xpr *const load = nest ? opdi_xpr_new(OPDI_XPR_LOAD, in.dtype) : NULL;
+    opdi_expr *const load = nest ? opdi_expr_new(OPDI_EXPR_LOAD, in.dtype) : NULL;
     if (!load) { return -1; }
     load->access = in;
     nest->out = out;
@@ -627,22 +627,23 @@ OPDI_INTERNAL int opdi_plan_memory(opdi_unit *unit) {
 
 //== the files =========================================================================================================
 
-static void opdi_cput_pointer(opdi_cfile *file, const opdi_buffer *buffer) {
+static void opdi_c_write_pointer(opdi_cfile *file, const opdi_buffer *buffer) {
     const char *const type = opdi_c_type(buffer->dtype);
     if (buffer->place >= 0) {
-        opdi_cput(file, "(%s *)(model->%s + %lld)", type, buffer->fixed ? "fixed" : "arena", (long long)buffer->place);
+        opdi_c_write(file, "(%s *)(model->%s + %lld)", type, buffer->fixed ? "fixed" : "arena",
+                     (long long)buffer->place);
     } else if (buffer->role == OPDI_BUFFER_CONSTANT) {
-        opdi_cput(file, file->table ? "(const %s *)((const void *const *)(const void *)model->weights)[%lld]"
-                  : "(const %s *)(model->weights + %lld)", type, (long long)buffer->index);
-    } else { opdi_cput(file, "%s", buffer->name); }
+        opdi_c_write(file, file->table ? "(const %s *)((const void *const *)(const void *)model->weights)[%lld]"
+                     : "(const %s *)(model->weights + %lld)", type, (long long)buffer->index);
+    } else { opdi_c_write(file, "%s", buffer->name); }
 }
-static void opdi_cput_end(opdi_cfile *file, const opdi_unit_end *end) {
-    opdi_cput(file, "%s [", opd_dtype_name(end->dtype));
-    for (int i = 0; i < end->ndim; i++) { opdi_cput(file, "%s%lld", i ? ", " : "", (long long)end->sizes[i]); }
-    opdi_cput(file, "]");
+static void opdi_c_write_end(opdi_cfile *file, const opdi_unit_end *end) {
+    opdi_c_write(file, "%s [", opd_dtype_name(end->dtype));
+    for (int i = 0; i < end->ndim; i++) { opdi_c_write(file, "%s%lld", i ? ", " : "", (long long)end->sizes[i]); }
+    opdi_c_write(file, "]");
 }
 /* Writes the strides of an input that does not lie row by row. */
-static void opdi_cput_strides(opdi_cfile *file, const opdi_unit_end *end) {
+static void opdi_c_write_strides(opdi_cfile *file, const opdi_unit_end *end) {
     int64_t next = 1;
     bool rows = true;
     for (int i = end->ndim - 1; i >= 0; i--) {
@@ -651,7 +652,7 @@ static void opdi_cput_strides(opdi_cfile *file, const opdi_unit_end *end) {
     }
     if (rows) { return; }
     for (int i = 0; i < end->ndim; i++) {
-        opdi_cput(file, "%s%lld", i ? ", " : ", strides ", (long long)end->strides[i]);
+        opdi_c_write(file, "%s%lld", i ? ", " : ", strides ", (long long)end->strides[i]);
     }
 }
 /* What functions get and give of sizes that are open. */
@@ -660,163 +661,166 @@ static const struct { const char *parameters, *arguments, *first, *given; } opdi
     {", long open_size, long open_size_2", ", open_size, open_size_2", "long open_size, long open_size_2, ",
      "open_size, open_size_2"}};
 /* Writes the parameters of the function that runs a unit: "model *model, const float *in_x, float *out_y". */
-static void opdi_cput_signature(opdi_cfile *file, const opdi_unit *unit) {
-    opdi_cput(file, "int %s_run(const %s *model%s", unit->name, unit->name,
-              opdi_c_open[unit->nopen].parameters);
+static void opdi_c_write_signature(opdi_cfile *file, const opdi_unit *unit) {
+    opdi_c_write(file, "int %s_run(const %s *model%s", unit->name, unit->name,
+                 opdi_c_open[unit->nopen].parameters);
     for (int i = 0; i < unit->ninputs; i++) {
         const opdi_buffer *const buffer = unit->inputs[i].buffer;
-        opdi_cput(file, ", %s%s *%s", buffer->writes ? "" : "const ", opdi_c_type(buffer->dtype), buffer->name);
+        opdi_c_write(file, ", %s%s *%s", buffer->writes ? "" : "const ", opdi_c_type(buffer->dtype), buffer->name);
     }
     for (int i = 0; i < unit->noutputs; i++) {
-        opdi_cput(file, ", %s *%s", opdi_c_type(unit->outputs[i].buffer->dtype), unit->outputs[i].buffer->name);
+        opdi_c_write(file, ", %s *%s", opdi_c_type(unit->outputs[i].buffer->dtype), unit->outputs[i].buffer->name);
     }
-    opdi_cput(file, ")");
+    opdi_c_write(file, ")");
 }
-static void opdi_cput_header(opdi_cfile *file, const opdi_unit *unit) {
+static void opdi_c_write_header(opdi_cfile *file, const opdi_unit *unit) {
     const char *const name = unit->name;
-    opdi_cput(file, "/* %s: a graph of %d operators, written as C by opdispatch.\n\n", name, unit->nodes);
+    opdi_c_write(file, "/* %s: a graph of %d operators, written as C by opdispatch.\n\n", name, unit->nodes);
     for (int i = 0; i < unit->ninputs; i++) {
-        opdi_cput(file, "   in:  %s, ", unit->inputs[i].buffer->name);
-        opdi_cput_end(file, &unit->inputs[i]);
-        opdi_cput_strides(file, &unit->inputs[i]);
-        opdi_cput(file, unit->inputs[i].buffer->writes ? ", which is written\n" : "\n");
+        opdi_c_write(file, "   in:  %s, ", unit->inputs[i].buffer->name);
+        opdi_c_write_end(file, &unit->inputs[i]);
+        opdi_c_write_strides(file, &unit->inputs[i]);
+        opdi_c_write(file, unit->inputs[i].buffer->writes ? ", which is written\n" : "\n");
     }
     for (int i = 0; i < unit->noutputs; i++) {
-        opdi_cput(file, "   out: %s, ", unit->outputs[i].buffer->name);
-        opdi_cput_end(file, &unit->outputs[i]);
-        opdi_cput(file, "\n");
+        opdi_c_write(file, "   out: %s, ", unit->outputs[i].buffer->name);
+        opdi_c_write_end(file, &unit->outputs[i]);
+        opdi_c_write(file, "\n");
     }
     for (int i = 0; i < unit->nopen; i++) {
         const char *const end = i ? "_2" : "";
-        opdi_cput(file, "%s   open_size%s is an argument, from %s_LEAST%s to %s_MOST%s, for which the arena is.\n",
-                  i ? "" : "\n", end, name, end, name, end);
+        opdi_c_write(file, "%s   open_size%s is an argument, from %s_LEAST%s to %s_MOST%s, for which the arena is.\n",
+                     i ? "" : "\n", end, name, end, name, end);
     }
-    opdi_cput(file, "\n   bool and float16 or bfloat16 elements are bytes and 16 bits.  Nothing is allocated.\n"
-              "   Several threads may run one model, each with a copy of the struct and an arena of its own. */\n");
-    opdi_cput(file, "#ifndef %s_H\n#define %s_H\n#include <stdint.h>\n", name, name);
-    opdi_cput(file, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
-    opdi_cput(file, "#define %s_WEIGHTS_BYTES %lld   /* of %s.weights */\n", name, (long long)unit->weights, name);
-    opdi_cput(file, "#define %s_FIXED_BYTES %lld   /* state, and what is computed of weights */\n", name,
-              (long long)OPDI_MAX(unit->fixed, 1));
-    opdi_cput(file, "#define %s_ARENA_BYTES %lld   /* what a run needs */\n\n", name, (long long)OPDI_MAX(unit->arena,
+    opdi_c_write(file, "\n   bool and float16 or bfloat16 elements are bytes and 16 bits.  Nothing is allocated.\n"
+                 "   Several threads may run one model, each with a copy of the struct and an arena of its own. */\n");
+    opdi_c_write(file, "#ifndef %s_H\n#define %s_H\n#include <stdint.h>\n", name, name);
+    opdi_c_write(file, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n\n");
+    opdi_c_write(file, "#define %s_WEIGHTS_BYTES %lld   /* of %s.weights */\n", name, (long long)unit->weights, name);
+    opdi_c_write(file, "#define %s_FIXED_BYTES %lld   /* state, and what is computed of weights */\n", name,
+                 (long long)OPDI_MAX(unit->fixed, 1));
+    opdi_c_write(file, "#define %s_ARENA_BYTES %lld   /* what a run needs */\n\n", name,
+                 (long long)OPDI_MAX(unit->arena,
         1));
     for (int i = 0; i < unit->nopen; i++) {
-        opdi_cput(file, "#define %s_LEAST%s %lld\n#define %s_MOST%s %lld\n\n", name, i ? "_2" : "",
-                  (long long)unit->least[i], name, i ? "_2" : "", (long long)unit->most[i]);
+        opdi_c_write(file, "#define %s_LEAST%s %lld\n#define %s_MOST%s %lld\n\n", name, i ? "_2" : "",
+                     (long long)unit->least[i], name, i ? "_2" : "", (long long)unit->most[i]);
     }
-    opdi_cput(file, "typedef struct %s {\n    const unsigned char *weights;\n"
-              "    unsigned char *fixed, *arena;\n%s} %s;\n\n", name, !unit->here ? ""
-              : "    int (*call)(void *context, int which, const void *in, void *out);\n    void *context;\n", name);
-    opdi_cput(file, "/* Hands a model its memory, each aligned to 64 bytes, and computes what needs weights\n"
-              "   alone.  Returns as the next one. */\n");
-    opdi_cput(file, "int %s_init(%s *model, const void *weights, void *fixed, void *arena);\n",
-              name, name);
-    opdi_cput(file, "/* 0, or 1 for an index outside of its table, 2 for an integer division by zero%s%s. */\n",
-              unit->nopen ? ",\n   3 for an open_size out of its range" : "",
-              unit->recording.called ? ",\n   4 with opdispatch's error of an operator that is called" : "");
-    opdi_cput_signature(file, unit);
-    opdi_cput(file, ";\n/* The same, with pointers to all inputs and outputs in their order. */\n");
-    opdi_cput(file, "int %s_call(const %s *model, %svoid *const *inputs, void *const *outputs);\n", name, name,
-              opdi_c_open[unit->nopen].first);
-    opdi_cput(file, "\n#ifdef __cplusplus\n}\n#endif\n#endif\n");
+    opdi_c_write(file, "typedef struct %s {\n    const unsigned char *weights;\n"
+                 "    unsigned char *fixed, *arena;\n%s} %s;\n\n", name, !unit->here ? ""
+                 : "    int (*call)(void *context, int which, const void *in, void *out);\n    void *context;\n", name);
+    opdi_c_write(file, "/* Hands a model its memory, each aligned to 64 bytes, and computes what needs weights\n"
+                 "   alone.  Returns as the next one. */\n");
+    opdi_c_write(file, "int %s_init(%s *model, const void *weights, void *fixed, void *arena);\n",
+                 name, name);
+    opdi_c_write(file, "/* 0, or 1 for an index outside of its table, 2 for an integer division by zero%s%s. */\n",
+                 unit->nopen ? ",\n   3 for an open_size out of its range" : "",
+                 unit->recording.called ? ",\n   4 with opdispatch's error of an operator that is called" : "");
+    opdi_c_write_signature(file, unit);
+    opdi_c_write(file, ";\n/* The same, with pointers to all inputs and outputs in their order. */\n");
+    opdi_c_write(file, "int %s_call(const %s *model, %svoid *const *inputs, void *const *outputs);\n", name, name,
+                 opdi_c_open[unit->nopen].first);
+    opdi_c_write(file, "\n#ifdef __cplusplus\n}\n#endif\n#endif\n");
 }
 /* Writes where an operand of a product lies side by side. */
-static void opdi_cput_side(opdi_cfile *file, const opdi_group *group, const opdi_contraction *all, bool early,
-                           int64_t place) {
-    opdi_cput(file, "(%s *)(model->%s + %lld)", opdi_contraction_type(all), early ? "fixed" : "arena",
-              (long long)(place + (early ? 0 : group->scratch)));
+static void opdi_c_write_side(opdi_cfile *file, const opdi_group *group, const opdi_contraction *all, bool early,
+                              int64_t place) {
+    opdi_c_write(file, "(%s *)(model->%s + %lld)", opdi_contraction_type(all), early ? "fixed" : "arena",
+                 (long long)(place + (early ? 0 : group->scratch)));
 }
 /* Writes the calls that put a product's constant operands side by side. */
-static void opdi_cput_early_calls(opdi_cfile *file, opdi_group *group) {
+static void opdi_c_write_early_calls(opdi_cfile *file, opdi_group *group) {
     opdi_contraction all;
     char name[64];
     opdi_group_name(group, name);
     opdi_contraction_of(&all, group->nests[0]);
     for (int i = 0; i < 2; i++) {
         if (!(i ? all.right_early : all.left_early)) { continue; }
-        opdi_cput(file, "    FRESH; %s_%s(", name, i ? "right" : "left");
-        opdi_cput_pointer(file, i ? all.right->buffer : all.left->buffer);
-        opdi_cput(file, ", ");
-        opdi_cput_side(file, group, &all, true, i ? group->right : group->left);
-        opdi_cput(file, ");\n");
+        opdi_c_write(file, "    FRESH; %s_%s(", name, i ? "right" : "left");
+        opdi_c_write_pointer(file, i ? all.right->buffer : all.left->buffer);
+        opdi_c_write(file, ", ");
+        opdi_c_write_side(file, group, &all, true, i ? group->right : group->left);
+        opdi_c_write(file, ");\n");
     }
 }
 /* Writes the call of a group. */
-static void opdi_cput_call(opdi_cfile *file, const opdi_unit *unit, opdi_group *group) {
+static void opdi_c_write_call(opdi_cfile *file, const opdi_unit *unit, opdi_group *group) {
     char name[64];
     opdi_group_buffers buffers;
     bool any = false;
     opdi_group_name(group, name);
     (void)opdi_group_uses(group, &buffers);
     if (unit->here && group->nests[0]->called) {
-        opdi_cput(file, "    FRESH; if ((rc = model->call(model->context, %d, ", (int)group->nests[0]->called->id);
-    } else { opdi_cput(file, "    FRESH; if ((rc = %s(", name); }
+        opdi_c_write(file, "    FRESH; if ((rc = model->call(model->context, %d, ", (int)group->nests[0]->called->id);
+    } else { opdi_c_write(file, "    FRESH; if ((rc = %s(", name); }
     for (int i = 0; i < buffers.count; i++) {
         if (buffers.all[i]->group) { continue; }
-        opdi_cput(file, "%s", any ? ", " : "");
-        opdi_cput_pointer(file, buffers.all[i]);
+        opdi_c_write(file, "%s", any ? ", " : "");
+        opdi_c_write_pointer(file, buffers.all[i]);
         any = true;
     }
     if (opdi_group_contracts(group)) {
         opdi_contraction all;
         opdi_contraction_of(&all, group->nests[0]);
-        opdi_cput(file, ", ");
-        opdi_cput_side(file, group, &all, all.left_early, group->left);
-        opdi_cput(file, ", ");
-        opdi_cput_side(file, group, &all, all.right_early, group->right);
+        opdi_c_write(file, ", ");
+        opdi_c_write_side(file, group, &all, all.left_early, group->left);
+        opdi_c_write(file, ", ");
+        opdi_c_write_side(file, group, &all, all.right_early, group->right);
     }
-    opdi_cput(file, "%s)) != 0) { return rc; }\n", group->early ? "" : opdi_c_open[unit->nopen].arguments);
+    opdi_c_write(file, "%s)) != 0) { return rc; }\n", group->early ? "" : opdi_c_open[unit->nopen].arguments);
 }
 /* Writes the functions that a unit has outside. */
-static void opdi_cput_functions(opdi_cfile *file, opdi_unit *unit) {
+static void opdi_c_write_functions(opdi_cfile *file, opdi_unit *unit) {
     const char *const name = unit->name;
     const opdi_recording *const recording = &unit->recording;
-    opdi_cput(file, "\nint %s_init(%s *model, const void *weights, void *fixed, void *arena) {\n    int rc = 0;\n",
+    opdi_c_write(file, "\nint %s_init(%s *model, const void *weights, void *fixed, void *arena) {\n    int rc = 0;\n",
         name, name);
-    opdi_cput(file, "    model->weights = (const unsigned char *)weights;\n    model->fixed = (unsigned char *)fixed;\n"
-              "    model->arena = (unsigned char *)arena;\n");
+    opdi_c_write(file, "    model->weights = (const unsigned char *)weights;\n"
+                 "    model->fixed = (unsigned char *)fixed;\n"
+                 "    model->arena = (unsigned char *)arena;\n");
     for (int i = 0; i < recording->nbuffers; i++) {
         const opdi_buffer *const buffer = recording->buffers[i];
         if (buffer->role == OPDI_BUFFER_CONSTANT && buffer->place >= 0) {
-            opdi_cput(file, "    memcpy(model->fixed + %lld, model->weights + %lld, %lld);   /* %s */\n",
+            opdi_c_write(file, "    memcpy(model->fixed + %lld, model->weights + %lld, %lld);   /* %s */\n",
                 (long long)buffer->place,
-                      (long long)buffer->index, (long long)buffer->bytes, buffer->name);
+                         (long long)buffer->index, (long long)buffer->bytes, buffer->name);
         }
     }
     for (opdi_group *group = unit->groups; group; group = group->next) {
-        if (opdi_group_contracts(group)) { opdi_cput_early_calls(file, group); }
+        if (opdi_group_contracts(group)) { opdi_c_write_early_calls(file, group); }
     }
     for (opdi_group *group = unit->groups; group; group = group->next) {
-        if (group->early) { opdi_cput_call(file, unit, group); }
+        if (group->early) { opdi_c_write_call(file, unit, group); }
     }
-    opdi_cput(file, "    return rc;\n}\n\n");
-    opdi_cput_signature(file, unit);
-    opdi_cput(file, " {\n    int rc = 0;\n    (void)model;\n");
+    opdi_c_write(file, "    return rc;\n}\n\n");
+    opdi_c_write_signature(file, unit);
+    opdi_c_write(file, " {\n    int rc = 0;\n    (void)model;\n");
     for (int i = 0; i < unit->nopen; i++) {
         const char *const end = i ? "_2" : "";
-        opdi_cput(file, "    if (open_size%s < %s_LEAST%s || open_size%s > %s_MOST%s) { return 3; }\n", end, name, end,
-                  end, name, end);
+        opdi_c_write(file, "    if (open_size%s < %s_LEAST%s || open_size%s > %s_MOST%s) { return 3; }\n", end, name,
+                     end,
+                     end, name, end);
     }
-    for (int i = 0; i < unit->ninputs; i++) { opdi_cput(file, "    (void)%s;\n", unit->inputs[i].buffer->name); }
+    for (int i = 0; i < unit->ninputs; i++) { opdi_c_write(file, "    (void)%s;\n", unit->inputs[i].buffer->name); }
     for (int i = 0; i < unit->noutputs; i++) {
         const opdi_buffer *const buffer = unit->outputs[i].buffer;
-        if (!buffer->used) { opdi_cput(file, "    (void)%s;\n", buffer->name); }      /* it has no elements */
+        if (!buffer->used) { opdi_c_write(file, "    (void)%s;\n", buffer->name); }   /* it has no elements */
     }
     for (opdi_group *group = unit->groups; group; group = group->next) {
-        if (!group->early) { opdi_cput_call(file, unit, group); }
+        if (!group->early) { opdi_c_write_call(file, unit, group); }
     }
-    opdi_cput(file, "    return rc;\n}\n\n");
-    opdi_cput(file, "int %s_call(const %s *model, %svoid *const *inputs, void *const *outputs) {\n", name, name,
-              opdi_c_open[unit->nopen].first);
-    opdi_cput(file, "    (void)inputs;\n    (void)outputs;\n    return %s_run(model%s", name,
-              opdi_c_open[unit->nopen].arguments);
+    opdi_c_write(file, "    return rc;\n}\n\n");
+    opdi_c_write(file, "int %s_call(const %s *model, %svoid *const *inputs, void *const *outputs) {\n", name, name,
+                 opdi_c_open[unit->nopen].first);
+    opdi_c_write(file, "    (void)inputs;\n    (void)outputs;\n    return %s_run(model%s", name,
+                 opdi_c_open[unit->nopen].arguments);
     for (int i = 0; i < unit->ninputs; i++) {
-        opdi_cput(file, ", (%s *)inputs[%d]", opdi_c_type(unit->inputs[i].buffer->dtype), i);
+        opdi_c_write(file, ", (%s *)inputs[%d]", opdi_c_type(unit->inputs[i].buffer->dtype), i);
     }
     for (int i = 0; i < unit->noutputs; i++) {
-        opdi_cput(file, ", (%s *)outputs[%d]", opdi_c_type(unit->outputs[i].buffer->dtype), i);
+        opdi_c_write(file, ", (%s *)outputs[%d]", opdi_c_type(unit->outputs[i].buffer->dtype), i);
     }
-    opdi_cput(file, ");\n}\n");
+    opdi_c_write(file, ");\n}\n");
 }
 /* Writes the file of C; header: the name of the file to include, or NULL for the text itself.  0, or -1 with an error.
    */
@@ -829,25 +833,25 @@ OPDI_INTERNAL int opdi_unit_text(opdi_unit *unit, opdi_string *source, opdi_stri
     file.open = unit->nopen;
     file.out = &groups;
     for (opdi_group *group = unit->groups; group && !file.failed; group = group->next) {
-        opdi_cput_group(&file, group);
+        opdi_c_write_group(&file, group);
     }
     file.out = header;
-    opdi_cput_header(&file, unit);
+    opdi_c_write_header(&file, unit);
     file.out = source;
-    opdi_cput(&file, "/* What these functions do stands above each: names of operators, and the sizes of their loops,\n"
-              "   those that are summed over behind a bar. */\n");
+    opdi_c_write(&file, "/* What these functions do stands above each: names of operators, and the sizes of their "
+                 "loops,\n   those that are summed over behind a bar. */\n");
     const bool calls = unit->file && unit->recording.called;
-    if (calls) { opdi_cput(&file, "#include \"opdispatch.h\"       /* whose operators are called */\n"); }
-    if (unit->file) { opdi_cput(&file, "#include \"%s.h\"\n", unit->name); }
+    if (calls) { opdi_c_write(&file, "#include \"opdispatch.h\"       /* whose operators are called */\n"); }
+    if (unit->file) { opdi_c_write(&file, "#include \"%s.h\"\n", unit->name); }
     else if (header->length) { opdi_string_add_n(source, header->data, header->length); }
     opdi_string_add(source, opdi_c_prelude);
     for (int i = 0; i < OPDI_C_HELPERS; i++) {
         if (file.helpers[i / 64] >> (i % 64) & 1) { opdi_string_add(source, opdi_c_helpers[i].text); }
     }
-    opdi_cput_families(&file);
+    opdi_c_write_families(&file);
     if (calls) { opdi_string_add(source, opdi_c_given); }
     if (groups.length) { opdi_string_add_n(source, groups.data, groups.length); }
-    opdi_cput_functions(&file, unit);
+    opdi_c_write_functions(&file, unit);
     const bool failed = file.failed || groups.failed || source->failed || header->failed;
     opdi_string_free(&groups);
     if (failed && opd_ok()) { (void)opd_fail(OPD_ERROR_MEMORY, "%s: the text is too long", unit->what); }

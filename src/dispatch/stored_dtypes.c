@@ -1,12 +1,12 @@
 #include "dispatch.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>stored       dtypes that few operators compute with: which take them, and how
+//  >>stored_dtypes dtypes that few operators compute with: which take them, and how
 //
 //  uint16, uint32, uint64, complex32 and the floats of eight bits.  A call with such a tensor comes by here before a
 //  built-in kernel.  Views, factories and copies take them as they are; what only moves elements moves those of the
 //  integers of their size; some operators compute in a wider dtype, where PyTorch's do on the CPU; the others say that
-//  they do not.  Kernels of programs get what they are called with.  >>widened has what runs in place of kernels.
+//  they do not.  Kernels of programs get what they are called with.  >>stored_calls has what runs in place of kernels.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_COLD_BEGIN

@@ -265,8 +265,8 @@ static int opdi_gnode_locate(opd_graph *graph, opdi_gnode *node, const char *pla
     return 0;
 }
 /* Makes a node whose results have these types, and puts it where nodes are inserted; NULL without memory. */
-static opdi_gnode *opdi_emit_node(opd_graph *graph, opdi_gkind kind, opdi_gvalue *const *in, int32_t nin,
-                                  const opdi_gtype *const *types, int32_t nout, const char *place) {
+static opdi_gnode *opdi_append_node(opd_graph *graph, opdi_gkind kind, opdi_gvalue *const *in, int32_t nin,
+                                    const opdi_gtype *const *types, int32_t nout, const char *place) {
     opdi_gnode *node = opdi_gnode_new(graph, kind, nin, nout);
     if (!node || opdi_gnode_locate(graph, node, place)) { return NULL; }
     for (int32_t i = 0; i < nout; i++) {
@@ -278,22 +278,23 @@ static opdi_gnode *opdi_emit_node(opd_graph *graph, opdi_gkind kind, opdi_gvalue
     return node;
 }
 /* Adds a call of a builtin that is there under this very schema or name; NULL with an error. */
-OPDI_INTERNAL opdi_gnode *opdi_emit_builtin(opd_graph *graph, const char *schema, opdi_gvalue *const *in, int32_t nin,
-                                            const opdi_gtype *const *types, int32_t nout, const char *place) {
+OPDI_INTERNAL opdi_gnode *opdi_append_builtin(opd_graph *graph, const char *schema, opdi_gvalue *const *in, int32_t nin,
+                                              const opdi_gtype *const *types, int32_t nout, const char *place) {
     const opdi_builtin *builtin = opdi_builtin_named(schema);
     if (!builtin) {
         (void)opd_fail(OPD_ERROR_NOT_FOUND, "there is no function %s", schema);
         return NULL;
     }
-    opdi_gnode *node = opdi_emit_node(graph, OPDI_G_BUILTIN, in, nin, types, nout, place);
+    opdi_gnode *node = opdi_append_node(graph, OPDI_G_BUILTIN, in, nin, types, nout, place);
     if (node) { node->builtin = builtin; }
     return node;
 }
-OPDI_INTERNAL opdi_gnode *opdi_emit_call(opd_graph *graph, const char *name, const opdi_gargs *args, const char *place);
-static opdi_gvalue *opdi_emit_one(opdi_gnode *node) { return node ? node->out[0] : NULL; }
+OPDI_INTERNAL opdi_gnode *opdi_append_call(opd_graph *graph, const char *name, const opdi_gargs *args,
+                                           const char *place);
+static opdi_gvalue *opdi_append_one(opdi_gnode *node) { return node ? node->out[0] : NULL; }
 
 /* Adds an input of that type behind the others; name: one that no other value has, or NULL for a number. */
-OPD_UNUSED OPDI_INTERNAL opdi_gvalue *opdi_emit_input(opd_graph *graph, const char *name, const opdi_gtype *type) {
+OPD_UNUSED OPDI_INTERNAL opdi_gvalue *opdi_append_input(opd_graph *graph, const char *name, const opdi_gtype *type) {
     opdi_gvalue *value = NULL;
     if (opdi_graph_room(graph, graph->ninputs + 1) || !(value = opdi_gvalue_new(graph, NULL, OPD_TAG_TENSOR))) {
         return NULL;
@@ -306,24 +307,24 @@ OPD_UNUSED OPDI_INTERNAL opdi_gvalue *opdi_emit_input(opd_graph *graph, const ch
     return (value->name = opdi_arena_copy(&graph->arena, name, strlen(name))) ? value : NULL;
 }
 /* Adds a constant of that type: a number, text, device, None, tensor, or a cell, which is held. */
-OPD_UNUSED OPDI_INTERNAL opdi_gvalue *opdi_emit_constant(opd_graph *graph, opd_value value, const opdi_gtype *type,
-                                                         const char *place) {
+OPD_UNUSED OPDI_INTERNAL opdi_gvalue *opdi_append_constant(opd_graph *graph, opd_value value, const opdi_gtype *type,
+                                                           const char *place) {
     opdi_gvalue *constant = opdi_graph_constant(graph, &value);
     if (!constant || opdi_gnode_locate(graph, constant->node, place)) { return NULL; }
     if (value.tag != OPD_TAG_TENSOR && type) { opdi_gvalue_typed(constant, type); }
     return constant;
 }
 /* Adds a list of values of that type of element. */
-OPDI_INTERNAL opdi_gvalue *opdi_emit_list(opd_graph *graph, const opdi_gtype *element, opdi_gvalue *const *in,
-                                          int32_t count, const char *place) {
+OPDI_INTERNAL opdi_gvalue *opdi_append_list(opd_graph *graph, const opdi_gtype *element, opdi_gvalue *const *in,
+                                            int32_t count, const char *place) {
     const opdi_gtype *const type = opdi_graph_space(graph) ? opdi_gtype_list(graph->space, element) : NULL;
-    opdi_gnode *node = type ? opdi_emit_node(graph, OPDI_G_LIST, in, count, &type, 1, place) : NULL;
+    opdi_gnode *node = type ? opdi_append_node(graph, OPDI_G_LIST, in, count, &type, 1, place) : NULL;
     if (node) { node->word = element->kind == OPDI_GT_OPTIONAL ? "Tensor?" : "Tensor"; }
-    return opdi_emit_one(node);
+    return opdi_append_one(node);
 }
 /* Adds a tuple; klass: of a named one, or NULL. */
-OPD_UNUSED OPDI_INTERNAL opdi_gvalue *opdi_emit_tuple(opd_graph *graph, const opdi_gclass *klass,
-                                                      opdi_gvalue *const *in, int32_t count, const char *place) {
+OPD_UNUSED OPDI_INTERNAL opdi_gvalue *opdi_append_tuple(opd_graph *graph, const opdi_gclass *klass,
+                                                        opdi_gvalue *const *in, int32_t count, const char *place) {
     const opdi_gtype *parts[64], *type = klass ? klass->type : NULL;
     if (!opdi_graph_space(graph)) { return NULL; }
     if (count > 64) {
@@ -334,33 +335,33 @@ OPD_UNUSED OPDI_INTERNAL opdi_gvalue *opdi_emit_tuple(opd_graph *graph, const op
         if (!(parts[i] = opdi_gvalue_gtype(graph, in[i]))) { return NULL; }
     }
     if (!type) { type = opdi_gtype_tuple(graph->space, parts, count); }
-    return type ? opdi_emit_one(opdi_emit_node(graph, OPDI_G_TUPLE, in, count, &type, 1, place)) : NULL;
+    return type ? opdi_append_one(opdi_append_node(graph, OPDI_G_TUPLE, in, count, &type, 1, place)) : NULL;
 }
 /* Adds a dict of count pairs: key, value, key, value. */
-OPD_UNUSED OPDI_INTERNAL opdi_gvalue *opdi_emit_dict(opd_graph *graph, const opdi_gtype *key, const opdi_gtype *value,
-                                                     opdi_gvalue *const *pairs, int32_t count, const char *place) {
+OPD_UNUSED OPDI_INTERNAL opdi_gvalue *opdi_append_dict(opd_graph *graph, const opdi_gtype *key, const opdi_gtype *value,
+                                                       opdi_gvalue *const *pairs, int32_t count, const char *place) {
     const opdi_gtype *type = opdi_graph_space(graph) ? opdi_gtype_dict(graph->space, key, value) : NULL;
     if (!type) { return NULL; }
-    return opdi_emit_one(opdi_emit_builtin(graph, "prim::DictConstruct", pairs, 2 * count, &type, 1, place));
+    return opdi_append_one(opdi_append_builtin(graph, "prim::DictConstruct", pairs, 2 * count, &type, 1, place));
 }
 /* Adds prim::TupleUnpack or prim::ListUnpack (count: how many, of a list); the results are the node's. */
-OPD_UNUSED OPDI_INTERNAL opdi_gnode *opdi_emit_unpack(opd_graph *graph, opdi_gvalue *from, int32_t count,
-                                                      const char *place) {
+OPD_UNUSED OPDI_INTERNAL opdi_gnode *opdi_append_unpack(opd_graph *graph, opdi_gvalue *from, int32_t count,
+                                                        const char *place) {
     const opdi_gtype *type = opdi_gvalue_gtype(graph, from), *parts[64];
     if (!type) { return NULL; }
     if (type->kind == OPDI_GT_TUPLE) {
-        return opdi_emit_builtin(graph, "prim::TupleUnpack", &from, 1, type->parts, type->nparts, place);
+        return opdi_append_builtin(graph, "prim::TupleUnpack", &from, 1, type->parts, type->nparts, place);
     }
     if (type->kind != OPDI_GT_LIST || count > 64) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "prim::ListUnpack: this cannot be unpacked into %d", (int)count);
         return NULL;
     }
     for (int32_t i = 0; i < count; i++) { parts[i] = type->parts[0]; }
-    return opdi_emit_node(graph, OPDI_G_UNPACK, &from, 1, parts, count, place);
+    return opdi_append_node(graph, OPDI_G_UNPACK, &from, 1, parts, count, place);
 }
 /* Adds an access to an attribute: GetAttr gives it, SetAttr (value not NULL) sets it, and returns object. */
-OPD_UNUSED OPDI_INTERNAL opdi_gvalue *opdi_emit_attribute(opd_graph *graph, opdi_gvalue *object, const char *name,
-                                                          opdi_gvalue *value, const char *place) {
+OPD_UNUSED OPDI_INTERNAL opdi_gvalue *opdi_append_attribute(opd_graph *graph, opdi_gvalue *object, const char *name,
+                                                            opdi_gvalue *value, const char *place) {
     const opdi_gtype *type = opdi_gvalue_gtype(graph, object);
     const opdi_gclass *klass = type && type->kind == OPDI_GT_CLASS ? type->klass : NULL;
     const int32_t slot = klass ? opdi_gclass_slot(klass, name) : -1;
@@ -372,21 +373,22 @@ OPD_UNUSED OPDI_INTERNAL opdi_gvalue *opdi_emit_attribute(opd_graph *graph, opdi
     in[0] = object;
     in[1] = value;
     type = klass->attributes[slot].type;
-    opdi_gnode *node = opdi_emit_builtin(graph, value ? "prim::SetAttr" : "prim::GetAttr", in, value ? 2 : 1, &type,
-                                         value ? 0 : 1, place);
+    opdi_gnode *node = opdi_append_builtin(graph, value ? "prim::SetAttr" : "prim::GetAttr", in, value ? 2 : 1, &type,
+                                           value ? 0 : 1, place);
     if (!node || !(node->attribute = opdi_arena_copy(&graph->arena, name, strlen(name)))) { return NULL; }
     node->constant = opd_value_int(slot);
     return value ? object : node->out[0];
 }
-OPD_UNUSED OPDI_INTERNAL opdi_gvalue *opdi_emit_create(opd_graph *graph, const opdi_gclass *klass, const char *place) {
-    return opdi_emit_one(opdi_emit_builtin(graph, "prim::CreateObject", NULL, 0, &klass->type, 1, place));
+OPD_UNUSED OPDI_INTERNAL opdi_gvalue *opdi_append_create(opd_graph *graph, const opdi_gclass *klass,
+                                                         const char *place) {
+    return opdi_append_one(opdi_append_builtin(graph, "prim::CreateObject", NULL, 0, &klass->type, 1, place));
 }
 /* Adds a call of a function that is not known: running it is an error. */
-OPD_UNUSED OPDI_INTERNAL opdi_gnode *opdi_emit_unknown(opd_graph *graph, const char *name, opdi_gvalue *const *in,
-                                                       int32_t nin, const opdi_gtype *const *types, int32_t nout,
-                                                       const char *place) {
+OPD_UNUSED OPDI_INTERNAL opdi_gnode *opdi_append_unknown(opd_graph *graph, const char *name, opdi_gvalue *const *in,
+                                                         int32_t nin, const opdi_gtype *const *types, int32_t nout,
+                                                         const char *place) {
     opdi_builtin *unknown = (opdi_builtin *)opdi_graph_alloc(graph, sizeof *unknown);
-    opdi_gnode *node = unknown ? opdi_emit_node(graph, OPDI_G_BUILTIN, in, nin, types, nout, place) : NULL;
+    opdi_gnode *node = unknown ? opdi_append_node(graph, OPDI_G_BUILTIN, in, nin, types, nout, place) : NULL;
     if (!node || !(unknown->schema = opdi_arena_copy(&graph->arena, name, strlen(name)))) { return NULL; }
     unknown->run = opdi_builtin_unknown;
     unknown->flags = OPDI_BUILTIN_ANY | OPDI_BUILTIN_STAYS;
@@ -434,15 +436,15 @@ static opdi_gvalue *opdi_gblock_input(opd_graph *graph, opdi_gblock *block, cons
     return value;
 }
 /* Adds prim::If with two empty blocks, blocks[0] for true.  Fill them (opdi_gblock_enter, opdi_gblock_leave). */
-OPD_UNUSED OPDI_INTERNAL opdi_gnode *opdi_emit_if(opd_graph *graph, opdi_gvalue *condition, const char *place) {
-    opdi_gnode *node = opdi_emit_node(graph, OPDI_G_IF, &condition, 1, NULL, 0, place);
+OPD_UNUSED OPDI_INTERNAL opdi_gnode *opdi_append_if(opd_graph *graph, opdi_gvalue *condition, const char *place) {
+    opdi_gnode *node = opdi_append_node(graph, OPDI_G_IF, &condition, 1, NULL, 0, place);
     return node && opdi_gnode_blocks(graph, node, 2) == 0 ? node : NULL;
 }
 /* Adds prim::Loop of at most `most` rounds, while its condition holds, with count carried values; its block has the
    inputs (round, carried...) and is to be left with the outputs (condition, carried...). */
-OPD_UNUSED OPDI_INTERNAL opdi_gnode *opdi_emit_loop(opd_graph *graph, opdi_gvalue *most, opdi_gvalue *condition,
-                                                    opdi_gvalue *const *carried, int32_t count, const char *place) {
-    opdi_gnode *node = opdi_emit_node(graph, OPDI_G_LOOP, NULL, 0, NULL, 0, place);
+OPD_UNUSED OPDI_INTERNAL opdi_gnode *opdi_append_loop(opd_graph *graph, opdi_gvalue *most, opdi_gvalue *condition,
+                                                      opdi_gvalue *const *carried, int32_t count, const char *place) {
+    opdi_gnode *node = opdi_append_node(graph, OPDI_G_LOOP, NULL, 0, NULL, 0, place);
     if (!node || !opdi_graph_space(graph) || opdi_gnode_blocks(graph, node, 1) ||
         !(node->in = (opdi_gvalue **)opdi_graph_alloc(graph, ((size_t)count + 2) * sizeof *node->in))) { return NULL; }
     node->in[0] = most;
@@ -457,8 +459,8 @@ OPD_UNUSED OPDI_INTERNAL opdi_gnode *opdi_emit_loop(opd_graph *graph, opdi_gvalu
     return node;
 }
 /* Sets what the graph returns: values of any type.  single: one value, as functions of scripts have. */
-OPD_UNUSED OPDI_INTERNAL int opdi_emit_outputs(opd_graph *graph, opdi_gvalue *const *values, int32_t count,
-                                               bool single) {
+OPD_UNUSED OPDI_INTERNAL int opdi_append_outputs(opd_graph *graph, opdi_gvalue *const *values, int32_t count,
+                                                 bool single) {
     opdi_gvalue **outputs = (opdi_gvalue **)opdi_graph_alloc(graph, (size_t)count * sizeof *outputs);
     if (!outputs) { return -1; }
     if (count) { memcpy(outputs, values, (size_t)count * sizeof *outputs); }
@@ -473,7 +475,7 @@ OPD_UNUSED OPDI_INTERNAL int opdi_emit_outputs(opd_graph *graph, opdi_gvalue *co
 //== calls =============================================================================================================
 
 /* Converts a value for an argument by a builtin of one argument; NULL with an error. */
-static opdi_gvalue *opdi_emit_convert(opdi_gmatching *match, opdi_gvalue *value, int how, const char *place) {
+static opdi_gvalue *opdi_append_convert(opdi_gmatching *match, opdi_gvalue *value, int how, const char *place) {
     static const char *const names[] = {
         "aten::FloatImplicit", "aten::ComplexImplicit", "aten::IntImplicit", "aten::ScalarImplicit", "aten::Float",
         "aten::Complex", "aten::Int", "aten::device"};
@@ -481,17 +483,17 @@ static opdi_gvalue *opdi_emit_convert(opdi_gmatching *match, opdi_gvalue *value,
     memset(&args, 0, sizeof args);
     args.in = &value;
     args.count = 1;
-    return opdi_emit_one(opdi_emit_call(match->graph, names[how - OPDI_HOW_FLOAT_IMPLICIT], &args, place));
+    return opdi_append_one(opdi_append_call(match->graph, names[how - OPDI_HOW_FLOAT_IMPLICIT], &args, place));
 }
 /* Makes a list of a tuple's elements. */
-static opdi_gvalue *opdi_emit_untuple(opdi_gmatching *match, opdi_gvalue *value, const opdi_arg *arg,
-                                      const char *place) {
+static opdi_gvalue *opdi_append_untuple(opdi_gmatching *match, opdi_gvalue *value, const opdi_arg *arg,
+                                        const char *place) {
     const opdi_gtype *want = opdi_gmatch_type(match, opdi_strip_optional(arg->type));
-    opdi_gnode *parts = want ? opdi_emit_unpack(match->graph, value, 0, place) : NULL;
-    return parts ? opdi_emit_list(match->graph, want->parts[0], parts->out, parts->nout, NULL) : NULL;
+    opdi_gnode *parts = want ? opdi_append_unpack(match->graph, value, 0, place) : NULL;
+    return parts ? opdi_append_list(match->graph, want->parts[0], parts->out, parts->nout, NULL) : NULL;
 }
 /* Makes the list that the rest of the positional arguments is. */
-static opdi_gvalue *opdi_emit_rest(opdi_gmatching *match, const opdi_arg *arg, const char *place) {
+static opdi_gvalue *opdi_append_rest(opdi_gmatching *match, const opdi_arg *arg, const char *place) {
     const opdi_gtype *want = opdi_gmatch_type(match, arg->type);
     const int32_t count = match->given->count - match->spread;
     opdi_gvalue *list[OPD_MAX_ARGS];
@@ -501,41 +503,41 @@ static opdi_gvalue *opdi_emit_rest(opdi_gmatching *match, const opdi_arg *arg, c
         const opdi_gtype *actual = opdi_gvalue_gtype(match->graph, value);
         if (!actual) { return NULL; }
         if (!opdi_gtype_fits(actual, want->parts[0])) {
-            value = opdi_emit_convert(match, value, opdi_gmatch_convert(actual, want->parts[0]), place);
+            value = opdi_append_convert(match, value, opdi_gmatch_convert(actual, want->parts[0]), place);
         }
         if (!(list[k] = value)) { return NULL; }
     }
-    return opdi_emit_list(match->graph, want->parts[0], list, count, NULL);
+    return opdi_append_list(match->graph, want->parts[0], list, count, NULL);
 }
 /* Returns the value of argument i, converted and with defaults as constants; NULL with an error. */
-static opdi_gvalue *opdi_emit_arg(opdi_gmatching *match, int i, const char *place) {
+static opdi_gvalue *opdi_append_arg(opdi_gmatching *match, int i, const char *place) {
     const opdi_arg *const arg = &match->schema->args[i];
     opdi_gvalue *const value = match->values[i], *list[OPD_MAX_ARGS];
     const opdi_type *const plain = opdi_strip_optional(arg->type);
     switch (match->how[i]) {
     case OPDI_HOW_SAME: return value;
     case OPDI_HOW_DEFAULT: return opdi_graph_constants(match->graph, &arg->value);
-    case OPDI_HOW_LIST: return opdi_emit_rest(match, arg, place);
-    case OPDI_HOW_UNTUPLE: return opdi_emit_untuple(match, value, arg, place);
+    case OPDI_HOW_LIST: return opdi_append_rest(match, arg, place);
+    case OPDI_HOW_UNTUPLE: return opdi_append_untuple(match, value, arg, place);
     case OPDI_HOW_EMPTY: {
         const opdi_gtype *want = opdi_gmatch_type(match, plain);
-        return want ? opdi_emit_list(match->graph, want->parts[0], NULL, 0, NULL) : NULL;
+        return want ? opdi_append_list(match->graph, want->parts[0], NULL, 0, NULL) : NULL;
     }
     case OPDI_HOW_REPEAT:
         if (plain->size > OPD_MAX_ARGS) { return NULL; }
         for (int32_t k = 0; k < plain->size; k++) { list[k] = value; }
-        return opdi_emit_list(match->graph, opdi_gvalue_gtype(match->graph, value), list, plain->size, NULL);
-    default: return opdi_emit_convert(match, value, match->how[i], place);
+        return opdi_append_list(match->graph, opdi_gvalue_gtype(match->graph, value), list, plain->size, NULL);
+    default: return opdi_append_convert(match, value, match->how[i], place);
     }
 }
 /* Adds the call of the operator (or builtin) that a match is of; NULL with an error. */
-static opdi_gnode *opdi_emit_matched(opdi_gmatching *match, opd_op *op, const opdi_builtin *builtin,
-                                     const char *place) {
+static opdi_gnode *opdi_append_matched(opdi_gmatching *match, opd_op *op, const opdi_builtin *builtin,
+                                       const char *place) {
     const opd_schema *const schema = match->schema;
     const opdi_gtype *types[OPDI_MAX_RETURNS];
     opdi_gvalue *in[OPD_MAX_ARGS];
     int32_t count = 0;
-    for (int i = 0; i < schema->nargs; i++) { if (!(in[count++] = opdi_emit_arg(match, i, place))) { return NULL; } }
+    for (int i = 0; i < schema->nargs; i++) { if (!(in[count++] = opdi_append_arg(match, i, place))) { return NULL; } }
     for (int32_t k = schema->nargs; schema->vararg && k < match->given->count; k++) {
         if (count == OPD_MAX_ARGS) {
             (void)opd_fail(OPD_ERROR_ARGUMENT, "%s: more than %d arguments", match->who, OPD_MAX_ARGS);
@@ -549,8 +551,8 @@ static opdi_gnode *opdi_emit_matched(opdi_gmatching *match, opd_op *op, const op
             else { return NULL; }
         }
     }
-    opdi_gnode *node = opdi_emit_node(match->graph, op ? OPDI_G_OP : OPDI_G_BUILTIN, in, count, types,
-                                      schema->nreturns, place);
+    opdi_gnode *node = opdi_append_node(match->graph, op ? OPDI_G_OP : OPDI_G_BUILTIN, in, count, types,
+                                        schema->nreturns, place);
     if (!node) { return NULL; }
     node->op = op;
     node->builtin = builtin;
@@ -563,7 +565,7 @@ static bool opdi_op_untried(const opd_op *op) {
 }
 /* Tries all overloads of a name, operators first; NULL with why not in `why`, or an error.  Only when none has matched
    are they asked again, for their reasons. */
-static opdi_gnode *opdi_emit_overload(opdi_gmatching *match, const char *name, const char *place, opdi_text *why) {
+static opdi_gnode *opdi_append_overload(opdi_gmatching *match, const char *name, const char *place, opdi_text *why) {
     const char *const colons = strstr(name, "::");
     opd_overloads *set = colons && !strchr(colons, '.') ? opdi_overloads_quiet(name) : NULL;
     opd_op *op = colons && strchr(colons, '.') ? opd_find_quiet(name) : NULL;
@@ -577,7 +579,7 @@ static opdi_gnode *opdi_emit_overload(opdi_gmatching *match, const char *name, c
             match->schema = one->schema;
             match->who = one->name;
             if (one->definition && (op || !opdi_op_untried(one)) && opdi_gmatch_schema(match)) {
-                return opdi_emit_matched(match, one, NULL, place);
+                return opdi_append_matched(match, one, NULL, place);
             }
             opdi_text_add(match->why, " ");
             if (op) { break; }
@@ -587,7 +589,7 @@ static opdi_gnode *opdi_emit_overload(opdi_gmatching *match, const char *name, c
             if (!(schema = opdi_builtin_schema(at))) { return NULL; }
             match->schema = schema;
             match->who = name;
-            if (opdi_gmatch_schema(match)) { return opdi_emit_matched(match, NULL, builtin, place); }
+            if (opdi_gmatch_schema(match)) { return opdi_append_matched(match, NULL, builtin, place); }
             opdi_text_add(match->why, " ");
         }
     }
@@ -596,8 +598,8 @@ static opdi_gnode *opdi_emit_overload(opdi_gmatching *match, const char *name, c
 /* Adds a call of an operator or builtin ("aten::add", or with its overload "aten::add.int"), by the overload that
    PyTorch chooses, with conversions and defaults as nodes of their own.  NULL with an error; the results are the
    node's `out`. */
-OPDI_INTERNAL opdi_gnode *opdi_emit_call(opd_graph *graph, const char *name, const opdi_gargs *args,
-                                         const char *place) {
+OPDI_INTERNAL opdi_gnode *opdi_append_call(opd_graph *graph, const char *name, const opdi_gargs *args,
+                                           const char *place) {
     char text[1000];
     opdi_text why = opdi_text_of(text, sizeof text);
     opdi_gmatching match;
@@ -605,7 +607,7 @@ OPDI_INTERNAL opdi_gnode *opdi_emit_call(opd_graph *graph, const char *name, con
     match.graph = graph;
     match.given = args;
     if (!opdi_graph_space(graph)) { return NULL; }
-    opdi_gnode *node = opdi_emit_overload(&match, name, place, &why);
+    opdi_gnode *node = opdi_append_overload(&match, name, place, &why);
     if (!node && opd_ok()) {
         if (*text) {
             (void)opd_fail(OPD_ERROR_ARGUMENT, "Arguments for call are not valid.\n"
@@ -693,14 +695,14 @@ static int opdi_steps_round(opd_graph *graph, opdi_gnode *node) {
     graph->at = node->next;
     if (how >= OPDI_STEPS_UNIT) {
         const bool half = how == OPDI_STEPS_SIGNED;
-        in[1] = opdi_emit_constant(graph, opd_value_float(half ? 2.0 / 256 : 1.0 / 256), types[1], NULL);
-        in[2] = opdi_emit_constant(graph, opd_value_int(half ? 128 : 0), types[2], NULL);
+        in[1] = opdi_append_constant(graph, opd_value_float(half ? 2.0 / 256 : 1.0 / 256), types[1], NULL);
+        in[2] = opdi_append_constant(graph, opd_value_int(half ? 128 : 0), types[2], NULL);
         if (!in[1] || !in[2]) { return -1; }
     }
     const bool zero = how == OPDI_STEPS_FROM_ZERO || (how == OPDI_STEPS_BY_LAYOUT && steps.last);
-    opdi_gnode *const added = opdi_emit_builtin(graph, how >= OPDI_STEPS_FLOATS ? "quantized::_steps_of_floats"
-                                                : zero ? "quantized::_steps_from_zero" : "quantized::_steps_of_all",
-                                                in, 3, types, 1, NULL);
+    opdi_gnode *const added = opdi_append_builtin(graph, how >= OPDI_STEPS_FLOATS ? "quantized::_steps_of_floats"
+                                                  : zero ? "quantized::_steps_from_zero" : "quantized::_steps_of_all",
+                                                  in, 3, types, 1, NULL);
     if (!added) { return -1; }
     opdi_gvalue *const unrounded = added->out[0];
     added->in[0] = node->out[0] = unrounded;

@@ -1,7 +1,7 @@
 #include "graphs.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>scalars      builtin functions of graphs: numbers, conversions, tensors that give numbers
+//  >>builtin_numbers builtin functions of graphs: numbers, conversions, tensors that give numbers
 //
 //  What TorchScript registers beside tensor operators, with its schemas and results.  A function is written for values
 //  as they come, and serves the schemas that name it.

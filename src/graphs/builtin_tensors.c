@@ -1,7 +1,7 @@
 #include "graphs.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>asked        builtin functions of graphs: what is asked of tensors; the table of all builtin functions
+//  >>builtin_tensors builtin functions of graphs: what is asked of tensors; the table of all builtin functions
 //----------------------------------------------------------------------------------------------------------------------
 
 #if !defined(OPD_NO_GRAPHS)

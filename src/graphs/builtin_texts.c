@@ -1,7 +1,7 @@
 #include "graphs.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>texts        builtin functions of graphs: strings, lists, dicts, tuples, objects
+//  >>builtin_texts builtin functions of graphs: strings, lists, dicts, tuples, objects
 //----------------------------------------------------------------------------------------------------------------------
 
 #if !defined(OPD_NO_GRAPHS)

@@ -189,7 +189,8 @@ OPDI_INTERNAL int opdi_trace_saved(const opd_backward_call *bw) {
         if (opdi_kept_for_sizes(node, i)) { continue; }
         for (int32_t k = 0; k < count; k++) {
             const opd_tensor *tensor = list[k];
-            if (!tensor || opdi_parcel_at(tensor) || (tensor->flags & (OPDI_TRACED | OPDI_BATCHED | OPDI_WRAPPED))) {
+            if (!tensor || opdi_packed_saved_at(tensor) ||
+                (tensor->flags & (OPDI_TRACED | OPDI_BATCHED | OPDI_WRAPPED))) {
                 continue;
             }
             return opd_fail(OPD_ERROR_AUTOGRAD, "%s reads what was made inside of an operator that is one node of the "

@@ -1,7 +1,7 @@
 #include "kernels.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>products     matrix product
+//  >>matrix_product matrix product
 //
 //  C[m,n] = A[m,k] B[k,n] + beta C.  B is copied into panels of NR columns (a panel's row is contiguous), A into
 //  panels of MR rows unless its rows are contiguous already; a micro-kernel keeps an MR x NR tile of C in registers.

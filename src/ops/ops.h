@@ -384,7 +384,7 @@ OPDI_LOOPS_END
 #if defined(OPDI_OPERATORS)
 /* The results out [count] of a kernel while they are made: contiguous, in `work`; beside complex ones real ones are
    double. */
-typedef struct opdi_desk { opd_tensor *out[4], *work[4]; int count; } opdi_desk;
+typedef struct opdi_results { opd_tensor *out[4], *work[4]; int count; } opdi_results;
 #endif
 #endif
 
@@ -523,7 +523,7 @@ enum { OPDI_WALK_GATHER = 0, OPDI_WALK_SCATTER, OPDI_WALK_ADD, OPDI_WALK_MUL, OP
 
 #if !defined(OPD_NO_OP_INDEX)
 #if defined(OPDI_OPERATORS)
-typedef struct opdi_few { opd_tensor *self, *desk, *part, *rows, *index, *src; int dim; } opdi_few;
+typedef struct opdi_few { opd_tensor *self, *scratch, *part, *rows, *index, *src; int dim; } opdi_few;
 #endif
 #endif
 

@@ -1,7 +1,7 @@
 #include "programs.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>programgraphs  exported programs: nodes, conditions and loops, graphs, names of inputs and outputs, signatures
+//  >>program_graphs exported programs: nodes, conditions and loops, graphs, names of inputs and outputs, signatures
 //
 //  A file's text is read from its top: the signature says what each input of the graph is; nodes with graphs of their
 //  own call the reading of graphs again; inputs and outputs get the names that the call's arguments have.

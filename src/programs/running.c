@@ -1,7 +1,7 @@
 #include "programs.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>programruns  exported programs: what they are, their inputs checked, runs
+//  >>program_runs exported programs: what they are, their inputs checked, runs
 //
 //  What is said of a program comes from its tables.  A run checks the user's inputs against them, hands them to the
 //  graph with the module's tensors, and writes back what the graph computed for buffers and inputs.

@@ -276,7 +276,7 @@ static int opdi_sbuild_put(opdi_cell *object, int32_t slot, opd_value value) {
     int rc = opdi_value_fit(&value, attribute->type, 0);
     if (rc > 0) {
         rc = opd_fail(OPD_ERROR_SCHEMA, "%s.%s is no %s in the file", object->klass->name, attribute->name,
-                      opdi_se_said(attribute->type, said, sizeof said));
+                      opdi_emit_said(attribute->type, said, sizeof said));
     }
     if (rc == 0) { rc = opdi_object_put(object, slot, value); }
     opdi_value_drop(value);
@@ -734,7 +734,7 @@ static int opdi_ssave_many(opdi_ssaving *saving, const opdi_cell *cell, const op
     }
     opdi_pickle_put(writer, dict ? 'u' : 'e');
     if (!builder && known) {
-        (void)opdi_se_said(type, said, sizeof said);
+        (void)opdi_emit_said(type, said, sizeof said);
         if (opdi_pickle_put_text(writer, said, strlen(said))) { return -1; }
     }
     if (builder || known) { opdi_string_add(&writer->pickle, "tR"); }

@@ -16,7 +16,7 @@ static const opdi_splace *opdi_stext_place(const opdi_stext *text, uint32_t at) 
     return low ? &text->places[low - 1] : NULL;
 }
 /* Writes "FILE:LINE:COLUMN" of the place that is being compiled; NULL: what PyTorch says no place of. */
-OPDI_INTERNAL const char *opdi_se_place(const opdi_semit *task, char *buf, size_t cap) {
+OPDI_INTERNAL const char *opdi_emit_place(const opdi_emitter *task, char *buf, size_t cap) {
     const opdi_stext *text = task->at->text;
     if (task->nowhere) { return NULL; }
     const opdi_splace *place = opdi_stext_place(text, task->at->at);
@@ -54,9 +54,9 @@ OPDI_INTERNAL opdi_scalled *opdi_sbody_called(const opdi_sbody *body, const opdi
     while (called && (value->id < called->from || value->id >= called->to)) { called = called->next; }
     return called;
 }
-/* Puts what is made next in front of the function's nodes; undone by opdi_se_back. */
+/* Puts what is made next in front of the function's nodes; undone by opdi_emit_back. */
 typedef struct opdi_sspot { opdi_gblock *into; opdi_gnode *at; } opdi_sspot;
-static opdi_sspot opdi_se_top(opdi_semit *task) {
+static opdi_sspot opdi_emit_top(opdi_emitter *task) {
     opdi_sspot spot;
     spot.into = task->graph->into;
     spot.at = task->graph->at;
@@ -64,11 +64,11 @@ static opdi_sspot opdi_se_top(opdi_semit *task) {
     task->graph->at = opdi_sbody_first(task->body);
     return spot;
 }
-static void opdi_se_back(opdi_semit *task, opdi_sspot spot) {
+static void opdi_emit_back(opdi_emitter *task, opdi_sspot spot) {
     task->graph->into = spot.into;
     task->graph->at = spot.at;
 }
-OPDI_INTERNAL bool opdi_se_same_constant(const opd_value *first, const opd_value *second) {
+OPDI_INTERNAL bool opdi_emit_same_constant(const opd_value *first, const opd_value *second) {
     if (first->tag != second->tag || first->n != second->n) { return false; }
     switch (first->tag) {
     case OPD_TAG_NONE: return true;
@@ -82,16 +82,16 @@ OPDI_INTERNAL bool opdi_se_same_constant(const opd_value *first, const opd_value
     }
 }
 /* Returns a constant where nodes are made now. */
-OPDI_INTERNAL opdi_gvalue *opdi_se_constant(opdi_semit *task, opd_value value, const opdi_gtype *type) {
+OPDI_INTERNAL opdi_gvalue *opdi_emit_constant(opdi_emitter *task, opd_value value, const opdi_gtype *type) {
     char place[400];
-    opdi_gvalue *out = type ? opdi_emit_constant(task->graph, value, type, opdi_se_place(task, place, sizeof place))
+    opdi_gvalue *out = type ? opdi_append_constant(task->graph, value, type, opdi_emit_place(task, place, sizeof place))
         : NULL;
     if (out && value.tag == OPD_TAG_TENSOR) { out->dtype = -1; }                /* its type is Tensor, no more */
     return out;
 }
 /* Keeps a value in a list; returns it, or NULL without memory. */
-static opdi_gvalue *opdi_se_keep(opdi_semit *task, opdi_spooled **list, opdi_gvalue *value) {
-    opdi_spooled *pooled = value ? (opdi_spooled *)opdi_se_alloc(task, sizeof *pooled) : NULL;
+static opdi_gvalue *opdi_emit_keep(opdi_emitter *task, opdi_spooled **list, opdi_gvalue *value) {
+    opdi_spooled *pooled = value ? (opdi_spooled *)opdi_emit_alloc(task, sizeof *pooled) : NULL;
     if (!pooled) { return NULL; }
     pooled->value = value;
     pooled->next = *list;
@@ -99,61 +99,61 @@ static opdi_gvalue *opdi_se_keep(opdi_semit *task, opdi_spooled **list, opdi_gva
     return value;
 }
 /* Returns a number that the text has: equal ones are one constant, in front of the function's nodes. */
-OPDI_INTERNAL opdi_gvalue *opdi_se_literal(opdi_semit *task, opd_value value, const opdi_gtype *type) {
+OPDI_INTERNAL opdi_gvalue *opdi_emit_literal(opdi_emitter *task, opd_value value, const opdi_gtype *type) {
     for (opdi_spooled *pooled = task->body->literals; pooled; pooled = pooled->next) {
-        if (opdi_se_same_constant(&pooled->value->node->constant, &value)) { return pooled->value; }
+        if (opdi_emit_same_constant(&pooled->value->node->constant, &value)) { return pooled->value; }
     }
-    const opdi_sspot spot = opdi_se_top(task);
-    opdi_gvalue *out = opdi_se_constant(task, value, type);
-    opdi_se_back(task, spot);
-    return opdi_se_keep(task, &task->body->literals, out);
+    const opdi_sspot spot = opdi_emit_top(task);
+    opdi_gvalue *out = opdi_emit_constant(task, value, type);
+    opdi_emit_back(task, spot);
+    return opdi_emit_keep(task, &task->body->literals, out);
 }
 /* Returns a truth that tells how statements end, which is no value of the text. */
-OPDI_INTERNAL opdi_gvalue *opdi_se_flag_value(opdi_semit *task, bool value) {
+OPDI_INTERNAL opdi_gvalue *opdi_emit_flag_value(opdi_emitter *task, bool value) {
     opdi_gvalue **at = &task->body->flags[value];
     if (*at) { return *at; }
-    const opdi_sspot spot = opdi_se_top(task);
-    *at = opdi_emit_constant(task->graph, opd_value_bool(value), opdi_gtype_simple(OPDI_GT_BOOL), NULL);
-    opdi_se_back(task, spot);
+    const opdi_sspot spot = opdi_emit_top(task);
+    *at = opdi_append_constant(task->graph, opd_value_bool(value), opdi_gtype_simple(OPDI_GT_BOOL), NULL);
+    opdi_emit_back(task, spot);
     return *at;
 }
 /* Returns what stands for a value of that type which is not set. */
-OPDI_INTERNAL opdi_gvalue *opdi_se_unset(opdi_semit *task, const opdi_gtype *type) {
+OPDI_INTERNAL opdi_gvalue *opdi_emit_unset(opdi_emitter *task, const opdi_gtype *type) {
     const bool none = type->kind == OPDI_GT_NONE;
     for (opdi_spooled *pooled = task->body->unsets; pooled && type->kind != OPDI_GT_ANY; pooled = pooled->next) {
         if (opdi_gvalue_gtype(task->graph, pooled->value) == type) { return pooled->value; }
     }
-    const opdi_sspot spot = opdi_se_top(task);
-    opdi_gnode *node = none ? NULL : opdi_emit_builtin(task->graph, "prim::Uninitialized", NULL, 0, &type, 1, NULL);
-    opdi_gvalue *out = none ? opdi_emit_constant(task->graph, opd_value_none(), type, NULL)
+    const opdi_sspot spot = opdi_emit_top(task);
+    opdi_gnode *node = none ? NULL : opdi_append_builtin(task->graph, "prim::Uninitialized", NULL, 0, &type, 1, NULL);
+    opdi_gvalue *out = none ? opdi_append_constant(task->graph, opd_value_none(), type, NULL)
         : node ? node->out[0] : NULL;
-    opdi_se_back(task, spot);
-    return opdi_se_keep(task, &task->body->unsets, out);
+    opdi_emit_back(task, spot);
+    return opdi_emit_keep(task, &task->body->unsets, out);
 }
 /* Returns the truth that a value is known to have, or -1. */
-OPDI_INTERNAL int opdi_se_known_bool(const opdi_gvalue *value) {
+OPDI_INTERNAL int opdi_emit_known_bool(const opdi_gvalue *value) {
     const opdi_gnode *node = value->node;
     return node && node->kind == OPDI_G_CONSTANT && node->constant.tag == OPD_TAG_BOOL ? node->constant.u.i != 0 : -1;
 }
-OPDI_INTERNAL bool opdi_se_known_int(const opdi_gvalue *value, int64_t *number) {
+OPDI_INTERNAL bool opdi_emit_known_int(const opdi_gvalue *value, int64_t *number) {
     const opdi_gnode *node = value->node;
     if (!node || node->kind != OPDI_G_CONSTANT || node->constant.tag != OPD_TAG_INT) { return false; }
     *number = node->constant.u.i;
     return true;
 }
 /* Returns what a tuple or list that was just made is made of, or NULL. */
-OPDI_INTERNAL opdi_gvalue *const *opdi_se_constructed(const opdi_gvalue *value, opdi_gkind kind) {
+OPDI_INTERNAL opdi_gvalue *const *opdi_emit_constructed(const opdi_gvalue *value, opdi_gkind kind) {
     return value->node && value->node->kind == kind ? value->node->in : NULL;
 }
 /* Goes on at the end of a block; returns where it was. */
-OPDI_INTERNAL opdi_gblock *opdi_se_goto(opdi_semit *task, opdi_gblock *block) {
+OPDI_INTERNAL opdi_gblock *opdi_emit_goto(opdi_emitter *task, opdi_gblock *block) {
     opdi_gblock *const before = task->graph->into;
     task->graph->into = block == &task->graph->body ? NULL : block;
     task->graph->at = NULL;
     return before ? before : &task->graph->body;
 }
 /* Appends to an array of values in the graph's arena, which grows by doubling. */
-static int opdi_se_append(opdi_semit *task, opdi_gvalue ***values, int32_t *count, opdi_gvalue *value) {
+static int opdi_emit_append(opdi_emitter *task, opdi_gvalue ***values, int32_t *count, opdi_gvalue *value) {
     if (!value) { return -1; }
     if ((*count & (*count - 1)) == 0) {            /* 0, 1, 2, 4, ...: full */
         opdi_gvalue **more = (opdi_gvalue **)opdi_graph_alloc(task->graph, (size_t)OPDI_MAX(2 * *count, 1) *
@@ -165,37 +165,37 @@ static int opdi_se_append(opdi_semit *task, opdi_gvalue ***values, int32_t *coun
     (*values)[(*count)++] = value;
     return 0;
 }
-OPDI_INTERNAL int opdi_se_give(opdi_semit *task, opdi_gblock *block, opdi_gvalue *value) {
-    return opdi_se_append(task, &block->outputs, &block->noutputs, value);
+OPDI_INTERNAL int opdi_emit_give(opdi_emitter *task, opdi_gblock *block, opdi_gvalue *value) {
+    return opdi_emit_append(task, &block->outputs, &block->noutputs, value);
 }
 /* Adds a result to a node whose blocks have one more. */
-OPDI_INTERNAL opdi_gvalue *opdi_se_out(opdi_semit *task, opdi_gnode *node, const opdi_gtype *type) {
+OPDI_INTERNAL opdi_gvalue *opdi_emit_out(opdi_emitter *task, opdi_gnode *node, const opdi_gtype *type) {
     opdi_gvalue *value = opdi_gvalue_new(task->graph, node, OPD_TAG_NONE);
     if (value) { opdi_gvalue_typed(value, type); }
-    return opdi_se_append(task, &node->out, &node->nout, value) ? NULL : value;
+    return opdi_emit_append(task, &node->out, &node->nout, value) ? NULL : value;
 }
-OPDI_INTERNAL opdi_snamed *opdi_se_named_as(opdi_semit *task, const char *name, size_t length) {
+OPDI_INTERNAL opdi_snamed *opdi_emit_named_as(opdi_emitter *task, const char *name, size_t length) {
     opdi_snamed **chain = &task->body->names[opdi_hash(name, length) % OPDI_SCRIPT_NAMES], *named = *chain;
     while (named && (strncmp(named->name, name, length) != 0 || named->name[length])) { named = named->next; }
-    if (named || !(named = (opdi_snamed *)opdi_se_alloc(task, sizeof *named))) { return named; }
+    if (named || !(named = (opdi_snamed *)opdi_emit_alloc(task, sizeof *named))) { return named; }
     if (!(named->name = opdi_arena_copy(&task->graph->arena, name, length))) { return NULL; }
     named->next = *chain;
     return *chain = named;
 }
 /* Gives the name to value, or to one that does not stay (NULL), as TorchScript does: who has it becomes x.1, the next
    one x.3, ... */
-OPDI_INTERNAL void opdi_se_take(opdi_semit *task, const char *name, opdi_gvalue *value) {
+OPDI_INTERNAL void opdi_emit_take(opdi_emitter *task, const char *name, opdi_gvalue *value) {
     char numbered[300];
     int32_t suffix;
-    opdi_snamed *named = opdi_se_named_as(task, name, strlen(name)), *other = NULL;
+    opdi_snamed *named = opdi_emit_named_as(task, name, strlen(name)), *other = NULL;
     if (named && named->taken) {
         const int base = opdi_gname_base(name, &suffix);
-        opdi_snamed *counter = opdi_se_named_as(task, name, (size_t)base);
+        opdi_snamed *counter = opdi_emit_named_as(task, name, (size_t)base);
         if (!counter) { return; }
         suffix = OPDI_MAX(suffix, counter->suffix ? counter->suffix + 1 : 0);
         do {
             snprintf(numbered, sizeof numbered, "%.*s.%d", OPDI_MIN(base, 250), name, (int)suffix++);
-            other = opdi_se_named_as(task, numbered, strlen(numbered));
+            other = opdi_emit_named_as(task, numbered, strlen(numbered));
         } while (other && other->taken);
         counter->suffix = suffix;
         if (other && named->value) {
@@ -210,15 +210,15 @@ OPDI_INTERNAL void opdi_se_take(opdi_semit *task, const char *name, opdi_gvalue 
     if (value) { value->name = named->name; }
 }
 /* True for a name that values get: not that of a temporary one, _0. */
-OPDI_INTERNAL bool opdi_se_means(const char *name) {
+OPDI_INTERNAL bool opdi_emit_means(const char *name) {
     return *name && *name != '$' && !(*name == '_' && strspn(name + 1, "0123456789") == strlen(name + 1));
 }
 /* Names a value that a variable or attribute is set to, unless it has a name, or is of another block. */
-OPDI_INTERNAL void opdi_se_name(opdi_semit *task, opdi_gvalue *value, const char *name) {
+OPDI_INTERNAL void opdi_emit_name(opdi_emitter *task, opdi_gvalue *value, const char *name) {
     char numbered[80];
     const opdi_sbody *const body = task->body;
     const opdi_gblock *const here = task->graph->into ? task->graph->into : &task->graph->body;
-    if (task->quiet || !opdi_se_means(name) || opdi_gvalue_block(task->graph, value) != here) { return; }
+    if (task->quiet || !opdi_emit_means(name) || opdi_gvalue_block(task->graph, value) != here) { return; }
     const opdi_scalled *called = opdi_sbody_called(body, value);
     if (called) {
         if (called->result != value) { return; }
@@ -229,16 +229,16 @@ OPDI_INTERNAL void opdi_se_name(opdi_semit *task, opdi_gvalue *value, const char
         snprintf(numbered, sizeof numbered, "_%s", name);
         name = numbered;
     }
-    opdi_se_take(task, name, value);
-    if (task->moved) { (void)opdi_se_keep(task, &task->body->moved, value); }
+    opdi_emit_take(task, name, value);
+    if (task->moved) { (void)opdi_emit_keep(task, &task->body->moved, value); }
 }
 /* Notes that a variable was read: in TorchScript that makes a value of its name. */
-OPDI_INTERNAL void opdi_se_loaded(opdi_semit *task, const char *name) {
-    if (!task->quiet && opdi_se_means(name)) { opdi_se_take(task, name, NULL); }
+OPDI_INTERNAL void opdi_emit_loaded(opdi_emitter *task, const char *name) {
+    if (!task->quiet && opdi_emit_means(name)) { opdi_emit_take(task, name, NULL); }
 }
 /* Names a value, or one that does not stay (NULL), when the function is done; name NULL: takes its name away. */
-OPDI_INTERNAL void opdi_se_name_later(opdi_semit *task, opdi_gvalue *value, const char *name) {
-    opdi_slater *later = !name || opdi_se_means(name) ? (opdi_slater *)opdi_se_alloc(task, sizeof *later) : NULL;
+OPDI_INTERNAL void opdi_emit_name_later(opdi_emitter *task, opdi_gvalue *value, const char *name) {
+    opdi_slater *later = !name || opdi_emit_means(name) ? (opdi_slater *)opdi_emit_alloc(task, sizeof *later) : NULL;
     if (!later) { return; }
     if (value && name) { value->first = true; }
     later->name = name;
@@ -248,17 +248,17 @@ OPDI_INTERNAL void opdi_se_name_later(opdi_semit *task, opdi_gvalue *value, cons
 }
 
 /* Returns a list or dict of which it is not known yet what is in it. */
-OPDI_INTERNAL opdi_gvalue *opdi_se_empty(opdi_semit *task, bool dict) {
+OPDI_INTERNAL opdi_gvalue *opdi_emit_empty(opdi_emitter *task, bool dict) {
     const opdi_gtype *const tensor = opdi_gtype_simple(OPDI_GT_TENSOR);
-    opdi_spooled *pooled = (opdi_spooled *)opdi_se_alloc(task, sizeof *pooled);
+    opdi_spooled *pooled = (opdi_spooled *)opdi_emit_alloc(task, sizeof *pooled);
     if (!pooled) { return NULL; }
-    pooled->value = dict ? opdi_emit_dict(task->graph, opdi_gtype_simple(OPDI_GT_STR), tensor, NULL, 0, NULL)
-        : opdi_emit_list(task->graph, tensor, NULL, 0, NULL);
+    pooled->value = dict ? opdi_append_dict(task->graph, opdi_gtype_simple(OPDI_GT_STR), tensor, NULL, 0, NULL)
+        : opdi_append_list(task->graph, tensor, NULL, 0, NULL);
     pooled->next = task->empty;
     task->empty = pooled;
     return pooled->value;
 }
-OPDI_INTERNAL bool opdi_se_untyped(const opdi_semit *task, const opdi_gvalue *value) {
+OPDI_INTERNAL bool opdi_emit_untyped(const opdi_emitter *task, const opdi_gvalue *value) {
     if (!value->node || value->node->nin) { return false; }
     for (const opdi_spooled *pooled = task->empty; pooled; pooled = pooled->next) {
         if (pooled->value == value) { return true; }
@@ -266,7 +266,7 @@ OPDI_INTERNAL bool opdi_se_untyped(const opdi_semit *task, const opdi_gvalue *va
     return false;
 }
 /* Says of what such a list or dict is. */
-OPDI_INTERNAL void opdi_se_retype(opdi_semit *task, opdi_gvalue *value, const opdi_gtype *type) {
+OPDI_INTERNAL void opdi_emit_retype(opdi_emitter *task, opdi_gvalue *value, const opdi_gtype *type) {
     if (!type) { return; }
     opdi_gvalue_typed(value, type);
     if (type->kind == OPDI_GT_LIST && value->node) {
@@ -282,16 +282,16 @@ OPDI_INTERNAL void opdi_se_retype(opdi_semit *task, opdi_gvalue *value, const op
 
 /* True if there is an operator or builtin function of that name, with or without an overload; false, with an error,
    without memory. */
-OPDI_INTERNAL bool opdi_se_has(const char *name) {
+OPDI_INTERNAL bool opdi_emit_has(const char *name) {
     if (opdi_builtin_next(name, -1) >= 0) { return true; }
     const char *const colons = strstr(name, "::");
     opd_overloads *set = colons && !strchr(colons, '.') ? opdi_overloads_quiet(name) : NULL;
     opd_op *op = colons && strchr(colons, '.') ? opd_find_quiet(name) : NULL;
     return set || op;
 }
-OPDI_INTERNAL void opdi_se_type_set(opdi_gvalue *value, const opdi_gtype *type) { opdi_gvalue_typed(value, type); }
+OPDI_INTERNAL void opdi_emit_type_set(opdi_gvalue *value, const opdi_gtype *type) { opdi_gvalue_typed(value, type); }
 /* Makes an error of the graph's builder say where in the script it is. */
-OPDI_INTERNAL void opdi_se_placed(opdi_semit *task) {
+OPDI_INTERNAL void opdi_emit_placed(opdi_emitter *task) {
     char text[1800];
     const opd_code code = opd_error_code();
     if (opd_ok() || code == OPD_ERROR_MEMORY) { return; }
@@ -303,50 +303,50 @@ OPDI_INTERNAL void opdi_se_placed(opdi_semit *task) {
     opdi_string_free(&shown);
 }
 /* Makes a node of a builtin without a choice of overloads: one result of that type, or none for NULL. */
-OPDI_INTERNAL opdi_gnode *opdi_se_builtin(opdi_semit *task, const char *name, opdi_gvalue *const *args, int count,
-                                          const opdi_gtype *type) {
+OPDI_INTERNAL opdi_gnode *opdi_emit_builtin(opdi_emitter *task, const char *name, opdi_gvalue *const *args, int count,
+                                            const opdi_gtype *type) {
     char place[400];
     const bool nowhere = strcmp(name, "prim::unchecked_cast") == 0 || strcmp(name, "prim::TupleIndex") == 0;
-    opdi_gnode *node = opdi_emit_builtin(task->graph, name, args, count, &type, type != NULL,
-                                         nowhere ? NULL : opdi_se_place(task, place, sizeof place));
-    if (!node) { opdi_se_placed(task); }
+    opdi_gnode *node = opdi_append_builtin(task->graph, name, args, count, &type, type != NULL,
+                                           nowhere ? NULL : opdi_emit_place(task, place, sizeof place));
+    if (!node) { opdi_emit_placed(task); }
     return node;
 }
-OPDI_INTERNAL opdi_gvalue *opdi_se_builtin_1(opdi_semit *task, const char *name, opdi_gvalue *arg,
-                                             const opdi_gtype *type) {
-    opdi_gnode *node = arg ? opdi_se_builtin(task, name, &arg, 1, type) : NULL;
+OPDI_INTERNAL opdi_gvalue *opdi_emit_builtin_1(opdi_emitter *task, const char *name, opdi_gvalue *arg,
+                                               const opdi_gtype *type) {
+    opdi_gnode *node = arg ? opdi_emit_builtin(task, name, &arg, 1, type) : NULL;
     return node ? node->out[0] : NULL;
 }
 /* Returns isinstance(value, type). */
-OPDI_INTERNAL opdi_gvalue *opdi_se_isinstance(opdi_semit *task, opdi_gvalue *value, const opdi_gtype *type) {
-    opdi_gnode *node = opdi_se_builtin(task, "prim::isinstance", &value, 1, opdi_gtype_simple(OPDI_GT_BOOL));
+OPDI_INTERNAL opdi_gvalue *opdi_emit_isinstance(opdi_emitter *task, opdi_gvalue *value, const opdi_gtype *type) {
+    opdi_gnode *node = opdi_emit_builtin(task, "prim::isinstance", &value, 1, opdi_gtype_simple(OPDI_GT_BOOL));
     const opdi_gtype *types = opdi_gtype_tuple(task->space, &type, 1);
     if (!node || !types) { return NULL; }
     node->constant = opd_value_object((void *)(uintptr_t)types);
     return node->out[0];
 }
-OPDI_INTERNAL opdi_gvalue *opdi_se_none(opdi_semit *task) {
-    return opdi_se_constant(task, opd_value_none(), opdi_gtype_simple(OPDI_GT_NONE));
+OPDI_INTERNAL opdi_gvalue *opdi_emit_none(opdi_emitter *task) {
+    return opdi_emit_constant(task, opd_value_none(), opdi_gtype_simple(OPDI_GT_NONE));
 }
 /* Makes a tuple; klass: of a named one, or NULL. */
-static opdi_gvalue *opdi_se_tuple_of(opdi_semit *task, opdi_gclass *klass, opdi_gvalue *const *values, int count) {
+static opdi_gvalue *opdi_emit_tuple_of(opdi_emitter *task, opdi_gclass *klass, opdi_gvalue *const *values, int count) {
     char place[400];
-    return opdi_emit_tuple(task->graph, klass, values, count, opdi_se_place(task, place, sizeof place));
+    return opdi_append_tuple(task->graph, klass, values, count, opdi_emit_place(task, place, sizeof place));
 }
 /* True for what a function that is not known gives: running it is an error, so its type does not matter. */
-OPDI_INTERNAL bool opdi_se_is_unknown(const opdi_gvalue *value) {
+OPDI_INTERNAL bool opdi_emit_is_unknown(const opdi_gvalue *value) {
     return value->node && value->node->kind == OPDI_G_BUILTIN && value->node->builtin &&
         value->node->builtin->run == opdi_builtin_unknown;
 }
 /* True for a function of tensors that PyTorch has and that is not here, while functions of numbers of that name are:
    the tensor must not become a number for them. */
-static bool opdi_se_absent(const char *name, opdi_gvalue *const *values, int count) {
+static bool opdi_emit_absent(const char *name, opdi_gvalue *const *values, int count) {
     static const char *const operators[] = {"aten::angle", "aten::lgamma", "aten::frexp.Tensor"};
     for (size_t i = 0; i < sizeof operators / sizeof operators[0]; i++) {
         const size_t length = strcspn(operators[i], ".");
         if (strncmp(operators[i], name, length) != 0 || name[length]) { continue; }
         const opd_op *const op = opd_find_quiet(operators[i]);
-        for (int k = 0; !op && k < count; k++) { if (opdi_se_is(values[k], OPDI_GT_TENSOR)) { return true; } }
+        for (int k = 0; !op && k < count; k++) { if (opdi_emit_is(values[k], OPDI_GT_TENSOR)) { return true; } }
     }
     return false;
 }
@@ -371,7 +371,7 @@ static opd_tensor *opdi_script_number(opd_script *script, const opd_tensor *trac
 }
 /* A number that was traced is a constant without dims.  As the second operand of these operators it is a number again,
    which yields in type promotion, as PyTorch's executor has it.  0, or -1 with an error. */
-static int opdi_se_take_number(opdi_semit *task, opdi_gnode *node) {
+static int opdi_emit_take_number(opdi_emitter *task, opdi_gnode *node) {
     static const char *const names[] = {"aten::add.Tensor", "aten::sub.Tensor", "aten::mul.Tensor", "aten::div.Tensor"};
     const opdi_gnode *const from = node->op && node->nin > 1 && node->in[1] ? node->in[1]->node : NULL;
     const opd_value *const held = from && from->kind == OPDI_G_CONSTANT ? &from->constant : NULL;
@@ -382,14 +382,14 @@ static int opdi_se_take_number(opdi_semit *task, opdi_gnode *node) {
     if (!number) { return takes ? -1 : 0; }
     opdi_gnode *const at = task->graph->at;
     task->graph->at = node;
-    opdi_gvalue *value = opdi_se_constant(task, opd_value_tensor(number), opdi_gtype_simple(OPDI_GT_TENSOR));
+    opdi_gvalue *value = opdi_emit_constant(task, opd_value_tensor(number), opdi_gtype_simple(OPDI_GT_TENSOR));
     task->graph->at = at;
     if (!value) { return -1; }
     node->in[1] = value;
     return 0;
 }
 /* Asks a class's __lt__. */
-static int opdi_se_less(const opdi_gclass *klass, const opd_value *first, const opd_value *second) {
+static int opdi_emit_less(const opdi_gclass *klass, const opd_value *first, const opd_value *second) {
     opd_value both[2], less;
     both[0] = *first;
     both[1] = *second;
@@ -400,10 +400,10 @@ static int opdi_se_less(const opdi_gclass *klass, const opd_value *first, const 
 }
 /* Compiles the __lt__ of classes whose objects are about to be sorted, where it takes another one and gives a bool;
    those that are being compiled are left.  0, or -1 with an error. */
-static int opdi_se_ordered(opdi_semit *task, const opdi_gtype *type) {
+static int opdi_emit_ordered(opdi_emitter *task, const opdi_gtype *type) {
     int rc = 0;
     for (int32_t i = 0; type->kind == OPDI_GT_TUPLE && rc == 0 && i < type->nparts; i++) {
-        rc = opdi_se_ordered(task, type->parts[i]);
+        rc = opdi_emit_ordered(task, type->parts[i]);
     }
     opdi_sclass *const klass = type->kind == OPDI_GT_CLASS ? (opdi_sclass *)type->klass->user : NULL;
     if (rc || !klass || type->klass->less || !opdi_sclass_know(task->script, klass)) { return opd_ok() ? rc : -1; }
@@ -411,15 +411,15 @@ static int opdi_se_ordered(opdi_semit *task, const opdi_gtype *type) {
     opd_graph *const graph = less && !less->busy ? task->script->work->compiled(task->script, less) : NULL;
     if (graph && less->nformals == 2 && opdi_gtype_fits(type, less->formals[1].type) &&
         opdi_gvalue_gtype(graph, graph->outputs[0])->kind == OPDI_GT_BOOL) {
-        type->klass->less = opdi_se_less;
+        type->klass->less = opdi_emit_less;
         type->klass->lt = graph;
     }
     return opd_ok() ? 0 : -1;
 }
 /* Calls an operator or builtin function, by the overload that PyTorch would take; nkw of the arguments, the last ones,
    have names.  Returns what it gives (several as a tuple, nothing as None); NULL with an error. */
-OPDI_INTERNAL opdi_gvalue *opdi_se_op(opdi_semit *task, const char *name, opdi_gvalue *const *values, int count,
-                                      const char *const *names, int nkw) {
+OPDI_INTERNAL opdi_gvalue *opdi_emit_op(opdi_emitter *task, const char *name, opdi_gvalue *const *values, int count,
+                                        const char *const *names, int nkw) {
     char place[400];
     opdi_gargs args;
     opdi_gnode *node;
@@ -429,35 +429,35 @@ OPDI_INTERNAL opdi_gvalue *opdi_se_op(opdi_semit *task, const char *name, opdi_g
     args.named = nkw ? values + (count - nkw) : NULL;
     args.names = names;
     args.nnamed = nkw;
-    if (!(args.empty = (opdi_gvalue **)opdi_se_alloc(task, (size_t)count * sizeof *args.empty))) { return NULL; }
+    if (!(args.empty = (opdi_gvalue **)opdi_emit_alloc(task, (size_t)count * sizeof *args.empty))) { return NULL; }
     for (int i = 0; i < count; i++) {
-        if (opdi_se_untyped(task, values[i])) { args.empty[args.nempty++] = values[i]; }
+        if (opdi_emit_untyped(task, values[i])) { args.empty[args.nempty++] = values[i]; }
     }
-    const char *const where = opdi_se_place(task, place, sizeof place);
-    const bool known = opdi_se_has(name) && !opdi_se_absent(name, values, count);
+    const char *const where = opdi_emit_place(task, place, sizeof place);
+    const bool known = opdi_emit_has(name) && !opdi_emit_absent(name, values, count);
     if (!opd_ok()) { return NULL; }
     const bool sorts = strcmp(name, "aten::sort") == 0 || strcmp(name, "aten::sorted") == 0;
-    if (sorts && count && opdi_se_is(values[0], OPDI_GT_LIST) &&
-        opdi_se_ordered(task, opdi_se_type(values[0])->parts[0])) { return NULL; }
+    if (sorts && count && opdi_emit_is(values[0], OPDI_GT_LIST) &&
+        opdi_emit_ordered(task, opdi_emit_type(values[0])->parts[0])) { return NULL; }
     if (!known) {
         const opdi_gtype *type = opdi_gtype_simple(OPDI_GT_TENSOR);
-        node = opdi_emit_unknown(task->graph, name, values, count, &type, 1, where);
+        node = opdi_append_unknown(task->graph, name, values, count, &type, 1, where);
     } else {
-        node = opdi_emit_call(task->graph, name, &args, where);
+        node = opdi_append_call(task->graph, name, &args, where);
         bool unknown = false;                      /* what is made of such a function's result is not known either */
-        for (int i = 0; !node && i < count; i++) { unknown = unknown || opdi_se_is_unknown(values[i]); }
+        for (int i = 0; !node && i < count; i++) { unknown = unknown || opdi_emit_is_unknown(values[i]); }
         if (unknown) {
             const opdi_gtype *type = opdi_gtype_simple(OPDI_GT_TENSOR);
             opd_error_clear();
-            node = opdi_emit_unknown(task->graph, name, values, count, &type, 1, where);
+            node = opdi_append_unknown(task->graph, name, values, count, &type, 1, where);
         }
     }
-    if (!node || opdi_se_take_number(task, node)) {
-        opdi_se_placed(task);
+    if (!node || opdi_emit_take_number(task, node)) {
+        opdi_emit_placed(task);
         return NULL;
     }
-    return node->nout == 0 ? opdi_se_none(task) : node->nout == 1 ? node->out[0]
-        : opdi_se_tuple_of(task, NULL, node->out, node->nout);
+    return node->nout == 0 ? opdi_emit_none(task) : node->nout == 1 ? node->out[0]
+        : opdi_emit_tuple_of(task, NULL, node->out, node->nout);
 }
 OPDI_COLD_END
 #endif

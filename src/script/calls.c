@@ -14,26 +14,26 @@ typedef struct opdi_sargs {
 } opdi_sargs;
 
 /* Compiles the arguments of a call behind those that are there; 0, or -1 with an error. */
-static int opdi_se_args(opdi_semit *task, const opdi_syntax *call, opdi_sargs *args) {
+static int opdi_emit_args(opdi_emitter *task, const opdi_syntax *call, opdi_sargs *args) {
     for (int i = 1; i < call->nparts; i++) {
         const opdi_syntax *part = call->parts[i];
-        if (args->count == OPDI_SCRIPT_ARGS) { return OPDI_SE_FAIL(task, "a call with more than 64 arguments"); }
+        if (args->count == OPDI_SCRIPT_ARGS) { return OPDI_EMIT_FAIL(task, "a call with more than 64 arguments"); }
         if (part->kind == OPDI_SX_STAR) {
-            opdi_gvalue *tuple = opdi_se_expr(task, part->parts[0], NULL);
-            const int count = tuple && opdi_se_is(tuple, OPDI_GT_TUPLE) ? opdi_se_type(tuple)->nparts : -1;
+            opdi_gvalue *tuple = opdi_emit_expr(task, part->parts[0], NULL);
+            const int count = tuple && opdi_emit_is(tuple, OPDI_GT_TUPLE) ? opdi_emit_type(tuple)->nparts : -1;
             if (tuple && count < 0) {
-                return OPDI_SE_FAIL(task, "only a tuple can stand behind the * of an argument");
+                return OPDI_EMIT_FAIL(task, "only a tuple can stand behind the * of an argument");
             }
             if (!tuple || args->count + count > OPDI_SCRIPT_ARGS ||
-                opdi_se_unpack(task, tuple, args->values + args->count, count)) { return -1; }
+                opdi_emit_unpack(task, tuple, args->values + args->count, count)) { return -1; }
             args->count += count;
             continue;
         }
         const opdi_syntax *value = part->kind == OPDI_SX_KEYWORD ? part->parts[0] : part;
         if (part->kind != OPDI_SX_KEYWORD && args->nkw) {
-            return OPDI_SE_FAIL(task, "positional argument follows keyword argument");
+            return OPDI_EMIT_FAIL(task, "positional argument follows keyword argument");
         }
-        if (!(args->values[args->count++] = opdi_se_expr(task, value, NULL))) { return -1; }
+        if (!(args->values[args->count++] = opdi_emit_expr(task, value, NULL))) { return -1; }
         if (part->kind == OPDI_SX_KEYWORD) { args->names[args->nkw++] = part->word; }
     }
     return 0;
@@ -54,8 +54,8 @@ static opdi_gvalue *opdi_sargs_get(const opdi_sargs *args, const opdi_sformal *f
     return NULL;
 }
 /* Makes [value, value] of one number for a parameter that is a BroadcastingList2[int]. */
-OPDI_INTERNAL opdi_gvalue *opdi_se_repeated(opdi_semit *task, opdi_gvalue *value, const opdi_syntax *written,
-                                            const opdi_gtype *type) {
+OPDI_INTERNAL opdi_gvalue *opdi_emit_repeated(opdi_emitter *task, opdi_gvalue *value, const opdi_syntax *written,
+                                              const opdi_gtype *type) {
     opdi_gvalue *values[9];
     if (type->kind == OPDI_GT_OPTIONAL && written && written->kind == OPDI_SX_SUBSCRIPT) {
         written = written->parts[1];
@@ -63,16 +63,16 @@ OPDI_INTERNAL opdi_gvalue *opdi_se_repeated(opdi_semit *task, opdi_gvalue *value
     }
     if (!value || !written || written->kind != OPDI_SX_SUBSCRIPT || written->parts[0]->kind != OPDI_SX_NAME ||
         strncmp(written->parts[0]->word, "BroadcastingList", 16) != 0 || type->kind != OPDI_GT_LIST) { return value; }
-    if (opdi_se_is(value, OPDI_GT_INT) && type->parts[0]->kind == OPDI_GT_FLOAT) {
-        value = opdi_se_op1(task, "aten::Float", value);
+    if (opdi_emit_is(value, OPDI_GT_INT) && type->parts[0]->kind == OPDI_GT_FLOAT) {
+        value = opdi_emit_op1(task, "aten::Float", value);
     }
-    if (!value || !opdi_gtype_fits(opdi_se_type(value), type->parts[0])) { return value; }
+    if (!value || !opdi_gtype_fits(opdi_emit_type(value), type->parts[0])) { return value; }
     const int count = OPDI_MIN(OPDI_MAX(written->parts[0]->word[16] - '0', 1), 9);
     for (int i = 0; i < count; i++) { values[i] = value; }
-    return opdi_se_construct(task, type, values, count);
+    return opdi_emit_construct(task, type, values, count);
 }
 /* Says which arguments of a call no parameter takes; -1. */
-static int opdi_se_left_over(opdi_semit *task, const opdi_sfunction *function, const opdi_sargs *args) {
+static int opdi_emit_left_over(opdi_emitter *task, const opdi_sfunction *function, const opdi_sargs *args) {
     const int positional = args->count - args->nkw;
     int places = 0;
     for (int i = 0; i < function->nformals; i++) { places += !function->formals[i].keyword_only; }
@@ -81,24 +81,24 @@ static int opdi_se_left_over(opdi_semit *task, const opdi_sfunction *function, c
         while (i < function->nformals && strcmp(function->formals[i].name, args->names[k]) != 0) { i++; }
         while (strcmp(args->names[before], args->names[k]) != 0) { before++; }
         if (i == function->nformals) {
-            return OPDI_SE_FAIL(task, "%s(): Unknown keyword argument '%s'", function->name, args->names[k]);
+            return OPDI_EMIT_FAIL(task, "%s(): Unknown keyword argument '%s'", function->name, args->names[k]);
         }
         if (before < k || (i < positional && !function->formals[i].keyword_only)) {
-            return OPDI_SE_FAIL(task, "%s(): the argument '%s' is given twice", function->name, args->names[k]);
+            return OPDI_EMIT_FAIL(task, "%s(): the argument '%s' is given twice", function->name, args->names[k]);
         }
     }
-    return OPDI_SE_FAIL(task, "%s() expected at most %d argument(s)%s but received %d argument(s)", function->name,
-                        places, places < function->nformals ? " without a name" : "", positional);
+    return OPDI_EMIT_FAIL(task, "%s() expected at most %d argument(s)%s but received %d argument(s)", function->name,
+                          places, places < function->nformals ? " without a name" : "", positional);
 }
 /* Fills the values of a function's parameters; 0, or -1 with an error. */
-static int opdi_se_bind(opdi_semit *task, opdi_sfunction *function, const opdi_sargs *args, opdi_gvalue **values) {
+static int opdi_emit_bind(opdi_emitter *task, opdi_sfunction *function, const opdi_sargs *args, opdi_gvalue **values) {
     int used = 0;
     if (opdi_sfunction_know(task, function)) { return -1; }
     for (int i = 0; i < function->nformals; i++) {
         const opdi_sformal *formal = &function->formals[i];
         opdi_gvalue *value = opdi_sargs_get(args, formal, i, &used);
         if (!value && !formal->otherwise) {
-            return OPDI_SE_FAIL(task, "%s() is missing value for argument '%s'", function->name, formal->name);
+            return OPDI_EMIT_FAIL(task, "%s() is missing value for argument '%s'", function->name, formal->name);
         }
         if (!value) {
             opdi_sframe *const frame = task->frame;
@@ -107,88 +107,89 @@ static int opdi_se_bind(opdi_semit *task, opdi_sfunction *function, const opdi_s
             task->unit = function->unit;
             task->frame = NULL;
             opdi_sframe_enter(task, &clean);
-            value = opdi_se_expr(task, formal->otherwise, formal->type);
+            value = opdi_emit_expr(task, formal->otherwise, formal->type);
             task->frame = frame;
             task->unit = unit;
         }
-        value = opdi_se_repeated(task, value, function->def->parts[2 + i]->parts[0], formal->type);
-        if (!(values[i] = opdi_se_become(task, value, formal->type, "argument '%s'", formal->name))) { return -1; }
+        value = opdi_emit_repeated(task, value, function->def->parts[2 + i]->parts[0], formal->type);
+        if (!(values[i] = opdi_emit_become(task, value, formal->type, "argument '%s'", formal->name))) { return -1; }
     }
-    return used == args->count ? 0 : opdi_se_left_over(task, function, args);
+    return used == args->count ? 0 : opdi_emit_left_over(task, function, args);
 }
 /* Calls a function of the script: it becomes part of the graph. */
-static opdi_gvalue *opdi_se_call_function(opdi_semit *task, opdi_sfunction *function, const opdi_sargs *args) {
+static opdi_gvalue *opdi_emit_call_function(opdi_emitter *task, opdi_sfunction *function, const opdi_sargs *args) {
     opdi_gvalue *values[OPDI_SCRIPT_ARGS];
-    return opdi_se_bind(task, function, args, values) ? NULL : task->script->work->inlined(task, function, values);
+    return opdi_emit_bind(task, function, args, values) ? NULL : task->script->work->inlined(task, function, values);
 }
 /* Calls a method of the module that is chosen when the script runs, of those from slot `at` on: a branch for each.  The
    first argument is to be the module. */
-static opdi_gvalue *opdi_se_call_chosen(opdi_semit *task, const opdi_gvalue *chosen, opdi_sfunction *method, int32_t at,
-                                        const opdi_sargs *args) {
+static opdi_gvalue *opdi_emit_call_chosen(opdi_emitter *task, const opdi_gvalue *chosen, opdi_sfunction *method,
+                                          int32_t at,
+                                          const opdi_sargs *args) {
     opdi_gvalue *const container = chosen->node->in[0], *const index = chosen->node->in[1];
-    const opdi_gclass *const gclass = opdi_se_type(container)->klass;
-    const bool text = opdi_se_is(index, OPDI_GT_STR);
+    const opdi_gclass *const gclass = opdi_emit_type(container)->klass;
+    const bool text = opdi_emit_is(index, OPDI_GT_STR);
     opdi_gvalue *values[2] = {NULL, NULL};
     opdi_sframe frame;
     while (at < gclass->nattributes && (gclass->attributes[at].type->kind != OPDI_GT_CLASS ||
                                         (!text && !opdi_is_digit(*gclass->attributes[at].name)))) { at++; }
     if (at == gclass->nattributes) {               /* taking the module has failed before that */
-        values[0] = opdi_se_text(task, "there is no module of that index");
-        values[1] = opdi_se_text(task, "builtins.IndexError");
-        return values[1] && opdi_se_builtin(task, "prim::RaiseException", values, 2, NULL)
-            ? opdi_se_unset(task, method->result) : NULL;
+        values[0] = opdi_emit_text(task, "there is no module of that index");
+        values[1] = opdi_emit_text(task, "builtins.IndexError");
+        return values[1] && opdi_emit_builtin(task, "prim::RaiseException", values, 2, NULL)
+            ? opdi_emit_unset(task, method->result) : NULL;
     }
     const char *const name = gclass->attributes[at].name;
-    opdi_gvalue *const mine = text ? opdi_se_text(task, name) : opdi_se_int(task, strtol(name, NULL, 10));
-    opdi_gnode *branch = opdi_se_if(task, opdi_se_op2(task, "aten::eq", index, mine));
+    opdi_gvalue *const mine = text ? opdi_emit_text(task, name) : opdi_emit_int(task, strtol(name, NULL, 10));
+    opdi_gnode *branch = opdi_emit_if(task, opdi_emit_op2(task, "aten::eq", index, mine));
     for (int i = 0; branch && i < 2; i++) {
-        opdi_gblock *before = opdi_se_goto(task, &branch->blocks[i]);
+        opdi_gblock *before = opdi_emit_goto(task, &branch->blocks[i]);
         opdi_sargs given = *args;
         opdi_sframe_enter(task, &frame);
-        given.values[0] = i ? args->values[0] : opdi_se_attribute(task, container, name, NULL);
-        opdi_sfunction *its = i || !given.values[0] ? NULL : opdi_se_method_of(task, given.values[0], method->name);
-        values[i] = i ? opdi_se_call_chosen(task, chosen, method, at + 1, args)
-            : its ? opdi_se_call_function(task, its, &given) : NULL;
-        values[i] = opdi_se_become(task, values[i], method->result, "what %s gives", method->name);
+        given.values[0] = i ? args->values[0] : opdi_emit_attribute(task, container, name, NULL);
+        opdi_sfunction *its = i || !given.values[0] ? NULL : opdi_emit_method_of(task, given.values[0], method->name);
+        values[i] = i ? opdi_emit_call_chosen(task, chosen, method, at + 1, args)
+            : its ? opdi_emit_call_function(task, its, &given) : NULL;
+        values[i] = opdi_emit_become(task, values[i], method->result, "what %s gives", method->name);
         task->frame = frame.up;
-        opdi_se_goto(task, before);
-        if (!i && !its && opd_ok()) { (void)OPDI_SE_FAIL(task, "the module '%s' has no such method", name); }
-        if (!values[i] || opdi_se_give(task, &branch->blocks[i], values[i])) { return NULL; }
+        opdi_emit_goto(task, before);
+        if (!i && !its && opd_ok()) { (void)OPDI_EMIT_FAIL(task, "the module '%s' has no such method", name); }
+        if (!values[i] || opdi_emit_give(task, &branch->blocks[i], values[i])) { return NULL; }
     }
-    return branch ? opdi_se_out(task, branch, method->result) : NULL;
+    return branch ? opdi_emit_out(task, branch, method->result) : NULL;
 }
 /* Calls a function of the script, or a method: it becomes part of the graph. */
-static opdi_gvalue *opdi_se_call_method(opdi_semit *task, opdi_sfunction *function, const opdi_sargs *args) {
-    if (!args->count || !opdi_se_is_chosen(args->values[0]) || !opdi_sfunction_selves(function)) {
-        return opdi_se_call_function(task, function, args);
+static opdi_gvalue *opdi_emit_call_method(opdi_emitter *task, opdi_sfunction *function, const opdi_sargs *args) {
+    if (!args->count || !opdi_emit_is_chosen(args->values[0]) || !opdi_sfunction_selves(function)) {
+        return opdi_emit_call_function(task, function, args);
     }
     if (opdi_sfunction_know(task, function)) { return NULL; }
     if (!function->result) {
-        (void)OPDI_SE_FAIL(task, "it is not known what %s of this interface gives", function->name);
+        (void)OPDI_EMIT_FAIL(task, "it is not known what %s of this interface gives", function->name);
         return NULL;
     }
-    return opdi_se_call_chosen(task, args->values[0], function, 0, args);
+    return opdi_emit_call_chosen(task, args->values[0], function, 0, args);
 }
 /* Calls a method of an object by its name. */
-OPDI_INTERNAL opdi_gvalue *opdi_se_method(opdi_semit *task, opdi_gvalue *self, const char *name,
-                                          opdi_gvalue *const *given, int count) {
-    opdi_sfunction *function = opdi_se_method_of(task, self, name);
+OPDI_INTERNAL opdi_gvalue *opdi_emit_method(opdi_emitter *task, opdi_gvalue *self, const char *name,
+                                            opdi_gvalue *const *given, int count) {
+    opdi_sfunction *function = opdi_emit_method_of(task, self, name);
     opdi_sargs args;
     char said[200];
     memset(&args, 0, sizeof args);
     if (!function) {
-        (void)OPDI_SE_FAIL(task, "'%s' object has no attribute or method '%s'",
-                           opdi_se_said(opdi_se_type(self), said, sizeof said), name);
+        (void)OPDI_EMIT_FAIL(task, "'%s' object has no attribute or method '%s'",
+                             opdi_emit_said(opdi_emit_type(self), said, sizeof said), name);
         return NULL;
     }
     args.values[args.count++] = self;
     for (int i = 0; i < count; i++) { args.values[args.count++] = given[i]; }
-    return opdi_se_call_method(task, function, &args);
+    return opdi_emit_call_method(task, function, &args);
 }
 /* Makes an object, and calls __init__ where there is one. */
-static opdi_gvalue *opdi_se_object(opdi_semit *task, opdi_gclass *gclass) {
+static opdi_gvalue *opdi_emit_object(opdi_emitter *task, opdi_gclass *gclass) {
     char place[400];
-    return opdi_emit_create(task->graph, gclass, opdi_se_place(task, place, sizeof place));
+    return opdi_append_create(task->graph, gclass, opdi_emit_place(task, place, sizeof place));
 }
 /* Returns what a field of a named tuple is if it is left out, or NULL. */
 static const opdi_syntax *opdi_sclass_default(const opdi_sclass *klass, const char *name) {
@@ -200,7 +201,7 @@ static const opdi_syntax *opdi_sclass_default(const opdi_sclass *klass, const ch
     }
     return NULL;
 }
-static opdi_gvalue *opdi_se_new(opdi_semit *task, opdi_gclass *gclass, const opdi_syntax *call) {
+static opdi_gvalue *opdi_emit_new(opdi_emitter *task, opdi_gclass *gclass, const opdi_syntax *call) {
     opdi_sargs args;
     char text[400];
     memset(&args, 0, sizeof args);
@@ -209,87 +210,89 @@ static opdi_gvalue *opdi_se_new(opdi_semit *task, opdi_gclass *gclass, const opd
         opdi_sformal formal;
         int used = 0;
         memset(&formal, 0, sizeof formal);
-        if (opdi_se_args(task, call, &args)) { return NULL; }
+        if (opdi_emit_args(task, call, &args)) { return NULL; }
         for (int i = 0; i < gclass->nattributes && i < OPDI_SCRIPT_ARGS; i++) {
             formal.name = gclass->attributes[i].name;
             values[i] = opdi_sargs_get(&args, &formal, i, &used);
             if (!values[i]) {
                 const opdi_syntax *otherwise = opdi_sclass_default((opdi_sclass *)gclass->user, formal.name);
                 if (!otherwise) {
-                    (void)OPDI_SE_FAIL(task, "%s() is missing value for argument '%s'", gclass->name, formal.name);
+                    (void)OPDI_EMIT_FAIL(task, "%s() is missing value for argument '%s'", gclass->name, formal.name);
                     return NULL;
                 }
-                values[i] = opdi_se_expr(task, otherwise, gclass->attributes[i].type);
+                values[i] = opdi_emit_expr(task, otherwise, gclass->attributes[i].type);
             }
-            values[i] = opdi_se_become(task, values[i], gclass->attributes[i].type, "argument '%s'", formal.name);
+            values[i] = opdi_emit_become(task, values[i], gclass->attributes[i].type, "argument '%s'", formal.name);
             if (!values[i]) { return NULL; }
         }
         if (used != args.count) {
-            (void)OPDI_SE_FAIL(task, "%s() has %d field(s), and received others or one of them twice", gclass->name,
-                               gclass->nattributes);
+            (void)OPDI_EMIT_FAIL(task, "%s() has %d field(s), and received others or one of them twice", gclass->name,
+                                 gclass->nattributes);
             return NULL;
         }
-        return opdi_se_construct(task, gclass->type, values, gclass->nattributes);
+        return opdi_emit_construct(task, gclass->type, values, gclass->nattributes);
     }
     if (gclass->kind == OPDI_CLASS_ENUM) {
-        (void)OPDI_SE_FAIL(task, "the enum '%s' cannot be called: write the member", gclass->name);
+        (void)OPDI_EMIT_FAIL(task, "the enum '%s' cannot be called: write the member", gclass->name);
         return NULL;
     }
-    if (!(args.values[args.count++] = opdi_se_object(task, gclass))) { return NULL; }
+    if (!(args.values[args.count++] = opdi_emit_object(task, gclass))) { return NULL; }
     if (gclass->kind == OPDI_CLASS_MODULE && !task->script->archive &&
-        !opdi_se_attribute(task, args.values[0], "training", opdi_se_bool(task, true))) { return NULL; }
+        !opdi_emit_attribute(task, args.values[0], "training", opdi_emit_bool(task, true))) { return NULL; }
     opdi_sclass *klass = (opdi_sclass *)gclass->user;
     opdi_sfunction *init = klass ? opdi_sfunction_in(klass->methods, "__init__") : NULL;
-    if (opdi_se_args(task, call, &args) || (init && !opdi_se_call_function(task, init, &args))) { return NULL; }
+    if (opdi_emit_args(task, call, &args) || (init && !opdi_emit_call_function(task, init, &args))) { return NULL; }
     const char *const alone = init ? "" : opdi_sclass_alone(klass, text, sizeof text);
     if (*alone && args.count > 1) {
-        (void)OPDI_SE_FAIL(task, "%s() has no __init__ and received %d argument(s)%s", klass->def->word, args.count - 1,
-                           alone);
+        (void)OPDI_EMIT_FAIL(task, "%s() has no __init__ and received %d argument(s)%s", klass->def->word,
+                             args.count - 1,
+                             alone);
         return NULL;
     }
     return args.values[0];
 }
 /* int(x), float(x), bool(x), str(x), complex(x) */
-static opdi_gvalue *opdi_se_cast(opdi_semit *task, const char *word, const opdi_sargs *args) {
+static opdi_gvalue *opdi_emit_cast(opdi_emitter *task, const char *word, const opdi_sargs *args) {
     const int kind = strcmp(word, "int") == 0 ? OPDI_GT_INT : strcmp(word, "float") == 0 ? OPDI_GT_FLOAT
         : strcmp(word, "bool") == 0 ? OPDI_GT_BOOL : strcmp(word, "str") == 0 ? OPDI_GT_STR : OPDI_GT_COMPLEX;
     const char *const name = kind == OPDI_GT_INT ? "aten::Int" : kind == OPDI_GT_FLOAT ? "aten::Float"
         : kind == OPDI_GT_BOOL ? "aten::Bool" : kind == OPDI_GT_STR ? "aten::str" : "aten::Complex";
-    if (args->count == 1 && opdi_se_is(args->values[0], kind)) { return args->values[0]; }
-    if (args->count == 1 && kind == OPDI_GT_BOOL && opdi_se_has_length(args->values[0])) {
-        return opdi_se_truth(task, args->values[0]);
+    if (args->count == 1 && opdi_emit_is(args->values[0], kind)) { return args->values[0]; }
+    if (args->count == 1 && kind == OPDI_GT_BOOL && opdi_emit_has_length(args->values[0])) {
+        return opdi_emit_truth(task, args->values[0]);
     }
-    if (args->count == 1 && opdi_se_is(args->values[0], OPDI_GT_CLASS)) {
+    if (args->count == 1 && opdi_emit_is(args->values[0], OPDI_GT_CLASS)) {
         const char *method = kind == OPDI_GT_INT ? "__int__" : kind == OPDI_GT_FLOAT ? "__float__"
             : kind == OPDI_GT_BOOL ? "__bool__" : kind == OPDI_GT_STR ? "__str__" : "__complex__";
-        return opdi_se_method(task, args->values[0], method, NULL, 0);
+        return opdi_emit_method(task, args->values[0], method, NULL, 0);
     }
-    return opdi_se_op(task, name, args->values, args->count, NULL, 0);
+    return opdi_emit_op(task, name, args->values, args->count, NULL, 0);
 }
 /* dict(), dict(pairs), dict(a=1, b=2), dict(pairs, a=1) */
-static opdi_gvalue *opdi_se_dict_of(opdi_semit *task, const opdi_sargs *args) {
+static opdi_gvalue *opdi_emit_dict_of(opdi_emitter *task, const opdi_sargs *args) {
     const int first = args->count - args->nkw;
-    if (!args->count) { return opdi_se_empty(task, true); }
+    if (!args->count) { return opdi_emit_empty(task, true); }
     opdi_gvalue *dict = NULL;
-    if (first) { dict = opdi_se_op(task, "aten::dict", args->values, first, NULL, 0); }
+    if (first) { dict = opdi_emit_op(task, "aten::dict", args->values, first, NULL, 0); }
     else {
-        const opdi_gtype *value = opdi_se_common(task, args->values, args->count);
-        if (!value) { (void)OPDI_SE_FAIL(task, "Dict values must contain only a single type"); }
+        const opdi_gtype *value = opdi_emit_common(task, args->values, args->count);
+        if (!value) { (void)OPDI_EMIT_FAIL(task, "Dict values must contain only a single type"); }
         const opdi_gtype *type = value ? opdi_gtype_dict(task->space, opdi_gtype_simple(OPDI_GT_STR), value) : NULL;
-        dict = type ? opdi_se_construct(task, type, NULL, 0) : NULL;
+        dict = type ? opdi_emit_construct(task, type, NULL, 0) : NULL;
     }
     for (int i = 0; dict && i < args->nkw; i++) {
-        if (!opdi_se_op3(task, "aten::_set_item", dict, opdi_se_text(task, args->names[i]), args->values[first + i])) {
+        if (!opdi_emit_op3(task, "aten::_set_item", dict, opdi_emit_text(task, args->names[i]),
+                           args->values[first + i])) {
             return NULL;
         }
     }
     return dict;
 }
 /* list(x), tuple(x) */
-static opdi_gvalue *opdi_se_collected(opdi_semit *task, const char *word, const opdi_syntax *call) {
+static opdi_gvalue *opdi_emit_collected(opdi_emitter *task, const char *word, const opdi_syntax *call) {
     opdi_syntax inner;
     if (call->nparts == 1) {
-        return *word == 't' ? opdi_se_tuple(task, NULL, 0) : opdi_se_empty(task, false);
+        return *word == 't' ? opdi_emit_tuple(task, NULL, 0) : opdi_emit_empty(task, false);
     }
     opdi_gvalue *value;
     if (*word == 'l' && call->parts[1]->kind == OPDI_SX_CALL && call->parts[1]->parts[0]->kind == OPDI_SX_NAME &&
@@ -306,129 +309,129 @@ static opdi_gvalue *opdi_se_collected(opdi_semit *task, const char *word, const 
         parts[3] = NULL;
         inner.parts = parts;
         inner.nparts = 4;
-        return opdi_se_expr(task, &inner, NULL);
+        return opdi_emit_expr(task, &inner, NULL);
     }
-    if (!(value = opdi_se_expr(task, call->parts[1], NULL))) { return NULL; }
-    if (*word == 't' && opdi_se_is(value, OPDI_GT_TUPLE)) { return value; }
+    if (!(value = opdi_emit_expr(task, call->parts[1], NULL))) { return NULL; }
+    if (*word == 't' && opdi_emit_is(value, OPDI_GT_TUPLE)) { return value; }
     if (*word == 't') {
-        opdi_gvalue *const *inside = opdi_se_constructed(value, OPDI_G_LIST);
-        if (inside) { return opdi_se_tuple(task, inside, value->node->nin); }
-        (void)OPDI_SE_FAIL(task, "cannot make a tuple of a list whose length is not known");
+        opdi_gvalue *const *inside = opdi_emit_constructed(value, OPDI_G_LIST);
+        if (inside) { return opdi_emit_tuple(task, inside, value->node->nin); }
+        (void)OPDI_EMIT_FAIL(task, "cannot make a tuple of a list whose length is not known");
         return NULL;
     }
-    if (opdi_se_is(value, OPDI_GT_TUPLE)) {
-        const opdi_gtype *type = opdi_se_type(value);
+    if (opdi_emit_is(value, OPDI_GT_TUPLE)) {
+        const opdi_gtype *type = opdi_emit_type(value);
         opdi_gvalue *parts[64];
-        if (!type->nparts || type->nparts > 64 || opdi_se_unpack(task, value, parts, type->nparts)) { return NULL; }
-        const opdi_gtype *element = opdi_se_common(task, parts, type->nparts);
-        return element ? opdi_se_construct(task, opdi_gtype_list(task->space, element), parts,
-                                           type->nparts) : NULL;
+        if (!type->nparts || type->nparts > 64 || opdi_emit_unpack(task, value, parts, type->nparts)) { return NULL; }
+        const opdi_gtype *element = opdi_emit_common(task, parts, type->nparts);
+        return element ? opdi_emit_construct(task, opdi_gtype_list(task->space, element), parts,
+                                             type->nparts) : NULL;
     }
-    if (opdi_se_is(value, OPDI_GT_DICT)) { value = opdi_se_op1(task, "aten::keys", value); }
-    if (value && opdi_se_is(value, OPDI_GT_TENSOR)) {
-        return opdi_se_op2(task, "aten::unbind", value, opdi_se_int(task, 0));
+    if (opdi_emit_is(value, OPDI_GT_DICT)) { value = opdi_emit_op1(task, "aten::keys", value); }
+    if (value && opdi_emit_is(value, OPDI_GT_TENSOR)) {
+        return opdi_emit_op2(task, "aten::unbind", value, opdi_emit_int(task, 0));
     }
-    return opdi_se_op1(task, "aten::list", value);
+    return opdi_emit_op1(task, "aten::list", value);
 }
 /* print(...) */
-static opdi_gvalue *opdi_se_print(opdi_semit *task, const opdi_sargs *args) {
-    return opdi_se_builtin(task, "prim::Print", args->values, args->count, NULL) ? opdi_se_none(task) : NULL;
+static opdi_gvalue *opdi_emit_print(opdi_emitter *task, const opdi_sargs *args) {
+    return opdi_emit_builtin(task, "prim::Print", args->values, args->count, NULL) ? opdi_emit_none(task) : NULL;
 }
 /* getattr(x, "name"), hasattr(x, "name") */
-static opdi_sugar opdi_se_getattr(opdi_semit *task, const opdi_syntax *call, bool has) {
+static opdi_sugar opdi_emit_getattr(opdi_emitter *task, const opdi_syntax *call, bool has) {
     opdi_sugar sugar = opdi_sugar_of(OPDI_SK_NOTHING);
     if (call->nparts < 3 || call->parts[2]->kind != OPDI_SX_TEXT) {
-        (void)OPDI_SE_FAIL(task, "%s's second argument must be a string literal", has ? "hasattr" : "getattr");
+        (void)OPDI_EMIT_FAIL(task, "%s's second argument must be a string literal", has ? "hasattr" : "getattr");
         return sugar;
     }
-    opdi_gvalue *value = opdi_se_expr(task, call->parts[1], NULL);
+    opdi_gvalue *value = opdi_emit_expr(task, call->parts[1], NULL);
     if (!value) { return sugar; }
     const char *name = call->parts[2]->word;
-    const bool object = opdi_se_is(value, OPDI_GT_CLASS);
-    const bool there = object ? opdi_gclass_slot(opdi_se_type(value)->klass, name) >= 0 ||
-        opdi_se_method_of(task, value, name) : opdi_se_type(value)->klass
-        ? opdi_gclass_slot(opdi_se_type(value)->klass, name) >= 0 : true;
-    if (has) { return opdi_sugar_value(opdi_se_bool(task, there)); }
-    if (!there && call->nparts == 4) { return opdi_sugar_value(opdi_se_expr(task, call->parts[3], NULL)); }
-    return opdi_se_attr_of(task, value, name);
+    const bool object = opdi_emit_is(value, OPDI_GT_CLASS);
+    const bool there = object ? opdi_gclass_slot(opdi_emit_type(value)->klass, name) >= 0 ||
+        opdi_emit_method_of(task, value, name) : opdi_emit_type(value)->klass
+        ? opdi_gclass_slot(opdi_emit_type(value)->klass, name) >= 0 : true;
+    if (has) { return opdi_sugar_value(opdi_emit_bool(task, there)); }
+    if (!there && call->nparts == 4) { return opdi_sugar_value(opdi_emit_expr(task, call->parts[3], NULL)); }
+    return opdi_emit_attr_of(task, value, name);
 }
 /* annotate(T, x), unchecked_cast(T, x), uninitialized(T) */
-static opdi_gvalue *opdi_se_typed(opdi_semit *task, const char *word, const opdi_syntax *call) {
+static opdi_gvalue *opdi_emit_typed(opdi_emitter *task, const char *word, const opdi_syntax *call) {
     const bool unset = strcmp(word, "uninitialized") == 0;
     if (call->nparts != (unset ? 2 : 3)) {
-        (void)OPDI_SE_FAIL(task, "%s() takes a type%s", word, unset ? "" : " and a value");
+        (void)OPDI_EMIT_FAIL(task, "%s() takes a type%s", word, unset ? "" : " and a value");
         return NULL;
     }
-    const opdi_gtype *type = opdi_se_annotation(task, call->parts[1]);
+    const opdi_gtype *type = opdi_emit_annotation(task, call->parts[1]);
     if (!type) { return NULL; }
-    if (unset) { return opdi_se_unset(task, type); }
-    opdi_gvalue *value = opdi_se_expr(task, call->parts[2], type);
+    if (unset) { return opdi_emit_unset(task, type); }
+    opdi_gvalue *value = opdi_emit_expr(task, call->parts[2], type);
     if (!value) { return NULL; }
     if (strcmp(word, "unchecked_cast") == 0) {
-        return opdi_se_builtin_1(task, "prim::unchecked_cast", value, type);
+        return opdi_emit_builtin_1(task, "prim::unchecked_cast", value, type);
     }
-    value = opdi_se_become(task, value, type, "argument '%s'", "the_value");
-    if (value && opdi_se_is(value, OPDI_GT_NONE) && type->kind == OPDI_GT_OPTIONAL) {
-        return opdi_se_constant(task, opd_value_none(), type);
+    value = opdi_emit_become(task, value, type, "argument '%s'", "the_value");
+    if (value && opdi_emit_is(value, OPDI_GT_NONE) && type->kind == OPDI_GT_OPTIONAL) {
+        return opdi_emit_constant(task, opd_value_none(), type);
     }
     return value;
 }
 /* fork(function, ...): it runs at once; a future of a value is the value here. */
-static opdi_gvalue *opdi_se_fork(opdi_semit *task, const opdi_syntax *call) {
+static opdi_gvalue *opdi_emit_fork(opdi_emitter *task, const opdi_syntax *call) {
     opdi_syntax inner = *call;
     inner.parts = call->parts + 1;
     inner.nparts = call->nparts - 1;
-    return inner.nparts ? opdi_se_expr(task, &inner, NULL) : NULL;
+    return inner.nparts ? opdi_emit_expr(task, &inner, NULL) : NULL;
 }
 /* Checks how many arguments such a function is given; 0, or -1 with an error. */
-static int opdi_se_arity(opdi_semit *task, const char *word, int count) {
+static int opdi_emit_arity(opdi_emitter *task, const char *word, int count) {
     static const struct { const char *word; int least, most; } all[] = {{"isinstance", 2, 2}, {"hasattr", 2, 2},
         {"getattr", 2, 3}, {"tuple", 0, 1}, {"list", 0, 1}, {"fork", 1, OPDI_SCRIPT_ARGS}};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) {
         if (strcmp(all[i].word, word) != 0 || (count >= all[i].least && count <= all[i].most)) { continue; }
         return all[i].least == all[i].most
-            ? OPDI_SE_FAIL(task, "%s expected exactly %d arguments but found %d", word, all[i].least, count)
-            : OPDI_SE_FAIL(task, "%s expected to have number of arguments between %d and %d but found %d", word,
-                           all[i].least, all[i].most, count);
+            ? OPDI_EMIT_FAIL(task, "%s expected exactly %d arguments but found %d", word, all[i].least, count)
+            : OPDI_EMIT_FAIL(task, "%s expected to have number of arguments between %d and %d but found %d", word,
+                             all[i].least, all[i].most, count);
     }
     return 0;
 }
 /* Calls what the compiler does itself. */
-static opdi_sugar opdi_se_special(opdi_semit *task, const char *word, const opdi_syntax *call) {
+static opdi_sugar opdi_emit_special(opdi_emitter *task, const char *word, const opdi_syntax *call) {
     opdi_sargs args;
     opdi_scond cond;
     memset(&args, 0, sizeof args);
-    if (opdi_se_arity(task, word, call->nparts - 1)) { return opdi_sugar_value(NULL); }
+    if (opdi_emit_arity(task, word, call->nparts - 1)) { return opdi_sugar_value(NULL); }
     if (strcmp(word, "annotate") == 0 || strcmp(word, "unchecked_cast") == 0 || strcmp(word, "uninitialized") == 0) {
-        return opdi_sugar_value(opdi_se_typed(task, word, call));
+        return opdi_sugar_value(opdi_emit_typed(task, word, call));
     }
     if (strcmp(word, "isinstance") == 0) {
         memset(&cond, 0, sizeof cond);
         cond.fixed = -1;
-        if (opdi_se_cond_isinstance(task, call, &cond)) { return opdi_sugar_value(NULL); }
+        if (opdi_emit_cond_isinstance(task, call, &cond)) { return opdi_sugar_value(NULL); }
         return opdi_sugar_value(cond.value);
     }
     if (strcmp(word, "getattr") == 0 || strcmp(word, "hasattr") == 0) {
-        return opdi_se_getattr(task, call, *word == 'h');
+        return opdi_emit_getattr(task, call, *word == 'h');
     }
     if (strcmp(word, "list") == 0 || strcmp(word, "tuple") == 0) {
-        return opdi_sugar_value(opdi_se_collected(task, word, call));
+        return opdi_sugar_value(opdi_emit_collected(task, word, call));
     }
-    if (strcmp(word, "fork") == 0) { return opdi_sugar_value(opdi_se_fork(task, call)); }
-    if (strcmp(word, "is_scripting") == 0) { return opdi_sugar_value(opdi_se_bool(task, true)); }
-    if (opdi_se_args(task, call, &args)) { return opdi_sugar_value(NULL); }
-    if (strcmp(word, "print") == 0) { return opdi_sugar_value(opdi_se_print(task, &args)); }
+    if (strcmp(word, "fork") == 0) { return opdi_sugar_value(opdi_emit_fork(task, call)); }
+    if (strcmp(word, "is_scripting") == 0) { return opdi_sugar_value(opdi_emit_bool(task, true)); }
+    if (opdi_emit_args(task, call, &args)) { return opdi_sugar_value(NULL); }
+    if (strcmp(word, "print") == 0) { return opdi_sugar_value(opdi_emit_print(task, &args)); }
     if (strcmp(word, "wait") == 0 && args.count == 1) { return opdi_sugar_value(args.values[0]); }
-    if (strcmp(word, "dict") == 0) { return opdi_sugar_value(opdi_se_dict_of(task, &args)); }
+    if (strcmp(word, "dict") == 0) { return opdi_sugar_value(opdi_emit_dict_of(task, &args)); }
     if (strcmp(word, "range") == 0 || strcmp(word, "zip") == 0 || strcmp(word, "enumerate") == 0 ||
         strcmp(word, "reversed") == 0) {
-        (void)OPDI_SE_FAIL(task, "%s() can only be iterated over", word);
+        (void)OPDI_EMIT_FAIL(task, "%s() can only be iterated over", word);
         return opdi_sugar_value(NULL);
     }
-    return opdi_sugar_value(opdi_se_cast(task, word, &args));
+    return opdi_sugar_value(opdi_emit_cast(task, word, &args));
 }
 /* Returns tensor.tolist(), whose type is the one that is wanted: lists of lists of int, float or bool. */
-static opdi_gvalue *opdi_se_tolist(opdi_semit *task, opdi_gvalue *tensor, const opdi_gtype *wanted) {
+static opdi_gvalue *opdi_emit_tolist(opdi_emitter *task, opdi_gvalue *tensor, const opdi_gtype *wanted) {
     static const int32_t kinds[] = {OPDI_GT_INT, OPDI_GT_FLOAT, OPDI_GT_BOOL};
     const opdi_gtype *element = wanted;
     opdi_gvalue *args[3];
@@ -439,15 +442,15 @@ static opdi_gvalue *opdi_se_tolist(opdi_semit *task, opdi_gvalue *tensor, const 
     }
     while (element && kind < 3 && element->kind != kinds[kind]) { kind++; }
     if (!element || kind == 3) {
-        (void)OPDI_SE_FAIL(task, element ? "tolist() gives lists of int, float or bool"
-                           : "Expected type hint for result of tolist()");
+        (void)OPDI_EMIT_FAIL(task, element ? "tolist() gives lists of int, float or bool"
+                             : "Expected type hint for result of tolist()");
         return NULL;
     }
     task->nowhere = true;
     args[0] = tensor;
-    args[1] = opdi_se_int(task, ndim);
-    args[2] = args[1] ? opdi_se_int(task, kind) : NULL;
-    opdi_gnode *node = args[2] ? opdi_se_builtin(task, "prim::tolist", args, 3, wanted) : NULL;
+    args[1] = opdi_emit_int(task, ndim);
+    args[2] = args[1] ? opdi_emit_int(task, kind) : NULL;
+    opdi_gnode *node = args[2] ? opdi_emit_builtin(task, "prim::tolist", args, 3, wanted) : NULL;
     task->nowhere = false;
     return node ? node->out[0] : NULL;
 }
@@ -457,16 +460,16 @@ static const struct { const char *name; int version; const char *function, *by_n
     {"aten::full", 4, "_full_4", NULL}, {"aten::linspace", 7, "_linspace_7", NULL},
     {"aten::logspace", 8, "_logspace_8", NULL}};
 /* Returns the function that does what an operator did when the archive was written, or NULL: the operator does it. */
-static opdi_sfunction *opdi_se_older(opdi_semit *task, const char *name, const opdi_sargs *args) {
+static opdi_sfunction *opdi_emit_older(opdi_emitter *task, const char *name, const opdi_sargs *args) {
     const char *function = NULL;
     if (!task->script->archive || task->unit->builtin) { return NULL; }
     for (size_t i = 0; i < sizeof opdi_solder / sizeof opdi_solder[0] && !function; i++) {
         if (task->script->version > opdi_solder[i].version || strcmp(opdi_solder[i].name, name) != 0) { continue; }
         const bool division = opdi_solder[i].by_number != NULL;
         const bool out = args->nkw && strcmp(args->names[args->nkw - 1], "out") == 0;
-        if (division && (args->count != 2 + out || !opdi_se_is(args->values[0], OPDI_GT_TENSOR))) { return NULL; }
+        if (division && (args->count != 2 + out || !opdi_emit_is(args->values[0], OPDI_GT_TENSOR))) { return NULL; }
         if (out) { return division ? opdi_script_prelude(task->script, "_div_out_3") : NULL; }
-        function = division && !opdi_se_is(args->values[1], OPDI_GT_TENSOR) ? opdi_solder[i].by_number
+        function = division && !opdi_emit_is(args->values[1], OPDI_GT_TENSOR) ? opdi_solder[i].by_number
             : opdi_solder[i].function;
     }
     return function ? opdi_script_prelude(task->script, function) : NULL;
@@ -494,7 +497,7 @@ static const struct { const char *name, *argument; int place, kind; const char *
     {"tensordot", "dims", 2, OPDI_GT_TUPLE, "_tensordot_pair"},
     {"tensordot", "dims", 2, OPDI_GT_TENSOR, "_tensordot_tensor"}};
 /* Returns the function that a call of one of torch.nn.functional or torch means; NULL with an error. */
-static opdi_sfunction *opdi_se_variant(opdi_semit *task, opdi_sfunction *function, const opdi_sargs *args) {
+static opdi_sfunction *opdi_emit_variant(opdi_emitter *task, opdi_sfunction *function, const opdi_sargs *args) {
     opdi_sformal formal;
     int used = 0;
     memset(&formal, 0, sizeof formal);
@@ -502,12 +505,12 @@ static opdi_sfunction *opdi_se_variant(opdi_semit *task, opdi_sfunction *functio
         if (strcmp(opdi_svariants[i].name, function->name) != 0) { continue; }
         formal.name = opdi_svariants[i].argument;
         const opdi_gvalue *value = opdi_sargs_get(args, &formal, opdi_svariants[i].place, &used);
-        if (!value || !opdi_se_is(value, opdi_svariants[i].kind)) { continue; }
+        if (!value || !opdi_emit_is(value, opdi_svariants[i].kind)) { continue; }
         if (opdi_svariants[i].kind == OPDI_GT_BOOL) {
             const bool written = value->node && value->node->kind == OPDI_G_CONSTANT;
             if (!written) {
-                (void)OPDI_SE_FAIL(task, "%s(): the argument '%s' must be True or False, written so: the type of the "
-                                   "result depends on it", function->name, formal.name);
+                (void)OPDI_EMIT_FAIL(task, "%s(): the argument '%s' must be True or False, written so: the type of the "
+                                     "result depends on it", function->name, formal.name);
                 return NULL;
             }
             if (!value->node->constant.u.i) { continue; }
@@ -524,87 +527,87 @@ static const char *opdi_smagic_of(const char *name) {
     return NULL;
 }
 /* True while a method of a module's class in a source is compiled. */
-OPDI_INTERNAL bool opdi_se_in_module(const opdi_semit *task) {
+OPDI_INTERNAL bool opdi_emit_in_module(const opdi_emitter *task) {
     const opdi_sfunction *const function = task->body ? task->body->function : NULL;
     return function && function->owner && function->owner->gclass->kind == OPDI_CLASS_MODULE && function->nformals &&
         !task->script->archive;
 }
 /* True for torch.nn.Parameter(...), as a module's method calls it. */
-static bool opdi_se_makes_parameter(const opdi_semit *task, const opdi_syntax *call) {
+static bool opdi_emit_makes_parameter(const opdi_emitter *task, const opdi_syntax *call) {
     static const char names[] = "torch.nn.Parameter nn.Parameter Parameter torch.nn.parameter.Parameter ";
     char name[64];
-    return opdi_se_in_module(task) && opdi_syntax_dotted(call->parts[0], name, sizeof name) &&
+    return opdi_emit_in_module(task) && opdi_syntax_dotted(call->parts[0], name, sizeof name) &&
         opdi_word_in(name, (int)strlen(name), names);
 }
 /* Returns torch.nn.Parameter(data, requires_grad=True). */
-static opdi_gvalue *opdi_se_parameter(opdi_semit *task, const opdi_syntax *call) {
+static opdi_gvalue *opdi_emit_parameter(opdi_emitter *task, const opdi_syntax *call) {
     opdi_sargs args;
     memset(&args, 0, sizeof args);
-    if (opdi_se_args(task, call, &args)) { return NULL; }
+    if (opdi_emit_args(task, call, &args)) { return NULL; }
     task->at = call;
     const bool named = args.nkw == 1 && strcmp(args.names[0], "requires_grad") == 0;
     if (args.count < 1 || args.count > 2 || args.nkw > 1 || (args.nkw && (!named || args.count != 2))) {
-        (void)OPDI_SE_FAIL(task, "Parameter() takes a tensor and requires_grad");
+        (void)OPDI_EMIT_FAIL(task, "Parameter() takes a tensor and requires_grad");
         return NULL;
     }
-    opdi_gvalue *const wanted = args.count == 2 ? args.values[1] : opdi_se_bool(task, true);
-    opdi_gvalue *const data = opdi_se_op1(task, "aten::detach", args.values[0]);
-    return task->parameter = opdi_se_op2(task, "aten::requires_grad_", data, wanted);
+    opdi_gvalue *const wanted = args.count == 2 ? args.values[1] : opdi_emit_bool(task, true);
+    opdi_gvalue *const data = opdi_emit_op1(task, "aten::detach", args.values[0]);
+    return task->parameter = opdi_emit_op2(task, "aten::requires_grad_", data, wanted);
 }
 /* Returns what a call gives; hint: the type that is wanted, or NULL. */
-static opdi_sugar opdi_se_call(opdi_semit *task, const opdi_syntax *call, const opdi_gtype *hint) {
-    if (opdi_se_makes_parameter(task, call)) { return opdi_sugar_value(opdi_se_parameter(task, call)); }
-    opdi_sugar callee = opdi_se_sugar(task, call->parts[0], NULL);
+static opdi_sugar opdi_emit_call(opdi_emitter *task, const opdi_syntax *call, const opdi_gtype *hint) {
+    if (opdi_emit_makes_parameter(task, call)) { return opdi_sugar_value(opdi_emit_parameter(task, call)); }
+    opdi_sugar callee = opdi_emit_sugar(task, call->parts[0], NULL);
     opdi_sfunction *older = NULL;
     const char *method;
     opdi_sargs args;
     task->at = call;
-    if (callee.kind == OPDI_SK_VALUE && !(callee.value = opdi_se_actual(task, callee.value))) {
+    if (callee.kind == OPDI_SK_VALUE && !(callee.value = opdi_emit_actual(task, callee.value))) {
         return opdi_sugar_of(OPDI_SK_NOTHING);
     }
     memset(&args, 0, sizeof args);
     switch (callee.kind) {
     case OPDI_SK_NOTHING: return callee;
     case OPDI_SK_SPECIAL:
-        if (strcmp(callee.word, "__new__") == 0) { return opdi_sugar_value(opdi_se_object(task, callee.klass)); }
-        return opdi_se_special(task, callee.word, call);
-    case OPDI_SK_CLASS: return opdi_sugar_value(opdi_se_new(task, callee.klass, call));
+        if (strcmp(callee.word, "__new__") == 0) { return opdi_sugar_value(opdi_emit_object(task, callee.klass)); }
+        return opdi_emit_special(task, callee.word, call);
+    case OPDI_SK_CLASS: return opdi_sugar_value(opdi_emit_new(task, callee.klass, call));
     case OPDI_SK_VALUE:
         args.values[args.count++] = callee.value;
-        if (opdi_se_args(task, call, &args)) { return opdi_sugar_value(NULL); }
+        if (opdi_emit_args(task, call, &args)) { return opdi_sugar_value(NULL); }
         task->at = call;
-        return opdi_sugar_value(opdi_se_method(task, callee.value, opdi_se_method_of(task, callee.value, "__call__")
-                                               ? "__call__" : "forward", args.values + 1, args.count - 1));
+        return opdi_sugar_value(opdi_emit_method(task, callee.value, opdi_emit_method_of(task, callee.value, "__call__")
+                                                 ? "__call__" : "forward", args.values + 1, args.count - 1));
     case OPDI_SK_FUNCTION: case OPDI_SK_METHOD: case OPDI_SK_BUILTIN:
         if (callee.value) { args.values[args.count++] = callee.value; }
-        if (opdi_se_args(task, call, &args)) { return opdi_sugar_value(NULL); }
+        if (opdi_emit_args(task, call, &args)) { return opdi_sugar_value(NULL); }
         task->at = call;
         if (callee.kind != OPDI_SK_BUILTIN) {
-            callee.function = opdi_se_variant(task, callee.function, &args);
-            return opdi_sugar_value(callee.function ? opdi_se_call_method(task, callee.function, &args) : NULL);
+            callee.function = opdi_emit_variant(task, callee.function, &args);
+            return opdi_sugar_value(callee.function ? opdi_emit_call_method(task, callee.function, &args) : NULL);
         }
-        older = opdi_se_older(task, callee.word, &args);
-        if (older || !opd_ok()) { return opdi_sugar_value(older ? opdi_se_call_function(task, older, &args) : NULL); }
+        older = opdi_emit_older(task, callee.word, &args);
+        if (older || !opd_ok()) { return opdi_sugar_value(older ? opdi_emit_call_function(task, older, &args) : NULL); }
         if (*callee.word == '$' && args.count == 1) {               /* x.long() */
-            return opdi_sugar_value(opdi_se_op2(task, "aten::to", args.values[0],
-                                                opdi_se_number_named(task, "torch", callee.word + 1)));
+            return opdi_sugar_value(opdi_emit_op2(task, "aten::to", args.values[0],
+                                                  opdi_emit_number_named(task, "torch", callee.word + 1)));
         }
-        method = args.count == 1 && opdi_se_is(args.values[0], OPDI_GT_CLASS) ? opdi_smagic_of(callee.word) : NULL;
-        if (method) { return opdi_sugar_value(opdi_se_method(task, args.values[0], method, NULL, 0)); }
-        if (strcmp(callee.word, "aten::len") == 0 && args.count == 1 && opdi_se_is(args.values[0], OPDI_GT_TUPLE)) {
-            return opdi_sugar_value(opdi_se_int(task, opdi_se_type(args.values[0])->nparts));
+        method = args.count == 1 && opdi_emit_is(args.values[0], OPDI_GT_CLASS) ? opdi_smagic_of(callee.word) : NULL;
+        if (method) { return opdi_sugar_value(opdi_emit_method(task, args.values[0], method, NULL, 0)); }
+        if (strcmp(callee.word, "aten::len") == 0 && args.count == 1 && opdi_emit_is(args.values[0], OPDI_GT_TUPLE)) {
+            return opdi_sugar_value(opdi_emit_int(task, opdi_emit_type(args.values[0])->nparts));
         }
         if (strcmp(callee.word, "aten::__contains__") == 0 && args.count == 2 &&
-            opdi_se_is(args.values[0], OPDI_GT_STR)) {
-            return opdi_sugar_value(opdi_se_operator(task, OPDI_SO_IN, args.values[0], args.values[1]));
+            opdi_emit_is(args.values[0], OPDI_GT_STR)) {
+            return opdi_sugar_value(opdi_emit_operator(task, OPDI_SO_IN, args.values[0], args.values[1]));
         }
         if (strcmp(callee.word, "aten::wait") == 0) { return opdi_sugar_value(args.values[0]); }
         if (strcmp(callee.word, "prim::tolist") == 0 && args.count == 1) {
-            return opdi_sugar_value(opdi_se_tolist(task, args.values[0], hint));
+            return opdi_sugar_value(opdi_emit_tolist(task, args.values[0], hint));
         }
-        return opdi_sugar_value(opdi_se_op(task, callee.word, args.values, args.count, args.names, args.nkw));
+        return opdi_sugar_value(opdi_emit_op(task, callee.word, args.values, args.count, args.names, args.nkw));
     default:
-        (void)OPDI_SE_FAIL(task, "cannot call a value");
+        (void)OPDI_EMIT_FAIL(task, "cannot call a value");
         return opdi_sugar_value(NULL);
     }
 }
@@ -612,7 +615,7 @@ static opdi_sugar opdi_se_call(opdi_semit *task, const opdi_syntax *call, const 
 //== what an expression is =============================================================================================
 
 /* An f-string is format(). */
-static opdi_gvalue *opdi_se_format(opdi_semit *task, const opdi_syntax *node) {
+static opdi_gvalue *opdi_emit_format(opdi_emitter *task, const opdi_syntax *node) {
     opdi_gvalue *values[OPDI_SCRIPT_ARGS];
     opdi_string text = {NULL, 0, 0, false};
     int count = 1;
@@ -623,43 +626,43 @@ static opdi_gvalue *opdi_se_format(opdi_semit *task, const opdi_syntax *node) {
             opdi_string_add_n(&text, &letter, 1);
         }
     }
-    values[0] = text.data && !text.failed ? opdi_se_text(task, text.data) : text.failed ? NULL
-        : opdi_se_text(task, "");
+    values[0] = text.data && !text.failed ? opdi_emit_text(task, text.data) : text.failed ? NULL
+        : opdi_emit_text(task, "");
     opdi_string_free(&text);
     for (int i = 1; values[0] && i < node->nparts; i += 2) {
         if (count == OPDI_SCRIPT_ARGS) { return NULL; }
-        if (!(values[count++] = opdi_se_expr(task, node->parts[i], NULL))) { return NULL; }
+        if (!(values[count++] = opdi_emit_expr(task, node->parts[i], NULL))) { return NULL; }
     }
-    return values[0] ? opdi_se_op(task, "aten::format", values, count, NULL, 0) : NULL;
+    return values[0] ? opdi_emit_op(task, "aten::format", values, count, NULL, 0) : NULL;
 }
 /* Returns a number of the text; -1 is computed of 1 in a source, and written so in an archive. */
-static opdi_gvalue *opdi_se_written(opdi_semit *task, const opdi_syntax *node) {
+static opdi_gvalue *opdi_emit_written(opdi_emitter *task, const opdi_syntax *node) {
     const bool whole = node->kind == OPDI_SX_INT;
     const opdi_gtype *const type = opdi_gtype_simple(whole ? OPDI_GT_INT : OPDI_GT_FLOAT);
     const opd_value value = whole ? opd_value_int(node->integer) : opd_value_float(node->number);
     if (whole && node->op == OPDI_SIGN_NEEDED) {
-        (void)OPDI_SE_FAIL(task, "Integer literal is out of range");
+        (void)OPDI_EMIT_FAIL(task, "Integer literal is out of range");
         return NULL;
     }
     if ((whole ? node->integer >= 0 : node->number >= 0) || task->script->archive || node->integer == INT64_MIN) {
-        return opdi_se_literal(task, value, type);
+        return opdi_emit_literal(task, value, type);
     }
-    opdi_syntax *behind = (opdi_syntax *)opdi_se_alloc(task, sizeof *behind);
+    opdi_syntax *behind = (opdi_syntax *)opdi_emit_alloc(task, sizeof *behind);
     if (!behind) { return NULL; }
     *behind = *node;
     behind->at++;
     task->at = behind;
     const opd_value positive = whole ? opd_value_int(-node->integer) : opd_value_float(-node->number);
-    const opdi_gvalue *made = opdi_se_literal(task, positive, type);
+    const opdi_gvalue *made = opdi_emit_literal(task, positive, type);
     task->at = node;
-    return made ? opdi_se_constant(task, value, type) : NULL;
+    return made ? opdi_emit_constant(task, value, type) : NULL;
 }
-static opdi_sugar opdi_se_attribute_of(opdi_semit *task, const opdi_syntax *node) {
-    const opdi_sugar inner = opdi_se_sugar(task, node->parts[0], NULL);
+static opdi_sugar opdi_emit_attribute_of(opdi_emitter *task, const opdi_syntax *node) {
+    const opdi_sugar inner = opdi_emit_sugar(task, node->parts[0], NULL);
     opdi_sugar sugar = opdi_sugar_of(OPDI_SK_NOTHING);
     task->at = node;
-    if (inner.kind == OPDI_SK_SPACE) { return opdi_se_within(task, inner.word, node->word); }
-    if (inner.kind == OPDI_SK_VALUE) { return opdi_se_attr_of(task, inner.value, node->word); }
+    if (inner.kind == OPDI_SK_SPACE) { return opdi_emit_within(task, inner.word, node->word); }
+    if (inner.kind == OPDI_SK_VALUE) { return opdi_emit_attr_of(task, inner.value, node->word); }
     if (inner.kind == OPDI_SK_CLASS && strcmp(node->word, "__new__") == 0) {
         sugar = opdi_sugar_word(OPDI_SK_SPECIAL, "__new__");
         sugar.klass = inner.klass;
@@ -668,74 +671,74 @@ static opdi_sugar opdi_se_attribute_of(opdi_semit *task, const opdi_syntax *node
     opdi_sclass *const members = inner.kind == OPDI_SK_CLASS && inner.klass->kind == OPDI_CLASS_ENUM
         ? (opdi_sclass *)inner.klass->user : NULL;
     const int32_t which = members ? opdi_senum_find(members, node->word) : -1;
-    if (which >= 0) { return opdi_sugar_value(opdi_se_enum_member(task, members, which)); }
+    if (which >= 0) { return opdi_sugar_value(opdi_emit_enum_member(task, members, which)); }
     if (inner.kind == OPDI_SK_CLASS && inner.klass->user) {
         sugar.function = opdi_sfunction_in(((opdi_sclass *)inner.klass->user)->methods, node->word);
         sugar.kind = sugar.function ? OPDI_SK_FUNCTION : OPDI_SK_NOTHING;
     }
-    if (sugar.kind == OPDI_SK_NOTHING && opd_ok()) { (void)OPDI_SE_FAIL(task, "no attribute '%s'", node->word); }
+    if (sugar.kind == OPDI_SK_NOTHING && opd_ok()) { (void)OPDI_EMIT_FAIL(task, "no attribute '%s'", node->word); }
     return sugar;
 }
 /* Returns what the node means; kind NOTHING with an error. */
-OPDI_INTERNAL opdi_sugar opdi_se_sugar(opdi_semit *task, const opdi_syntax *node, const opdi_gtype *hint) {
+OPDI_INTERNAL opdi_sugar opdi_emit_sugar(opdi_emitter *task, const opdi_syntax *node, const opdi_gtype *hint) {
     task->at = node;
     switch (node->kind) {
     case OPDI_SX_NAME: {
         opdi_svar *var = opdi_svar_find(task->frame, node->word);
-        if (var && var->sugar.kind == OPDI_SK_VALUE) { opdi_se_loaded(task, node->word); }
-        return var ? var->sugar : opdi_se_global(task, node->word);
+        if (var && var->sugar.kind == OPDI_SK_VALUE) { opdi_emit_loaded(task, node->word); }
+        return var ? var->sugar : opdi_emit_global(task, node->word);
     }
-    case OPDI_SX_ATTR: return opdi_se_attribute_of(task, node);
-    case OPDI_SX_CALL: return opdi_se_call(task, node, hint);
-    case OPDI_SX_INT: case OPDI_SX_FLOAT: return opdi_sugar_value(opdi_se_written(task, node));
+    case OPDI_SX_ATTR: return opdi_emit_attribute_of(task, node);
+    case OPDI_SX_CALL: return opdi_emit_call(task, node, hint);
+    case OPDI_SX_INT: case OPDI_SX_FLOAT: return opdi_sugar_value(opdi_emit_written(task, node));
     case OPDI_SX_IMAGINARY: {
         double pair[2] = {0, 0};
         pair[1] = node->number;
-        return opdi_sugar_value(opdi_se_constant(task, opd_value_complex(pair), opdi_gtype_simple(OPDI_GT_COMPLEX)));
+        return opdi_sugar_value(opdi_emit_constant(task, opd_value_complex(pair), opdi_gtype_simple(OPDI_GT_COMPLEX)));
     }
     case OPDI_SX_TEXT:
-        if (strlen(node->word) == (size_t)node->integer) { return opdi_sugar_value(opdi_se_text(task, node->word)); }
-        return opdi_sugar_value(opdi_se_constant(task, opd_string_new(node->word, node->integer),    /* with a zero */
-                                                 opdi_gtype_simple(OPDI_GT_STR)));
-    case OPDI_SX_FORMAT: return opdi_sugar_value(opdi_se_format(task, node));
-    case OPDI_SX_TRUE: case OPDI_SX_FALSE: return opdi_sugar_value(opdi_se_bool(task, node->kind == OPDI_SX_TRUE));
-    case OPDI_SX_NONE: return opdi_sugar_value(opdi_se_none(task));
+        if (strlen(node->word) == (size_t)node->integer) { return opdi_sugar_value(opdi_emit_text(task, node->word)); }
+        return opdi_sugar_value(opdi_emit_constant(task, opd_string_new(node->word, node->integer),  /* with a zero */
+                                                   opdi_gtype_simple(OPDI_GT_STR)));
+    case OPDI_SX_FORMAT: return opdi_sugar_value(opdi_emit_format(task, node));
+    case OPDI_SX_TRUE: case OPDI_SX_FALSE: return opdi_sugar_value(opdi_emit_bool(task, node->kind == OPDI_SX_TRUE));
+    case OPDI_SX_NONE: return opdi_sugar_value(opdi_emit_none(task));
     case OPDI_SX_TUPLE: {
         opdi_gvalue *values[OPDI_SCRIPT_ARGS];
         const bool fits = hint && hint->kind == OPDI_GT_TUPLE && hint->nparts == node->nparts;
         int count = 0;
         for (int i = 0, more; i < node->nparts; i++, count += more) {
-            more = opdi_se_element(task, node->parts[i], fits && count == i ? hint->parts[i] : NULL, values + count,
-                                   OPDI_SCRIPT_ARGS - count);
+            more = opdi_emit_element(task, node->parts[i], fits && count == i ? hint->parts[i] : NULL, values + count,
+                                     OPDI_SCRIPT_ARGS - count);
             if (more < 0) { return opdi_sugar_value(NULL); }
         }
         task->at = node;
-        return opdi_sugar_value(opdi_se_tuple(task, values, count));
+        return opdi_sugar_value(opdi_emit_tuple(task, values, count));
     }
     case OPDI_SX_STAR:
-        (void)OPDI_SE_FAIL(task, "*x stands in a tuple or among the arguments of a call");
+        (void)OPDI_EMIT_FAIL(task, "*x stands in a tuple or among the arguments of a call");
         return opdi_sugar_value(NULL);
-    case OPDI_SX_LIST: return opdi_sugar_value(opdi_se_list(task, node, hint));
-    case OPDI_SX_DICT: return opdi_sugar_value(opdi_se_dict(task, node, hint));
+    case OPDI_SX_LIST: return opdi_sugar_value(opdi_emit_list(task, node, hint));
+    case OPDI_SX_DICT: return opdi_sugar_value(opdi_emit_dict(task, node, hint));
     case OPDI_SX_LISTCOMP: case OPDI_SX_DICTCOMP: 
         return opdi_sugar_value(task->script->work->comprehension(task, node, hint));
-    case OPDI_SX_SUBSCRIPT: return opdi_sugar_value(opdi_se_subscript(task, node, hint));
-    case OPDI_SX_UNARY: return opdi_sugar_value(opdi_se_unary(task, node));
+    case OPDI_SX_SUBSCRIPT: return opdi_sugar_value(opdi_emit_subscript(task, node, hint));
+    case OPDI_SX_UNARY: return opdi_sugar_value(opdi_emit_unary(task, node));
     case OPDI_SX_BINARY: {
-        opdi_gvalue *left = opdi_se_expr(task, node->parts[0], NULL);
+        opdi_gvalue *left = opdi_emit_expr(task, node->parts[0], NULL);
         const bool twice = node->op == OPDI_SO_MOD && node->parts[0]->kind == OPDI_SX_NAME;
-        if (left && twice && !opdi_se_is(left, OPDI_GT_STR)) { opdi_se_loaded(task, node->parts[0]->word); }
-        opdi_gvalue *right = left ? opdi_se_expr(task, node->parts[1], NULL) : NULL;
-        return opdi_sugar_value(opdi_se_operator(task, node->op, left, right));
+        if (left && twice && !opdi_emit_is(left, OPDI_GT_STR)) { opdi_emit_loaded(task, node->parts[0]->word); }
+        opdi_gvalue *right = left ? opdi_emit_expr(task, node->parts[1], NULL) : NULL;
+        return opdi_sugar_value(opdi_emit_operator(task, node->op, left, right));
     }
-    case OPDI_SX_COMPARE: return opdi_sugar_value(opdi_se_compare(task, node));
+    case OPDI_SX_COMPARE: return opdi_sugar_value(opdi_emit_compare(task, node));
     case OPDI_SX_AND: case OPDI_SX_OR: case OPDI_SX_NOT: {
         opdi_scond cond;
-        return opdi_sugar_value(opdi_se_cond(task, node, &cond) ? NULL : cond.value);
+        return opdi_sugar_value(opdi_emit_cond(task, node, &cond) ? NULL : cond.value);
     }
-    case OPDI_SX_TERNARY: return opdi_sugar_value(opdi_se_ternary(task, node, hint));
+    case OPDI_SX_TERNARY: return opdi_sugar_value(opdi_emit_ternary(task, node, hint));
     default:
-        (void)OPDI_SE_FAIL(task, "this expression is not supported");
+        (void)OPDI_EMIT_FAIL(task, "this expression is not supported");
         return opdi_sugar_value(NULL);
     }
 }
@@ -743,37 +746,37 @@ OPDI_INTERNAL opdi_sugar opdi_se_sugar(opdi_semit *task, const opdi_syntax *node
 //== what with opens ===================================================================================================
 
 /* Opens the region that an object of torch.autocast is about; returns what its end takes, NULL with an error. */
-OPDI_INTERNAL opdi_gvalue *opdi_se_autocast(opdi_semit *task, opdi_gvalue *object) {
+OPDI_INTERNAL opdi_gvalue *opdi_emit_autocast(opdi_emitter *task, opdi_gvalue *object) {
     static const char *const names[] = {"device", "fast_dtype", "_enabled", "_cache_enabled"};
     opdi_gvalue *args[4] = {NULL, NULL, NULL, NULL};
     for (int i = 0; i < 4; i++) {
-        const bool there = opdi_gclass_slot(opdi_se_type(object)->klass, names[i]) >= 0;
+        const bool there = opdi_gclass_slot(opdi_emit_type(object)->klass, names[i]) >= 0;
         if (!there && i % 2 == 0) {
-            (void)OPDI_SE_FAIL(task, "this object of torch.autocast has no attribute '%s'", names[i]);
+            (void)OPDI_EMIT_FAIL(task, "this object of torch.autocast has no attribute '%s'", names[i]);
             return NULL;
         }
-        args[i] = there ? opdi_se_attribute(task, object, names[i], NULL) : opdi_se_none(task);
+        args[i] = there ? opdi_emit_attribute(task, object, names[i], NULL) : opdi_emit_none(task);
         if (!args[i]) { return NULL; }
     }
-    opdi_gnode *node = opdi_se_builtin(task, "prim::autocast_begin", args, 4, opdi_gtype_simple(OPDI_GT_INT));
+    opdi_gnode *node = opdi_emit_builtin(task, "prim::autocast_begin", args, 4, opdi_gtype_simple(OPDI_GT_INT));
     return node ? node->out[0] : NULL;
 }
 /* Opens the region of a `with` that needs no object: grad mode, a span.  Returns what the function *end takes; NULL
    with an error, or, *end NULL, where it is none of them. */
-OPDI_INTERNAL opdi_gvalue *opdi_se_region(opdi_semit *task, const opdi_syntax *what, const char **end) {
+OPDI_INTERNAL opdi_gvalue *opdi_emit_region(opdi_emitter *task, const opdi_syntax *what, const char **end) {
     char name[64];
     if (what->kind != OPDI_SX_CALL || !opdi_syntax_dotted(what->parts[0], name, sizeof name)) { return NULL; }
     if (strcmp(name, "torch.no_grad") == 0 || strcmp(name, "torch.enable_grad") == 0) {
         *end = "aten::set_grad_enabled";
-        opdi_gvalue *before = opdi_se_op(task, "aten::is_grad_enabled", NULL, 0, NULL, 0);
-        return before && opdi_se_op1(task, *end, opdi_se_bool(task, name[6] == 'e')) ? before : NULL;
+        opdi_gvalue *before = opdi_emit_op(task, "aten::is_grad_enabled", NULL, 0, NULL, 0);
+        return before && opdi_emit_op1(task, *end, opdi_emit_bool(task, name[6] == 'e')) ? before : NULL;
     }
     if (strcmp(name, "torch.profiler.record_function") == 0 ||
         strcmp(name, "torch.autograd.profiler.record_function") == 0) {
         *end = "profiler::_record_function_exit";
-        if (what->nparts != 2) { (void)OPDI_SE_FAIL(task, "record_function takes a name"); }
+        if (what->nparts != 2) { (void)OPDI_EMIT_FAIL(task, "record_function takes a name"); }
         return what->nparts != 2 ? NULL
-            : opdi_se_op1(task, "profiler::_record_function_enter", opdi_se_expr(task, what->parts[1], NULL));
+            : opdi_emit_op1(task, "profiler::_record_function_enter", opdi_emit_expr(task, what->parts[1], NULL));
     }
     return NULL;
 }

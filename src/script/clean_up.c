@@ -197,7 +197,7 @@ static opdi_gnode *opdi_sclean_take(opdi_gnode *node, bool truth) {
 static opdi_gvalue *opdi_sclean_either(const opdi_gnode *node, int32_t i, bool alone) {
     opdi_gvalue *const yes = node->blocks[0].outputs[i], *const no = node->blocks[1].outputs[i];
     if (yes == no) { return yes; }
-    if (!alone && opdi_se_known_bool(yes) == 1 && opdi_se_known_bool(no) == 0) { return node->in[0]; }
+    if (!alone && opdi_emit_known_bool(yes) == 1 && opdi_emit_known_bool(no) == 0) { return node->in[0]; }
     return NULL;
 }
 /* True for a comparison with None of what cannot be None, `truth` being what it gives; or of None with None. */
@@ -205,7 +205,7 @@ static bool opdi_sclean_is_none(const opdi_gnode *node, bool *truth) {
     if (node->kind != OPDI_G_BUILTIN || node->nin != 2 || node->nout != 1) { return false; }
     const bool is = strncmp(node->builtin->schema, "aten::__is__(", 13) == 0;
     if (!is && strncmp(node->builtin->schema, "aten::__isnot__(", 16) != 0) { return false; }
-    const int first = opdi_se_type(node->in[0])->kind, second = opdi_se_type(node->in[1])->kind;
+    const int first = opdi_emit_type(node->in[0])->kind, second = opdi_emit_type(node->in[1])->kind;
     const int other = second == OPDI_GT_NONE ? first : second;
     *truth = (first == OPDI_GT_NONE && second == OPDI_GT_NONE) == is;
     return (first == OPDI_GT_NONE || second == OPDI_GT_NONE) && other != OPDI_GT_OPTIONAL && other != OPDI_GT_UNION &&
@@ -244,7 +244,7 @@ static bool opdi_sclean_peephole(const opdi_sbody *body, opdi_gnode *node) {
     if (dims) { return opdi_sclean_becomes(node, opd_value_int(dims)); }
     if (node->kind == OPDI_G_BUILTIN && node->nin == 1 && node->nout == 1 && !node->out[0]->same &&
         strncmp(node->builtin->schema, "prim::unchecked_cast", 20) == 0 &&
-        opdi_gtype_fits(opdi_se_type(node->in[0]), opdi_se_type(node->out[0]))) {
+        opdi_gtype_fits(opdi_emit_type(node->in[0]), opdi_emit_type(node->out[0]))) {
         node->out[0]->same = node->in[0];
         return true;
     }
@@ -279,7 +279,7 @@ static bool opdi_sclean_branches(const opdi_sbody *body, opdi_gvalue **result, b
             found = found || either;
         }
         opdi_sclean_replace(node->in, node->nin);
-        const int known = opdi_se_known_bool(node->in[0]);
+        const int known = opdi_emit_known_bool(node->in[0]);
         if (known < 0) { continue; }
         opdi_gnode *const first = opdi_sclean_take(node, known == 1);
         next = first ? first : opdi_sbody_after(body, node);               /* its blocks are empty now */
@@ -309,7 +309,7 @@ static void opdi_sclean_constants(const opdi_sbody *body, opdi_gvalue **result, 
         opdi_gnode *same = pooled ? opdi_sbody_first(body) : NULL;
         while (same && (opdi_gvalue_gtype(same->out[0]->graph, same->out[0]) !=
                         opdi_gvalue_gtype(node->out[0]->graph, node->out[0]) ||
-                        !opdi_se_same_constant(&same->constant, &node->constant) ||
+                        !opdi_emit_same_constant(&same->constant, &node->constant) ||
                         same->attribute != node->attribute)) {
             same = same == pooled ? NULL : same->next;
         }
@@ -376,7 +376,7 @@ static bool opdi_sclean_order(const opdi_sbody *body, opdi_gvalue *result) {
 
 /* The walk over the values of a function and of what it calls, which gives the latter their names and numbers. */
 typedef struct opdi_snaming {
-    opdi_semit *task;
+    opdi_emitter *task;
     opdi_sbody *body;
     opdi_scalled *at;                             /* the function whose values come */
     int32_t next, pass;                           /* pass 0: names; 1, 2: numbers, first its own, then the others */
@@ -386,9 +386,9 @@ static void opdi_snaming_close(opdi_snaming *naming) {
     opdi_scalled *called = naming->at;
     if (naming->pass == 0 && called && called->call->name) {
         const char *name = called->call->name;
-        opdi_snamed *named = opdi_se_named_as(naming->task, name, strlen(name));
+        opdi_snamed *named = opdi_emit_named_as(naming->task, name, strlen(name));
         if (named) { named->taken = false; }
-        if (called->result->slot != OPDI_SCLEAN_GONE) { opdi_se_take(naming->task, name, called->result); }
+        if (called->result->slot != OPDI_SCLEAN_GONE) { opdi_emit_take(naming->task, name, called->result); }
     }
     naming->at = NULL;
 }
@@ -399,7 +399,7 @@ static void opdi_snaming_value(opdi_snaming *naming, opdi_gvalue *value) {
         naming->at = called;
         if (called && naming->pass == 1) { called->call->id = naming->next++; }
     }
-    if (naming->pass == 0 && called && value->name) { opdi_se_take(naming->task, value->name, value); }
+    if (naming->pass == 0 && called && value->name) { opdi_emit_take(naming->task, value->name, value); }
     if (naming->pass == 1 + (called != NULL)) { value->uses = naming->next++; }
 }
 static void opdi_snaming_walk(opdi_snaming *naming, int32_t pass) {
@@ -437,16 +437,16 @@ static void opdi_snaming_numbers(opdi_snaming *naming) {
     graph->next_id = naming->next;
 }
 /* Gives a function's values their names. */
-static void opdi_sbody_names(opdi_semit *task, opdi_sbody *body) {
+static void opdi_sbody_names(opdi_emitter *task, opdi_sbody *body) {
     for (const opdi_slater *later = body->later; later; later = later->next) {
-        if (later->name) { opdi_se_take(task, later->name, later->value); }
+        if (later->name) { opdi_emit_take(task, later->name, later->value); }
         else { later->value->name = NULL; }
     }
     for (const opdi_spooled *moved = body->moved; moved; moved = moved->next) {
         const char *const name = moved->value->name;
         if (name) {
-            opdi_se_take(task, name, NULL);
-            opdi_se_named_as(task, name, strlen(name))->taken = false;
+            opdi_emit_take(task, name, NULL);
+            opdi_emit_named_as(task, name, strlen(name))->taken = false;
         }
     }
 }
@@ -470,7 +470,7 @@ static void opdi_sclean_rounds(const opdi_sbody *body, opdi_gvalue **result, boo
     }
 }
 /* Tidies up a function that is compiled; *result: what it gives.  0, or -1 without memory. */
-OPDI_INTERNAL int opdi_sbody_close(opdi_semit *task, opdi_sbody *body, opdi_gvalue **result) {
+OPDI_INTERNAL int opdi_sbody_close(opdi_emitter *task, opdi_sbody *body, opdi_gvalue **result) {
     opdi_snaming naming;
     memset(&naming, 0, sizeof naming);
     naming.task = task;
@@ -490,8 +490,8 @@ OPDI_INTERNAL int opdi_sbody_close(opdi_semit *task, opdi_sbody *body, opdi_gval
     opdi_sclean_rounds(body, result, false);
     opdi_sclean_constants(body, result, true);
     for (opdi_gnode *node = opdi_sbody_first(body); node; node = opdi_sbody_after(body, node)) { node->called = true; }
-    opdi_scalled *called = (opdi_scalled *)opdi_se_alloc(task, sizeof *called);
-    if (!called || !(called->call = (opdi_gvalue *)opdi_se_alloc(task, sizeof *called->call))) { return -1; }
+    opdi_scalled *called = (opdi_scalled *)opdi_emit_alloc(task, sizeof *called);
+    if (!called || !(called->call = (opdi_gvalue *)opdi_emit_alloc(task, sizeof *called->call))) { return -1; }
     called->from = body->from;
     called->to = task->graph->next_id;
     called->result = *result;

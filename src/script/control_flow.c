@@ -14,17 +14,17 @@ OPDI_COLD_BEGIN
 
 //== branches ==========================================================================================================
 
-OPDI_INTERNAL int opdi_sbranch_begin(opdi_semit *task, opdi_sbranch *branch, opdi_gvalue *value) {
+OPDI_INTERNAL int opdi_sbranch_begin(opdi_emitter *task, opdi_sbranch *branch, opdi_gvalue *value) {
     memset(branch, 0, sizeof *branch);
-    if (!(branch->node = opdi_se_if(task, value))) { return -1; }
+    if (!(branch->node = opdi_emit_if(task, value))) { return -1; }
     for (int i = 0; i < 2; i++) { branch->blocks[i] = &branch->node->blocks[i]; }
     for (int i = 0; i < 2; i++) { branch->frames[i].up = task->frame; }
-    branch->before = opdi_se_goto(task, branch->blocks[0]);
+    branch->before = opdi_emit_goto(task, branch->blocks[0]);
     return 0;
 }
 /* Goes on in block i. */
-OPDI_INTERNAL void opdi_sbranch_side(opdi_semit *task, opdi_sbranch *branch, int i) {
-    opdi_se_goto(task, branch->blocks[i]);
+OPDI_INTERNAL void opdi_sbranch_side(opdi_emitter *task, opdi_sbranch *branch, int i) {
+    opdi_emit_goto(task, branch->blocks[i]);
     task->frame = &branch->frames[i];
 }
 static int opdi_sname_order(const void *first, const void *second) {
@@ -40,15 +40,15 @@ static int opdi_snames_sort(const char **names, int count) {
     return unique;
 }
 /* Returns what stands for a variable's value at the end of a side that leaves. */
-static opdi_gvalue *opdi_sbranch_unset(opdi_semit *task, const opdi_sbranch *branch, int side,
+static opdi_gvalue *opdi_sbranch_unset(opdi_emitter *task, const opdi_sbranch *branch, int side,
                                        const opdi_gtype *type) {
-    opdi_gblock *before = opdi_se_goto(task, branch->blocks[side]);
-    opdi_gvalue *value = opdi_se_unset(task, type);
-    opdi_se_goto(task, before);
+    opdi_gblock *before = opdi_emit_goto(task, branch->blocks[side]);
+    opdi_gvalue *value = opdi_emit_unset(task, type);
+    opdi_emit_goto(task, before);
     return value;
 }
 /* Joins variable `name`, of which a side may know nothing; 0, or -1 with an error. */
-static int opdi_sbranch_join(opdi_semit *task, opdi_sbranch *branch, const char *name) {
+static int opdi_sbranch_join(opdi_emitter *task, opdi_sbranch *branch, const char *name) {
     opdi_svar *vars[2], *outer = opdi_svar_find(task->frame, name);
     opdi_gvalue *values[2] = {NULL, NULL};
     const bool hidden = *name == '$';
@@ -64,65 +64,65 @@ static int opdi_sbranch_join(opdi_semit *task, opdi_sbranch *branch, const char 
     const opdi_svar *known = values[0] ? vars[0] : vars[1];
     if (!values[0] && !values[1]) { return 0; }
     if (values[0] == values[1]) { return opdi_svar_put(task, name, known->sugar, known->type); }
-    const opdi_gtype *type = opdi_se_type(values[0] ? values[0] : values[1]);
+    const opdi_gtype *type = opdi_emit_type(values[0] ? values[0] : values[1]);
     for (int i = 0; i < 2; i++) {
         if (!values[i] && branch->leaves[i] < OPDI_LEAVE_TURN) {          /* not set on that way */
             return outer ? 0 : opdi_svar_put(task, name, opdi_sugar_of(OPDI_SK_NOTHING), NULL);
         }
         if (!values[i] && !(values[i] = opdi_sbranch_unset(task, branch, i, type))) { return -1; }
     }
-    if (task->body->unset && values[0] == task->body->unset) { type = opdi_se_type(values[1]); }
+    if (task->body->unset && values[0] == task->body->unset) { type = opdi_emit_type(values[1]); }
     else if (!task->body->unset || values[1] != task->body->unset) {
-        type = opdi_gtype_unify(task->space, opdi_se_type(values[0]), opdi_se_type(values[1]));
+        type = opdi_gtype_unify(task->space, opdi_emit_type(values[0]), opdi_emit_type(values[1]));
         for (int i = 0; !type && i < 3; i++) {     /* a type that is declared before, or on one of the ways */
             const opdi_svar *const said = i ? vars[i - 1] : outer;
-            if (said && said->type && opdi_gtype_fits(opdi_se_type(values[0]), said->type) &&
-                opdi_gtype_fits(opdi_se_type(values[1]), said->type)) { type = said->type; }
+            if (said && said->type && opdi_gtype_fits(opdi_emit_type(values[0]), said->type) &&
+                opdi_gtype_fits(opdi_emit_type(values[1]), said->type)) { type = said->type; }
         }
         for (int i = 0; !type && i < 2; i++) {
-            if (opdi_se_is_unknown(values[i])) { type = opdi_se_type(values[!i]); }
+            if (opdi_emit_is_unknown(values[i])) { type = opdi_emit_type(values[!i]); }
         }
     }
     if (!type) { return opdi_svar_put(task, name, opdi_sugar_of(OPDI_SK_NOTHING), NULL); }
-    for (int i = 0; i < 2; i++) { if (opdi_se_give(task, branch->blocks[i], values[i])) { return -1; } }
-    opdi_gvalue *out = opdi_se_out(task, branch->node, type);
+    for (int i = 0; i < 2; i++) { if (opdi_emit_give(task, branch->blocks[i], values[i])) { return -1; } }
+    opdi_gvalue *out = opdi_emit_out(task, branch->node, type);
     if (!out) { return -1; }
-    if (!branch->unnamed) { opdi_se_name_later(task, out, name); }
+    if (!branch->unnamed) { opdi_emit_name_later(task, out, name); }
     return opdi_svar_put(task, name, opdi_sugar_value(out), outer && outer->type ? outer->type : type);
 }
 /* Notes what TorchScript reads at the end of both sides: each variable that one of them sets. */
-OPDI_INTERNAL void opdi_sbranch_read(opdi_semit *task, opdi_sbranch *branch, bool taken) {
+OPDI_INTERNAL void opdi_sbranch_read(opdi_emitter *task, opdi_sbranch *branch, bool taken) {
     const bool ends[2] = {branch->leaves[0] >= OPDI_LEAVE_TURN, branch->leaves[1] >= OPDI_LEAVE_TURN};
     for (int i = 0; i < 2; i++) {
         for (const opdi_svar *var = branch->frames[i].vars; var; var = var->next) {
             const char *const name = var->name;
             const bool outer = opdi_svar_find(branch->frames[0].up, name) != NULL;
             const bool other = opdi_sframe_find(&branch->frames[!i], name, var->hash) != NULL;
-            if (!opdi_se_means(name) || var->sugar.kind != OPDI_SK_VALUE) { continue; }
+            if (!opdi_emit_means(name) || var->sugar.kind != OPDI_SK_VALUE) { continue; }
             if (i && other) { continue; }
-            if (other || outer) { opdi_se_loaded(task, name); }
+            if (other || outer) { opdi_emit_loaded(task, name); }
             if (!(other || outer || ends[!i])) { continue; }
-            if (other) { opdi_se_loaded(task, name); }
-            for (int k = 0; k < 2; k++) { if (!ends[k]) { opdi_se_loaded(task, name); } }
+            if (other) { opdi_emit_loaded(task, name); }
+            for (int k = 0; k < 2; k++) { if (!ends[k]) { opdi_emit_loaded(task, name); } }
             if (ends[0] && ends[1]) { continue; }
-            if (outer) { opdi_se_loaded(task, name); }
-            if (taken) { opdi_se_name_later(task, NULL, name); }
+            if (outer) { opdi_emit_loaded(task, name); }
+            if (taken) { opdi_emit_name_later(task, NULL, name); }
         }
     }
 }
 /* Goes on behind the branch, with its variables joined; 0, or -1 with an error. */
-OPDI_INTERNAL int opdi_sbranch_end(opdi_semit *task, opdi_sbranch *branch) {
+OPDI_INTERNAL int opdi_sbranch_end(opdi_emitter *task, opdi_sbranch *branch) {
     const bool both = branch->leaves[0] >= OPDI_LEAVE_RETURN && branch->leaves[1] >= OPDI_LEAVE_RETURN;
     int count = 0;
     for (int i = 0; i < 2; i++) { for (opdi_svar *var = branch->frames[i].vars; var; var = var->next) { count++; } }
-    const char **names = (const char **)opdi_se_alloc(task, (size_t)(count + 1) * sizeof *names);
+    const char **names = (const char **)opdi_emit_alloc(task, (size_t)(count + 1) * sizeof *names);
     if (!names) { return -1; }
     count = 0;
     for (int i = 0; i < 2; i++) {
         for (opdi_svar *var = branch->frames[i].vars; var; var = var->next) { names[count++] = var->name; }
     }
     task->frame = branch->frames[0].up;
-    opdi_se_goto(task, branch->before);
+    opdi_emit_goto(task, branch->before);
     count = opdi_snames_sort(names, count);
     for (int i = 0; i < count; i++) {
         if ((!both || *names[i] == '$') && opdi_sbranch_join(task, branch, names[i])) { return -1; }
@@ -140,26 +140,26 @@ OPDI_INTERNAL opdi_sleave opdi_sleave_of(opdi_sleave first, opdi_sleave second) 
 
 //== loops =============================================================================================================
 
-OPDI_INTERNAL opdi_siter *opdi_se_iterate(opdi_semit *task, const opdi_syntax *node);
+OPDI_INTERNAL opdi_siter *opdi_emit_iterate(opdi_emitter *task, const opdi_syntax *node);
 
-static opdi_siter *opdi_siter_new(opdi_semit *task, opdi_siter_kind kind) {
-    opdi_siter *iter = (opdi_siter *)opdi_se_alloc(task, sizeof *iter);
+static opdi_siter *opdi_siter_new(opdi_emitter *task, opdi_siter_kind kind) {
+    opdi_siter *iter = (opdi_siter *)opdi_emit_alloc(task, sizeof *iter);
     if (!iter) { return NULL; }
     iter->kind = kind;
     iter->count = -1;
     return iter;
 }
-static opdi_siter *opdi_siter_range(opdi_semit *task, const opdi_syntax *call) {
+static opdi_siter *opdi_siter_range(opdi_emitter *task, const opdi_syntax *call) {
     opdi_siter *iter = opdi_siter_new(task, OPDI_SI_RANGE);
     opdi_gvalue *args[3] = {NULL, NULL, NULL};
     const int count = call->nparts - 1;
     if (!iter || count < 1 || count > 3) {
-        if (iter) { (void)OPDI_SE_FAIL(task, "range expected 1 to 3 arguments, got %d", count); }
+        if (iter) { (void)OPDI_EMIT_FAIL(task, "range expected 1 to 3 arguments, got %d", count); }
         return NULL;
     }
     for (int i = 0; i < count; i++) {
-        args[i] = opdi_se_expr(task, call->parts[1 + i], NULL);
-        args[i] = opdi_se_become(task, args[i], opdi_gtype_simple(OPDI_GT_INT), "argument of %s", "range");
+        args[i] = opdi_emit_expr(task, call->parts[1 + i], NULL);
+        args[i] = opdi_emit_become(task, args[i], opdi_gtype_simple(OPDI_GT_INT), "argument of %s", "range");
         if (!args[i]) { return NULL; }
     }
     if (count == 1) {
@@ -169,19 +169,19 @@ static opdi_siter *opdi_siter_range(opdi_semit *task, const opdi_syntax *call) {
     iter->start = args[0];
     const opdi_syntax *const at = task->at;
     task->at = call;
-    iter->step = count == 3 ? args[2] : opdi_se_int(task, 1);
+    iter->step = count == 3 ? args[2] : opdi_emit_int(task, 1);
     task->at = at;
-    iter->length = opdi_se_op3(task, "aten::__range_length", args[0], args[1], iter->step);
+    iter->length = opdi_emit_op3(task, "aten::__range_length", args[0], args[1], iter->step);
     return iter->length ? iter : NULL;
 }
 /* enumerate(x, start), zip(x, ...) */
-static opdi_siter *opdi_siter_zip(opdi_semit *task, const opdi_syntax *call, bool counted) {
+static opdi_siter *opdi_siter_zip(opdi_emitter *task, const opdi_syntax *call, bool counted) {
     opdi_siter *iter = opdi_siter_new(task, OPDI_SI_ZIP);
     opdi_gvalue *lengths[OPDI_SCRIPT_ZIPPED];
     int nlengths = 0;
     if (!iter) { return NULL; }
     if (call->nparts < 2 || call->nparts > OPDI_SCRIPT_ZIPPED) {
-        (void)OPDI_SE_FAIL(task, "enumerate and zip take 1 to %d arguments", OPDI_SCRIPT_ZIPPED - 1);
+        (void)OPDI_EMIT_FAIL(task, "enumerate and zip take 1 to %d arguments", OPDI_SCRIPT_ZIPPED - 1);
         return NULL;
     }
     if (counted) {
@@ -191,17 +191,17 @@ static opdi_siter *opdi_siter_zip(opdi_semit *task, const opdi_syntax *call, boo
         if (call->nparts == 3) {
             const opdi_syntax *start = call->parts[2]->kind == OPDI_SX_KEYWORD ? call->parts[2]->parts[0]
                 : call->parts[2];
-            if (!(numbers->start = opdi_se_expr(task, start, NULL)) ||
-                !(numbers->step = opdi_se_int(task, 1))) { return NULL; }
+            if (!(numbers->start = opdi_emit_expr(task, start, NULL)) ||
+                !(numbers->step = opdi_emit_int(task, 1))) { return NULL; }
         }
         const opdi_syntax *const at = task->at;
         task->at = call;
-        lengths[nlengths] = opdi_se_literal(task, opd_value_int(INT64_MAX), opdi_gtype_simple(OPDI_GT_INT));
+        lengths[nlengths] = opdi_emit_literal(task, opd_value_int(INT64_MAX), opdi_gtype_simple(OPDI_GT_INT));
         task->at = at;
         if (!lengths[nlengths++]) { return NULL; }
     }
     for (int i = 1; i < (counted ? 2 : call->nparts); i++) {
-        opdi_siter *part = opdi_se_iterate(task, call->parts[i]);
+        opdi_siter *part = opdi_emit_iterate(task, call->parts[i]);
         if (!part) { return NULL; }
         iter->parts[iter->nparts++] = part;
         if (part->kind == OPDI_SI_UNROLLED || part->count >= 0) {
@@ -209,13 +209,13 @@ static opdi_siter *opdi_siter_zip(opdi_semit *task, const opdi_syntax *call, boo
         } else if (part->length) { lengths[nlengths++] = part->length; }
     }
     if (iter->count >= 0) { return iter; }
-    opdi_gvalue *list = opdi_se_construct(task, opdi_gtype_list(task->space,
-                                          opdi_gtype_simple(OPDI_GT_INT)), lengths, nlengths);
-    iter->length = opdi_se_op1(task, "prim::min", list);
+    opdi_gvalue *list = opdi_emit_construct(task, opdi_gtype_list(task->space,
+                                            opdi_gtype_simple(OPDI_GT_INT)), lengths, nlengths);
+    iter->length = opdi_emit_op1(task, "prim::min", list);
     return iter->length ? iter : NULL;
 }
 /* Looks at what a for loop goes over; NULL with an error. */
-OPDI_INTERNAL opdi_siter *opdi_se_iterate(opdi_semit *task, const opdi_syntax *node) {
+OPDI_INTERNAL opdi_siter *opdi_emit_iterate(opdi_emitter *task, const opdi_syntax *node) {
     char said[200];
     if (node->kind == OPDI_SX_CALL && node->parts[0]->kind == OPDI_SX_NAME &&
         !opdi_svar_find(task->frame, node->parts[0]->word)) {
@@ -225,44 +225,46 @@ OPDI_INTERNAL opdi_siter *opdi_se_iterate(opdi_semit *task, const opdi_syntax *n
             return opdi_siter_zip(task, node, *name == 'e');
         }
     }
-    opdi_gvalue *value = opdi_se_expr(task, node, NULL);
+    opdi_gvalue *value = opdi_emit_expr(task, node, NULL);
     if (!value) { return NULL; }
-    if (opdi_se_is(value, OPDI_GT_TUPLE)) {
+    if (opdi_emit_is(value, OPDI_GT_TUPLE)) {
         opdi_siter *iter = opdi_siter_new(task, OPDI_SI_UNROLLED);
-        const int count = opdi_se_type(value)->nparts;
-        if (!iter || !(iter->items = (opdi_gvalue **)opdi_se_alloc(task, (size_t)(count + 1) * sizeof *iter->items)) ||
-            opdi_se_unpack(task, value, iter->items, count)) { return NULL; }
+        const int count = opdi_emit_type(value)->nparts;
+        if (!iter || !(iter->items = (opdi_gvalue **)opdi_emit_alloc(task,
+                                                                     (size_t)(count + 1) * sizeof *iter->items)) ||
+            opdi_emit_unpack(task, value, iter->items, count)) { return NULL; }
         iter->count = count;
         return iter;
     }
-    if (opdi_se_is(value, OPDI_GT_TENSOR)) { value = opdi_se_op2(task, "aten::unbind", value, opdi_se_int(task, 0)); }
-    else if (opdi_se_is(value, OPDI_GT_DICT)) { value = opdi_se_op1(task, "aten::keys", value); }
+    if (opdi_emit_is(value, OPDI_GT_TENSOR)) {
+        value = opdi_emit_op2(task, "aten::unbind", value, opdi_emit_int(task, 0));
+    } else if (opdi_emit_is(value, OPDI_GT_DICT)) { value = opdi_emit_op1(task, "aten::keys", value); }
     if (!value) { return NULL; }
-    if (!opdi_se_is(value, OPDI_GT_LIST) && !opdi_se_is(value, OPDI_GT_STR)) {
-        (void)OPDI_SE_FAIL(task, "'%s' object is not iterable",
-                           opdi_se_said(opdi_se_type(value), said, sizeof said));
+    if (!opdi_emit_is(value, OPDI_GT_LIST) && !opdi_emit_is(value, OPDI_GT_STR)) {
+        (void)OPDI_EMIT_FAIL(task, "'%s' object is not iterable",
+                             opdi_emit_said(opdi_emit_type(value), said, sizeof said));
         return NULL;
     }
     opdi_siter *iter = opdi_siter_new(task, OPDI_SI_LIST);
     if (!iter) { return NULL; }
     iter->value = value;
-    iter->length = opdi_se_op1(task, "aten::len", value);
+    iter->length = opdi_emit_op1(task, "aten::len", value);
     return iter->length ? iter : NULL;
 }
 /* Returns the element of turn `at`; turn: its number where it is unrolled. */
-static opdi_gvalue *opdi_siter_at(opdi_semit *task, const opdi_siter *iter, opdi_gvalue *at, int turn) {
+static opdi_gvalue *opdi_siter_at(opdi_emitter *task, const opdi_siter *iter, opdi_gvalue *at, int turn) {
     opdi_gvalue *parts[OPDI_SCRIPT_ZIPPED];
     switch (iter->kind) {
     case OPDI_SI_UNROLLED: return iter->items[turn];
-    case OPDI_SI_LIST: return opdi_se_op2(task, "aten::__getitem__", iter->value, at);
+    case OPDI_SI_LIST: return opdi_emit_op2(task, "aten::__getitem__", iter->value, at);
     case OPDI_SI_RANGE:
-        return iter->start ? opdi_se_op3(task, "aten::__derive_index", at, iter->start, iter->step) : at;
+        return iter->start ? opdi_emit_op3(task, "aten::__derive_index", at, iter->start, iter->step) : at;
     case OPDI_SI_ZIP: default: break;
     }
     for (int i = 0; i < iter->nparts; i++) {
         if (!(parts[i] = opdi_siter_at(task, iter->parts[i], at, turn))) { return NULL; }
     }
-    return opdi_se_tuple(task, parts, iter->nparts);
+    return opdi_emit_tuple(task, parts, iter->nparts);
 }
 
 /* What a loop's body does to the flow, and the names that it sets. */
@@ -295,42 +297,42 @@ static void opdi_sscan_statement(opdi_sscan *scan, const opdi_syntax *node, bool
     }
 }
 
-OPDI_INTERNAL opdi_sleave opdi_ss_statements(opdi_semit *task, opdi_syntax *const *nodes, int count);
-OPDI_INTERNAL int opdi_ss_assign(opdi_semit *task, const opdi_syntax *target, opdi_gvalue *value);
-static int opdi_ss_collect(opdi_semit *task, const opdi_sloop *loop);
+OPDI_INTERNAL opdi_sleave opdi_statement_statements(opdi_emitter *task, opdi_syntax *const *nodes, int count);
+OPDI_INTERNAL int opdi_statement_assign(opdi_emitter *task, const opdi_syntax *target, opdi_gvalue *value);
+static int opdi_statement_collect(opdi_emitter *task, const opdi_sloop *loop);
 /* Notes a value whose type is that of what the function returns, which is not known yet. */
-static int opdi_se_await(opdi_semit *task, opdi_gvalue *value) {
-    opdi_spooled *pooled = (opdi_spooled *)opdi_se_alloc(task, sizeof *pooled);
+static int opdi_emit_await(opdi_emitter *task, opdi_gvalue *value) {
+    opdi_spooled *pooled = (opdi_spooled *)opdi_emit_alloc(task, sizeof *pooled);
     if (!pooled) { return -1; }
-    if (!opdi_se_is(value, OPDI_GT_ANY) || task->body->result) { return 0; }
+    if (!opdi_emit_is(value, OPDI_GT_ANY) || task->body->result) { return 0; }
     pooled->value = value;
     pooled->next = task->body->awaiting;
     task->body->awaiting = pooled;
     return 0;
 }
 /* Now it is known. */
-OPDI_INTERNAL void opdi_se_awaited(opdi_semit *task, const opdi_gtype *type) {
+OPDI_INTERNAL void opdi_emit_awaited(opdi_emitter *task, const opdi_gtype *type) {
     for (; task->body->awaiting; task->body->awaiting = task->body->awaiting->next) {
-        opdi_se_type_set(task->body->awaiting->value, type);
+        opdi_emit_type_set(task->body->awaiting->value, type);
     }
-    if (task->body->unset) { opdi_se_type_set(task->body->unset, type); }
+    if (task->body->unset) { opdi_emit_type_set(task->body->unset, type); }
 }
-static const char *opdi_se_flag(opdi_semit *task, const char *flag, int depth) {
+static const char *opdi_emit_flag(opdi_emitter *task, const char *flag, int depth) {
     char text[16];
     snprintf(text, sizeof text, "%d", depth);
-    return opdi_se_join(task, flag, text, "");
+    return opdi_emit_join(task, flag, text, "");
 }
-OPDI_INTERNAL int opdi_ss_set_flag(opdi_semit *task, const char *flag, bool value) {
-    const char *name = opdi_se_flag(task, flag, task->body->loops);
-    return name ? opdi_svar_value(task, name, opdi_se_flag_value(task, value)) : -1;
+OPDI_INTERNAL int opdi_statement_set_flag(opdi_emitter *task, const char *flag, bool value) {
+    const char *name = opdi_emit_flag(task, flag, task->body->loops);
+    return name ? opdi_svar_value(task, name, opdi_emit_flag_value(task, value)) : -1;
 }
-OPDI_INTERNAL opdi_gvalue *opdi_ss_flag(opdi_semit *task, const char *flag, int depth) {
-    const char *name = depth ? opdi_se_flag(task, flag, depth) : flag;
+OPDI_INTERNAL opdi_gvalue *opdi_statement_flag(opdi_emitter *task, const char *flag, int depth) {
+    const char *name = depth ? opdi_emit_flag(task, flag, depth) : flag;
     const opdi_svar *var = name ? opdi_svar_find(task->frame, name) : NULL;
     return var ? var->sugar.value : NULL;
 }
 /* Finds out what the loop carries from turn to turn; 0, or -1 without memory. */
-static int opdi_sloop_scan(opdi_semit *task, opdi_sloop *loop) {
+static int opdi_sloop_scan(opdi_emitter *task, opdi_sloop *loop) {
     opdi_sscan scan;
     memset(&scan, 0, sizeof scan);
     if (loop->target && loop->node->kind == OPDI_SX_FOR) { opdi_sscan_target(&scan, loop->target); }
@@ -339,7 +341,7 @@ static int opdi_sloop_scan(opdi_semit *task, opdi_sloop *loop) {
     loop->flags = scan.returns || scan.leaves_turn;
     const int count = (int)(scan.names.length / sizeof(char *));
     loop->names = scan.names.failed ? NULL
-        : (const char **)opdi_se_alloc(task, (size_t)(count + 4) * sizeof *loop->names);
+        : (const char **)opdi_emit_alloc(task, (size_t)(count + 4) * sizeof *loop->names);
     if (loop->names && count) { memcpy(loop->names, scan.names.data, scan.names.length); }
     opdi_string_free(&scan.names);
     if (!loop->names) { return -1; }
@@ -356,28 +358,28 @@ static int opdi_sloop_scan(opdi_semit *task, opdi_sloop *loop) {
     return 0;
 }
 /* Compiles the condition of a while once more, at the end of a turn. */
-static int opdi_sloop_condition(opdi_semit *task, const opdi_syntax *condition, opdi_scond *cond) {
+static int opdi_sloop_condition(opdi_emitter *task, const opdi_syntax *condition, opdi_scond *cond) {
     const bool before = task->quiet;
     task->quiet = true;
-    const int rc = opdi_se_cond(task, condition, cond);
+    const int rc = opdi_emit_cond(task, condition, cond);
     task->quiet = before;
     return rc;
 }
 /* Sets whether there is another turn, as the condition says it at this place. */
-OPDI_INTERNAL int opdi_sloop_again(opdi_semit *task, const opdi_syntax *condition) {
+OPDI_INTERNAL int opdi_sloop_again(opdi_emitter *task, const opdi_syntax *condition) {
     opdi_scond cond;
-    const char *name = opdi_se_flag(task, "$go", task->body->loops);
+    const char *name = opdi_emit_flag(task, "$go", task->body->loops);
     if (!name) { return -1; }
     if (!condition) { return opdi_svar_value(task, name, task->body->always); }
     return opdi_sloop_condition(task, condition, &cond) ? -1 : opdi_svar_value(task, name, cond.value);
 }
 /* Compiles the body of a loop that may end early: its condition is looked at where a turn ends. */
-static int opdi_sloop_body(opdi_semit *task, const opdi_sloop *loop) {
+static int opdi_sloop_body(opdi_emitter *task, const opdi_sloop *loop) {
     const opdi_syntax *const before = task->body->again;
     opdi_gvalue *const always = task->body->always;
     const int count = loop->body->nparts;
-    opdi_syntax **parts = (opdi_syntax **)opdi_se_alloc(task, (size_t)(count + 1) * sizeof *parts);
-    opdi_syntax *last = (opdi_syntax *)opdi_se_alloc(task, sizeof *last);
+    opdi_syntax **parts = (opdi_syntax **)opdi_emit_alloc(task, (size_t)(count + 1) * sizeof *parts);
+    opdi_syntax *last = (opdi_syntax *)opdi_emit_alloc(task, sizeof *last);
     if (!parts || !last) { return -1; }
     memcpy(parts, loop->body->parts, (size_t)count * sizeof *parts);
     *last = *loop->node;
@@ -385,39 +387,41 @@ static int opdi_sloop_body(opdi_semit *task, const opdi_sloop *loop) {
     parts[count] = last;
     task->body->again = loop->condition;
     task->body->always = loop->always;
-    const opdi_sleave leave = opdi_ss_statements(task, parts, count + 1);
+    const opdi_sleave leave = opdi_statement_statements(task, parts, count + 1);
     task->body->again = before;
     task->body->always = always;
     return leave == OPDI_LEAVE_ERROR ? -1 : 0;
 }
 /* Counts a turn of a loop over something that may end early; *again: whether there is another one. */
-static int opdi_sloop_count(opdi_semit *task, const opdi_sloop *loop, opdi_gvalue *at, opdi_gvalue **again) {
+static int opdi_sloop_count(opdi_emitter *task, const opdi_sloop *loop, opdi_gvalue *at, opdi_gvalue **again) {
     task->nowhere = true;
-    opdi_gvalue *next = opdi_se_op2(task, "aten::add", at, loop->one);
-    *again = opdi_se_op2(task, "aten::__and__", opdi_se_op2(task, "aten::lt", next, loop->length), *again);
+    opdi_gvalue *next = opdi_emit_op2(task, "aten::add", at, loop->one);
+    *again = opdi_emit_op2(task, "aten::__and__", opdi_emit_op2(task, "aten::lt", next, loop->length), *again);
     task->nowhere = false;
     return *again ? opdi_svar_value(task, "$turn", next) : -1;
 }
 /* Compiles one turn inside the loop's block; *again: whether there is another; 0, or -1 with an error. */
-static int opdi_sloop_turn(opdi_semit *task, const opdi_sloop *loop, opdi_gvalue *at, const opdi_scond *first,
+static int opdi_sloop_turn(opdi_emitter *task, const opdi_sloop *loop, opdi_gvalue *at, const opdi_scond *first,
                            opdi_gvalue **again) {
     opdi_scond cond;
-    if (loop->flags && (opdi_ss_set_flag(task, "$skip", false) || opdi_ss_set_flag(task, "$go", true))) { return -1; }
-    if (loop->returns && (opdi_svar_value(task, "$done", opdi_se_flag_value(task, false)) ||
+    if (loop->flags && (opdi_statement_set_flag(task, "$skip", false) || opdi_statement_set_flag(task, "$go", true))) {
+        return -1;
+    }
+    if (loop->returns && (opdi_svar_value(task, "$done", opdi_emit_flag_value(task, false)) ||
                           opdi_svar_value(task, "$ret", task->body->unset))) { return -1; }
-    if (first && opdi_se_apply(task, first->holds)) { return -1; }
+    if (first && opdi_emit_apply(task, first->holds)) { return -1; }
     if (loop->iter) {
         opdi_gvalue *item = opdi_siter_at(task, loop->iter, at, 0);
-        if (!item || opdi_ss_assign(task, loop->target, item)) { return -1; }
+        if (!item || opdi_statement_assign(task, loop->target, item)) { return -1; }
     }
-    if (loop->list) { return opdi_ss_collect(task, loop); }
+    if (loop->list) { return opdi_statement_collect(task, loop); }
     if (loop->flags) {
         if (opdi_sloop_body(task, loop)) { return -1; }
-        *again = opdi_ss_flag(task, "$go", task->body->loops);
+        *again = opdi_statement_flag(task, "$go", task->body->loops);
         task->at = loop->node;
         return !*again ? -1 : loop->iter ? opdi_sloop_count(task, loop, at, again) : 0;
     }
-    if (opdi_ss_statements(task, loop->body->parts, loop->body->nparts) == OPDI_LEAVE_ERROR) { return -1; }
+    if (opdi_statement_statements(task, loop->body->parts, loop->body->nparts) == OPDI_LEAVE_ERROR) { return -1; }
     task->at = loop->node;
     if (!loop->condition) { return 0; }
     if (opdi_sloop_condition(task, loop->condition, &cond)) { return -1; }
@@ -425,53 +429,53 @@ static int opdi_sloop_turn(opdi_semit *task, const opdi_sloop *loop, opdi_gvalue
     return 0;
 }
 /* Gives back what the loop carries at the end of a turn. */
-static int opdi_sloop_give(opdi_semit *task, const opdi_sloop *loop, opdi_gblock *block,
+static int opdi_sloop_give(opdi_emitter *task, const opdi_sloop *loop, opdi_gblock *block,
                            const opdi_gtype *const *types) {
     for (int i = 0; i < loop->ncarried; i++) {
         const opdi_svar *var = opdi_svar_find(task->frame, loop->names[i]);
         opdi_gvalue *value = var && var->sugar.kind == OPDI_SK_VALUE ? var->sugar.value : NULL;
         if (!value) {
-            return OPDI_SE_FAIL(task, "variable '%s' is not set on every way through the loop", loop->names[i]);
+            return OPDI_EMIT_FAIL(task, "variable '%s' is not set on every way through the loop", loop->names[i]);
         }
-        if (*loop->names[i] != '$' && !(value = opdi_se_become(task, value, types[i], "variable '%s' of a loop",
-                                                               loop->names[i]))) { return -1; }
-        if (opdi_se_give(task, block, value)) { return -1; }
+        if (*loop->names[i] != '$' && !(value = opdi_emit_become(task, value, types[i], "variable '%s' of a loop",
+                                                                 loop->names[i]))) { return -1; }
+        if (opdi_emit_give(task, block, value)) { return -1; }
     }
     return 0;
 }
 /* Makes the loop's node, with what it carries. */
-static opdi_gnode *opdi_se_loop(opdi_semit *task, const opdi_sloop *loop, opdi_gvalue *limit, opdi_gvalue *start) {
+static opdi_gnode *opdi_emit_loop(opdi_emitter *task, const opdi_sloop *loop, opdi_gvalue *limit, opdi_gvalue *start) {
     char place[400];
-    opdi_gvalue **carried = (opdi_gvalue **)opdi_se_alloc(task, (size_t)(loop->ncarried + 1) * sizeof *carried);
+    opdi_gvalue **carried = (opdi_gvalue **)opdi_emit_alloc(task, (size_t)(loop->ncarried + 1) * sizeof *carried);
     for (int i = 0; carried && i < loop->ncarried; i++) {
         carried[i] = opdi_svar_find(task->frame, loop->names[i])->sugar.value;
     }
     task->at = loop->node;
-    return carried ? opdi_emit_loop(task->graph, limit, start, carried, loop->ncarried,
-                                    opdi_se_place(task, place, sizeof place)) : NULL;
+    return carried ? opdi_append_loop(task->graph, limit, start, carried, loop->ncarried,
+                                      opdi_emit_place(task, place, sizeof place)) : NULL;
 }
 /* Compiles a loop that is not unrolled. */
-OPDI_INTERNAL opdi_sleave opdi_ss_loop(opdi_semit *task, opdi_sloop *loop) {
+OPDI_INTERNAL opdi_sleave opdi_statement_loop(opdi_emitter *task, opdi_sloop *loop) {
     opdi_scond cond;
     const opdi_gtype *const number = opdi_gtype_simple(OPDI_GT_INT);
-    opdi_gvalue *limit = loop->iter ? loop->iter->length : opdi_se_literal(task, opd_value_int(INT64_MAX), number);
+    opdi_gvalue *limit = loop->iter ? loop->iter->length : opdi_emit_literal(task, opd_value_int(INT64_MAX), number);
     if (!limit || opdi_sloop_scan(task, loop)) { return OPDI_LEAVE_ERROR; }
     memset(&cond, 0, sizeof cond);
-    if (loop->condition && opdi_se_cond(task, loop->condition, &cond)) { return OPDI_LEAVE_ERROR; }
-    opdi_gvalue *start = loop->condition ? cond.value : opdi_se_bool(task, true), *again = start;
+    if (loop->condition && opdi_emit_cond(task, loop->condition, &cond)) { return OPDI_LEAVE_ERROR; }
+    opdi_gvalue *start = loop->condition ? cond.value : opdi_emit_bool(task, true), *again = start;
     loop->always = start;
     if (loop->iter && loop->flags) {               /* counted by itself: TorchScript's loops over lists do not end */
-        opdi_gvalue *zero = opdi_emit_constant(task->graph, opd_value_int(0), number, NULL);
+        opdi_gvalue *zero = opdi_append_constant(task->graph, opd_value_int(0), number, NULL);
         loop->length = limit;
-        loop->one = opdi_emit_constant(task->graph, opd_value_int(1), number, NULL);
+        loop->one = opdi_append_constant(task->graph, opd_value_int(1), number, NULL);
         task->nowhere = true;
-        start = opdi_se_op2(task, "aten::gt", limit, zero);
+        start = opdi_emit_op2(task, "aten::gt", limit, zero);
         task->nowhere = false;
-        limit = opdi_emit_constant(task->graph, opd_value_int(INT64_MAX), number, NULL);
+        limit = opdi_append_constant(task->graph, opd_value_int(INT64_MAX), number, NULL);
         if (!loop->one || !start || !limit || opdi_svar_value(task, "$turn", zero)) { return OPDI_LEAVE_ERROR; }
     }
-    const opdi_gtype **types = (const opdi_gtype **)opdi_se_alloc(task, (size_t)(loop->ncarried + 1) * sizeof *types);
-    opdi_gnode *node = start && types ? opdi_se_loop(task, loop, limit, start) : NULL;
+    const opdi_gtype **types = (const opdi_gtype **)opdi_emit_alloc(task, (size_t)(loop->ncarried + 1) * sizeof *types);
+    opdi_gnode *node = start && types ? opdi_emit_loop(task, loop, limit, start) : NULL;
     if (!node) { return OPDI_LEAVE_ERROR; }
     opdi_gblock *block = &node->blocks[0];
     opdi_gvalue *at = block->inputs[0];
@@ -479,64 +483,64 @@ OPDI_INTERNAL opdi_sleave opdi_ss_loop(opdi_semit *task, opdi_sloop *loop) {
     opdi_sframe_enter(task, &frame);
     for (int i = 0; i < loop->ncarried; i++) {
         const opdi_svar *var = opdi_svar_find(frame.up, loop->names[i]);
-        types[i] = var->type ? var->type : opdi_se_type(var->sugar.value);
+        types[i] = var->type ? var->type : opdi_emit_type(var->sugar.value);
         opdi_gvalue *param = block->inputs[1 + i];
-        opdi_se_type_set(param, types[i]);
-        param->first = opdi_se_means(loop->names[i]);
+        opdi_emit_type_set(param, types[i]);
+        param->first = opdi_emit_means(loop->names[i]);
         if (opdi_svar_put(task, loop->names[i], opdi_sugar_value(param), types[i]) ||
-            (*loop->names[i] == '$' && opdi_se_await(task, param))) { return OPDI_LEAVE_ERROR; }
+            (*loop->names[i] == '$' && opdi_emit_await(task, param))) { return OPDI_LEAVE_ERROR; }
         if (loop->iter && loop->flags && i + 1 == loop->ncarried) { at = param; }
     }
-    opdi_gblock *before = opdi_se_goto(task, block);
+    opdi_gblock *before = opdi_emit_goto(task, block);
     task->body->loops++;
     int rc = opdi_sloop_turn(task, loop, at, loop->condition ? &cond : NULL, &again);
-    rc = rc || opdi_se_give(task, block, again) || opdi_sloop_give(task, loop, block, types);
+    rc = rc || opdi_emit_give(task, block, again) || opdi_sloop_give(task, loop, block, types);
     task->body->loops--;
-    opdi_se_goto(task, before);
+    opdi_emit_goto(task, before);
     task->frame = frame.up;
     if (rc) { return OPDI_LEAVE_ERROR; }
     for (int i = 0; i < loop->ncarried; i++) {
-        opdi_gvalue *out = opdi_se_out(task, node, types[i]);
+        opdi_gvalue *out = opdi_emit_out(task, node, types[i]);
         if (!out || opdi_svar_put(task, loop->names[i], opdi_sugar_value(out), types[i])) { return OPDI_LEAVE_ERROR; }
-        opdi_se_name_later(task, block->inputs[1 + i], loop->names[i]);
-        opdi_se_name_later(task, out, loop->names[i]);
-        if (*loop->names[i] == '$' && opdi_se_await(task, out)) { return OPDI_LEAVE_ERROR; }
+        opdi_emit_name_later(task, block->inputs[1 + i], loop->names[i]);
+        opdi_emit_name_later(task, out, loop->names[i]);
+        if (*loop->names[i] == '$' && opdi_emit_await(task, out)) { return OPDI_LEAVE_ERROR; }
     }
-    if (loop->iter && loop->flags) { opdi_se_name_later(task, at, NULL); }
+    if (loop->iter && loop->flags) { opdi_emit_name_later(task, at, NULL); }
     if (!loop->returns) { return OPDI_LEAVE_NOT; }
     if (task->body->loops) {                       /* the loop around ends too, if this one has returned */
-        opdi_gvalue *done = opdi_ss_flag(task, "$done", 0);
-        const char *skip = opdi_se_flag(task, "$skip", task->body->loops);
-        const char *go = opdi_se_flag(task, "$go", task->body->loops);
+        opdi_gvalue *done = opdi_statement_flag(task, "$done", 0);
+        const char *skip = opdi_emit_flag(task, "$skip", task->body->loops);
+        const char *go = opdi_emit_flag(task, "$go", task->body->loops);
         if (!skip || !go || opdi_svar_value(task, skip, done) ||
-            opdi_svar_value(task, go, opdi_se_op1(task, "aten::__not__", done))) { return OPDI_LEAVE_ERROR; }
+            opdi_svar_value(task, go, opdi_emit_op1(task, "aten::__not__", done))) { return OPDI_LEAVE_ERROR; }
     }
     return OPDI_LEAVE_MAYBE;
 }
 /* Compiles one turn of a loop that is unrolled. */
-OPDI_INTERNAL opdi_sleave opdi_sloop_unrolled_turn(opdi_semit *task, const opdi_sloop *loop, int turn) {
-    opdi_gvalue *at = opdi_se_int(task, turn), *item = at ? opdi_siter_at(task, loop->iter, at, turn) : NULL;
-    if (!item || opdi_ss_assign(task, loop->target, item)) { return OPDI_LEAVE_ERROR; }
-    if (loop->list) { return opdi_ss_collect(task, loop) ? OPDI_LEAVE_ERROR : OPDI_LEAVE_NOT; }
+OPDI_INTERNAL opdi_sleave opdi_sloop_unrolled_turn(opdi_emitter *task, const opdi_sloop *loop, int turn) {
+    opdi_gvalue *at = opdi_emit_int(task, turn), *item = at ? opdi_siter_at(task, loop->iter, at, turn) : NULL;
+    if (!item || opdi_statement_assign(task, loop->target, item)) { return OPDI_LEAVE_ERROR; }
+    if (loop->list) { return opdi_statement_collect(task, loop) ? OPDI_LEAVE_ERROR : OPDI_LEAVE_NOT; }
     const opdi_sloop *const around = task->body->unrolled;
-    const opdi_sleave leave = opdi_ss_statements(task, loop->body->parts, loop->body->nparts);
+    const opdi_sleave leave = opdi_statement_statements(task, loop->body->parts, loop->body->nparts);
     task->body->unrolled = around;
     return leave;
 }
 /* Compiles each turn of a loop whose length is known one behind the other: each is a statement, so that those behind
    one that may return are left out then. */
-OPDI_INTERNAL opdi_sleave opdi_ss_unrolled(opdi_semit *task, opdi_sloop *loop) {
+OPDI_INTERNAL opdi_sleave opdi_statement_unrolled(opdi_emitter *task, opdi_sloop *loop) {
     const int count = loop->iter->count;
     opdi_sscan scan;
     memset(&scan, 0, sizeof scan);
     if (loop->body->kind == OPDI_SX_BLOCK) { opdi_sscan_statement(&scan, loop->body, false); }
     opdi_string_free(&scan.names);
     if (scan.leaves_turn) {
-        (void)OPDI_SE_FAIL(task, "break and continue are not supported in a loop over a tuple: loop over a list");
+        (void)OPDI_EMIT_FAIL(task, "break and continue are not supported in a loop over a tuple: loop over a list");
         return OPDI_LEAVE_ERROR;
     }
-    opdi_syntax *turns = (opdi_syntax *)opdi_se_alloc(task, (size_t)(count + 1) * sizeof *turns);
-    opdi_syntax **nodes = (opdi_syntax **)opdi_se_alloc(task, (size_t)(count + 1) * sizeof *nodes);
+    opdi_syntax *turns = (opdi_syntax *)opdi_emit_alloc(task, (size_t)(count + 1) * sizeof *turns);
+    opdi_syntax **nodes = (opdi_syntax **)opdi_emit_alloc(task, (size_t)(count + 1) * sizeof *nodes);
     if (!turns || !nodes) { return OPDI_LEAVE_ERROR; }
     for (int i = 0; i < count; i++) {
         turns[i] = *loop->node;
@@ -546,33 +550,35 @@ OPDI_INTERNAL opdi_sleave opdi_ss_unrolled(opdi_semit *task, opdi_sloop *loop) {
     }
     const opdi_sloop *const around = task->body->unrolled;
     task->body->unrolled = loop;
-    const opdi_sleave leave = opdi_ss_statements(task, nodes, count);
+    const opdi_sleave leave = opdi_statement_statements(task, nodes, count);
     task->body->unrolled = around;
     return leave;
 }
 /* Appends the element of a comprehension's turn to its list; what it is of becomes known now. */
-static int opdi_ss_collect(opdi_semit *task, const opdi_sloop *loop) {
+static int opdi_statement_collect(opdi_emitter *task, const opdi_sloop *loop) {
     opdi_sbranch branch;
     opdi_scond cond;
     if (loop->only) {
-        if (opdi_se_cond(task, loop->only, &cond) || opdi_sbranch_begin(task, &branch, cond.value)) { return -1; }
+        if (opdi_emit_cond(task, loop->only, &cond) || opdi_sbranch_begin(task, &branch, cond.value)) { return -1; }
         opdi_sbranch_side(task, &branch, 0);
-        if (opdi_se_apply(task, cond.holds)) { return -1; }
+        if (opdi_emit_apply(task, cond.holds)) { return -1; }
     }
-    opdi_gvalue *key = loop->key ? opdi_se_expr(task, loop->key, NULL) : NULL;
-    opdi_gvalue *value = loop->key && !key ? NULL : opdi_se_expr(task, loop->body, NULL);
+    opdi_gvalue *key = loop->key ? opdi_emit_expr(task, loop->key, NULL) : NULL;
+    opdi_gvalue *value = loop->key && !key ? NULL : opdi_emit_expr(task, loop->body, NULL);
     if (!value) { return -1; }
-    if (opdi_se_untyped(task, loop->list)) {
-        opdi_se_retype(task, loop->list, key ? opdi_gtype_dict(task->space, opdi_se_type(key), opdi_se_type(value))
-                       : opdi_gtype_list(task->space, opdi_se_type(value)));
+    if (opdi_emit_untyped(task, loop->list)) {
+        opdi_emit_retype(task, loop->list, key
+                         ? opdi_gtype_dict(task->space, opdi_emit_type(key), opdi_emit_type(value))
+                         : opdi_gtype_list(task->space, opdi_emit_type(value)));
     }
     task->at = loop->node;
-    if (key ? !opdi_se_op3(task, "aten::_set_item", loop->list, key, value)
-        : !opdi_se_op2(task, "aten::append", loop->list, value)) { return -1; }
+    if (key ? !opdi_emit_op3(task, "aten::_set_item", loop->list, key, value)
+        : !opdi_emit_op2(task, "aten::append", loop->list, value)) { return -1; }
     return loop->only ? opdi_sbranch_end(task, &branch) : 0;
 }
 /* [f(x) for x in y if c], {k: v for ...} */
-OPDI_INTERNAL opdi_gvalue *opdi_se_comprehension(opdi_semit *task, const opdi_syntax *node, const opdi_gtype *hint) {
+OPDI_INTERNAL opdi_gvalue *opdi_emit_comprehension(opdi_emitter *task, const opdi_syntax *node,
+                                                   const opdi_gtype *hint) {
     const int first = node->kind == OPDI_SX_DICTCOMP ? 2 : 1;
     opdi_sloop loop;
     opdi_sframe frame;
@@ -583,14 +589,15 @@ OPDI_INTERNAL opdi_gvalue *opdi_se_comprehension(opdi_semit *task, const opdi_sy
     loop.body = node->parts[first - 1];
     loop.target = node->parts[first];
     loop.only = node->parts[first + 2];
-    loop.list = opdi_se_empty(task, first == 2);
+    loop.list = opdi_emit_empty(task, first == 2);
     if (!loop.list) { return NULL; }
-    opdi_se_retype(task, loop.list, hint && hint->kind == (first == 2 ? OPDI_GT_DICT : OPDI_GT_LIST) ? hint : NULL);
-    loop.iter = opdi_se_iterate(task, node->parts[first + 1]);
+    opdi_emit_retype(task, loop.list, hint && hint->kind == (first == 2 ? OPDI_GT_DICT : OPDI_GT_LIST) ? hint : NULL);
+    loop.iter = opdi_emit_iterate(task, node->parts[first + 1]);
     if (!loop.iter) { return NULL; }
     opdi_sframe_enter(task, &frame);
     task->at = node;
-    const opdi_sleave leave = loop.iter->count >= 0 ? opdi_ss_unrolled(task, &loop) : opdi_ss_loop(task, &loop);
+    const opdi_sleave leave = loop.iter->count >= 0 ? opdi_statement_unrolled(task, &loop)
+        : opdi_statement_loop(task, &loop);
     task->frame = frame.up;
     return leave == OPDI_LEAVE_ERROR ? NULL : loop.list;
 }

@@ -1,7 +1,7 @@
 #include "script.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>scriptvalues scripts: expressions and calls become values of graphs
+//  >>script_values scripts: expressions and calls become values of graphs
 //
 //  Nodes, their order and names are TorchScript's, so that graphs print alike.  Uses types and classes of scripts, and
 //  the graphs' builder, which chooses overloads; knows statements by two functions that they give.
@@ -14,121 +14,122 @@ OPDI_COLD_BEGIN
 
 //== conversions =======================================================================================================
 
-OPDI_INTERNAL opdi_gvalue *opdi_se_op1(opdi_semit *task, const char *name, opdi_gvalue *first) {
-    return first ? opdi_se_op(task, name, &first, 1, NULL, 0) : NULL;
+OPDI_INTERNAL opdi_gvalue *opdi_emit_op1(opdi_emitter *task, const char *name, opdi_gvalue *first) {
+    return first ? opdi_emit_op(task, name, &first, 1, NULL, 0) : NULL;
 }
-OPDI_INTERNAL opdi_gvalue *opdi_se_op2(opdi_semit *task, const char *name, opdi_gvalue *first, opdi_gvalue *second) {
+OPDI_INTERNAL opdi_gvalue *opdi_emit_op2(opdi_emitter *task, const char *name, opdi_gvalue *first,
+                                         opdi_gvalue *second) {
     opdi_gvalue *args[2] = {NULL, NULL};
     args[0] = first;
     args[1] = second;
-    return first && second ? opdi_se_op(task, name, args, 2, NULL, 0) : NULL;
+    return first && second ? opdi_emit_op(task, name, args, 2, NULL, 0) : NULL;
 }
-OPDI_INTERNAL opdi_gvalue *opdi_se_op3(opdi_semit *task, const char *name, opdi_gvalue *first, opdi_gvalue *second,
-                                       opdi_gvalue *third) {
+OPDI_INTERNAL opdi_gvalue *opdi_emit_op3(opdi_emitter *task, const char *name, opdi_gvalue *first, opdi_gvalue *second,
+                                         opdi_gvalue *third) {
     opdi_gvalue *args[3] = {NULL, NULL, NULL};
     args[0] = first;
     args[1] = second;
     args[2] = third;
-    return first && second && third ? opdi_se_op(task, name, args, 3, NULL, 0) : NULL;
+    return first && second && third ? opdi_emit_op(task, name, args, 3, NULL, 0) : NULL;
 }
-OPDI_INTERNAL opdi_gvalue *opdi_se_bool(opdi_semit *task, bool value) {
-    return opdi_se_constant(task, opd_value_bool(value), opdi_gtype_simple(OPDI_GT_BOOL));
+OPDI_INTERNAL opdi_gvalue *opdi_emit_bool(opdi_emitter *task, bool value) {
+    return opdi_emit_constant(task, opd_value_bool(value), opdi_gtype_simple(OPDI_GT_BOOL));
 }
-OPDI_INTERNAL opdi_gvalue *opdi_se_int(opdi_semit *task, int64_t value) {
-    return opdi_se_constant(task, opd_value_int(value), opdi_gtype_simple(OPDI_GT_INT));
+OPDI_INTERNAL opdi_gvalue *opdi_emit_int(opdi_emitter *task, int64_t value) {
+    return opdi_emit_constant(task, opd_value_int(value), opdi_gtype_simple(OPDI_GT_INT));
 }
-OPDI_INTERNAL opdi_gvalue *opdi_se_text(opdi_semit *task, const char *text) {
-    return opdi_se_constant(task, opd_value_str(text), opdi_gtype_simple(OPDI_GT_STR));
+OPDI_INTERNAL opdi_gvalue *opdi_emit_text(opdi_emitter *task, const char *text) {
+    return opdi_emit_constant(task, opd_value_str(text), opdi_gtype_simple(OPDI_GT_STR));
 }
 /* Makes a branch of two empty blocks. */
-OPDI_INTERNAL opdi_gnode *opdi_se_if(opdi_semit *task, opdi_gvalue *condition) {
+OPDI_INTERNAL opdi_gnode *opdi_emit_if(opdi_emitter *task, opdi_gvalue *condition) {
     char place[400];
-    return condition ? opdi_emit_if(task->graph, condition, opdi_se_place(task, place, sizeof place)) : NULL;
+    return condition ? opdi_append_if(task->graph, condition, opdi_emit_place(task, place, sizeof place)) : NULL;
 }
-OPDI_INTERNAL opdi_gvalue *opdi_se_tuple_index(opdi_semit *task, opdi_gvalue *tuple, opdi_gvalue *index,
-                                               const opdi_gtype *type) {
+OPDI_INTERNAL opdi_gvalue *opdi_emit_tuple_index(opdi_emitter *task, opdi_gvalue *tuple, opdi_gvalue *index,
+                                                 const opdi_gtype *type) {
     opdi_gvalue *args[2] = {NULL, NULL};
     args[0] = tuple;
     args[1] = index;
-    opdi_gnode *node = tuple && index ? opdi_se_builtin(task, "prim::TupleIndex", args, 2, type) : NULL;
+    opdi_gnode *node = tuple && index ? opdi_emit_builtin(task, "prim::TupleIndex", args, 2, type) : NULL;
     return node ? node->out[0] : NULL;
 }
 /* Makes a list, tuple or dict of that type; a dict's values are a key and a value by turns. */
-OPDI_INTERNAL opdi_gvalue *opdi_se_construct(opdi_semit *task, const opdi_gtype *type, opdi_gvalue *const *values,
-                                             int count) {
+OPDI_INTERNAL opdi_gvalue *opdi_emit_construct(opdi_emitter *task, const opdi_gtype *type, opdi_gvalue *const *values,
+                                               int count) {
     if (!type) { return NULL; }
-    if (type->kind == OPDI_GT_LIST) { return opdi_emit_list(task->graph, type->parts[0], values, count, NULL); }
-    if (type->kind == OPDI_GT_TUPLE) { return opdi_emit_tuple(task->graph, type->klass, values, count, NULL); }
-    return opdi_emit_dict(task->graph, type->parts[0], type->parts[1], values, count / 2, NULL);
+    if (type->kind == OPDI_GT_LIST) { return opdi_append_list(task->graph, type->parts[0], values, count, NULL); }
+    if (type->kind == OPDI_GT_TUPLE) { return opdi_append_tuple(task->graph, type->klass, values, count, NULL); }
+    return opdi_append_dict(task->graph, type->parts[0], type->parts[1], values, count / 2, NULL);
 }
-OPDI_INTERNAL opdi_gvalue *opdi_se_tuple(opdi_semit *task, opdi_gvalue *const *values, int count) {
+OPDI_INTERNAL opdi_gvalue *opdi_emit_tuple(opdi_emitter *task, opdi_gvalue *const *values, int count) {
     const opdi_gtype *types[OPDI_SCRIPT_ARGS];
     if (count > OPDI_SCRIPT_ARGS) {
-        (void)OPDI_SE_FAIL(task, "a tuple of %d", count);
+        (void)OPDI_EMIT_FAIL(task, "a tuple of %d", count);
         return NULL;
     }
-    for (int i = 0; i < count; i++) { types[i] = opdi_se_type(values[i]); }
-    return opdi_se_construct(task, opdi_gtype_tuple(task->space, types, count), values, count);
+    for (int i = 0; i < count; i++) { types[i] = opdi_emit_type(values[i]); }
+    return opdi_emit_construct(task, opdi_gtype_tuple(task->space, types, count), values, count);
 }
 /* Fills the parts of a tuple, or of a list that must have as many; 0, or -1 with an error. */
-OPDI_INTERNAL int opdi_se_unpack(opdi_semit *task, opdi_gvalue *value, opdi_gvalue **parts, int count) {
-    const opdi_gtype *type = opdi_se_type(value);
+OPDI_INTERNAL int opdi_emit_unpack(opdi_emitter *task, opdi_gvalue *value, opdi_gvalue **parts, int count) {
+    const opdi_gtype *type = opdi_emit_type(value);
     const bool tuple = type->kind == OPDI_GT_TUPLE;
     if (!tuple && type->kind != OPDI_GT_LIST) {
         if (type->kind == OPDI_GT_TENSOR) {
-            value = opdi_se_op2(task, "aten::unbind", value, opdi_se_int(task, 0));
-            return value ? opdi_se_unpack(task, value, parts, count) : -1;
+            value = opdi_emit_op2(task, "aten::unbind", value, opdi_emit_int(task, 0));
+            return value ? opdi_emit_unpack(task, value, parts, count) : -1;
         }
-        return OPDI_SE_FAIL(task, "Provided value is not a tuple or list and cannot be unpacked");
+        return OPDI_EMIT_FAIL(task, "Provided value is not a tuple or list and cannot be unpacked");
     }
     if (tuple && type->nparts != count) {
-        return OPDI_SE_FAIL(task, "need %d values to unpack, but there are %d", count, type->nparts);
+        return OPDI_EMIT_FAIL(task, "need %d values to unpack, but there are %d", count, type->nparts);
     }
-    opdi_gvalue *const *inside = tuple ? opdi_se_constructed(value, OPDI_G_TUPLE) : NULL;
+    opdi_gvalue *const *inside = tuple ? opdi_emit_constructed(value, OPDI_G_TUPLE) : NULL;
     if (inside) {
         memcpy(parts, inside, (size_t)count * sizeof *parts);
         return 0;
     }
-    opdi_gnode *node = opdi_emit_unpack(task->graph, value, count, NULL);
+    opdi_gnode *node = opdi_append_unpack(task->graph, value, count, NULL);
     if (!node) { return -1; }
     memcpy(parts, node->out, (size_t)count * sizeof *parts);
     return 0;
 }
 /* Makes a list of a tuple whose parts all fit. */
-static opdi_gvalue *opdi_se_listed(opdi_semit *task, opdi_gvalue *value, const opdi_gtype *type) {
+static opdi_gvalue *opdi_emit_listed(opdi_emitter *task, opdi_gvalue *value, const opdi_gtype *type) {
     opdi_gvalue *parts[64];
-    const opdi_gtype *its = opdi_se_type(value);
+    const opdi_gtype *its = opdi_emit_type(value);
     for (int i = 0; i < its->nparts; i++) {
         if (!opdi_gtype_fits(its->parts[i], type->parts[0])) { return value; }
     }
-    if (its->nparts > 64 || opdi_se_unpack(task, value, parts, its->nparts)) { return NULL; }
-    return opdi_se_construct(task, type, parts, its->nparts);
+    if (its->nparts > 64 || opdi_emit_unpack(task, value, parts, its->nparts)) { return NULL; }
+    return opdi_emit_construct(task, type, parts, its->nparts);
 }
 /* Returns value as one of `type` where PyTorch changes it unasked, else value itself; NULL with an error.  implicit:
    also from tensors to numbers. */
-OPDI_INTERNAL opdi_gvalue *opdi_se_convert(opdi_semit *task, opdi_gvalue *value, const opdi_gtype *type,
-                                           bool implicit) {
-    const opdi_gtype *its = opdi_se_type(value), *wanted = type;
+OPDI_INTERNAL opdi_gvalue *opdi_emit_convert(opdi_emitter *task, opdi_gvalue *value, const opdi_gtype *type,
+                                             bool implicit) {
+    const opdi_gtype *its = opdi_emit_type(value), *wanted = type;
     if (type->kind == OPDI_GT_OPTIONAL && its->kind != OPDI_GT_OPTIONAL && its->kind != OPDI_GT_NONE) {
         wanted = type->parts[0];
     }
     if (opdi_gtype_fits(its, wanted)) { return value; }
-    if (opdi_se_is_unknown(value)) { return opdi_se_builtin_1(task, "prim::unchecked_cast", value, wanted); }
-    if (wanted->kind == OPDI_GT_LIST && opdi_se_untyped(task, value)) {
-        return opdi_se_construct(task, wanted, NULL, 0);
+    if (opdi_emit_is_unknown(value)) { return opdi_emit_builtin_1(task, "prim::unchecked_cast", value, wanted); }
+    if (wanted->kind == OPDI_GT_LIST && opdi_emit_untyped(task, value)) {
+        return opdi_emit_construct(task, wanted, NULL, 0);
     }
-    if (wanted->kind == OPDI_GT_DICT && opdi_se_untyped(task, value)) {
-        return opdi_se_construct(task, wanted, NULL, 0);
+    if (wanted->kind == OPDI_GT_DICT && opdi_emit_untyped(task, value)) {
+        return opdi_emit_construct(task, wanted, NULL, 0);
     }
-    if (its->kind == OPDI_GT_TUPLE && wanted->kind == OPDI_GT_LIST) { return opdi_se_listed(task, value, wanted); }
+    if (its->kind == OPDI_GT_TUPLE && wanted->kind == OPDI_GT_LIST) { return opdi_emit_listed(task, value, wanted); }
     if (its->kind == OPDI_GT_TUPLE && wanted->kind == OPDI_GT_TUPLE && its->nparts == wanted->nparts &&
         its->nparts <= 64) {
         opdi_gvalue *parts[64];
-        if (opdi_se_unpack(task, value, parts, its->nparts)) { return NULL; }
+        if (opdi_emit_unpack(task, value, parts, its->nparts)) { return NULL; }
         for (int i = 0; i < its->nparts; i++) {
-            if (!(parts[i] = opdi_se_convert(task, parts[i], wanted->parts[i], implicit))) { return NULL; }
+            if (!(parts[i] = opdi_emit_convert(task, parts[i], wanted->parts[i], implicit))) { return NULL; }
         }
-        return opdi_se_tuple(task, parts, its->nparts);
+        return opdi_emit_tuple(task, parts, its->nparts);
     }
     if (!implicit) { return value; }
     const int kind = wanted->kind;
@@ -136,106 +137,108 @@ OPDI_INTERNAL opdi_gvalue *opdi_se_convert(opdi_semit *task, opdi_gvalue *value,
         const char *name = kind == OPDI_GT_FLOAT ? "aten::FloatImplicit" : kind == OPDI_GT_INT ? "aten::IntImplicit"
             : kind == OPDI_GT_NUMBER ? "aten::ScalarImplicit" : kind == OPDI_GT_COMPLEX ? "aten::ComplexImplicit"
             : NULL;
-        return name ? opdi_se_op1(task, name, value) : value;
+        return name ? opdi_emit_op1(task, name, value) : value;
     }
     if (its->kind == OPDI_GT_NUMBER || its->kind == OPDI_GT_BOOL) {
-        if (kind == OPDI_GT_FLOAT) { return opdi_se_op1(task, "aten::Float", value); }
-        if (kind == OPDI_GT_INT || kind == OPDI_GT_NUMBER) { return opdi_se_op1(task, "aten::Int", value); }
+        if (kind == OPDI_GT_FLOAT) { return opdi_emit_op1(task, "aten::Float", value); }
+        if (kind == OPDI_GT_INT || kind == OPDI_GT_NUMBER) { return opdi_emit_op1(task, "aten::Int", value); }
     }
-    if (its->kind == OPDI_GT_STR && kind == OPDI_GT_DEVICE) { return opdi_se_op1(task, "aten::device", value); }
+    if (its->kind == OPDI_GT_STR && kind == OPDI_GT_DEVICE) { return opdi_emit_op1(task, "aten::device", value); }
     return value;
 }
 /* As above, and an error where it does not become one: "WHAT: expected a value of type ...". */
-OPDI_INTERNAL opdi_gvalue *opdi_se_become(opdi_semit *task, opdi_gvalue *value, const opdi_gtype *type,
-                                          const char *format, const char *name) {
+OPDI_INTERNAL opdi_gvalue *opdi_emit_become(opdi_emitter *task, opdi_gvalue *value, const opdi_gtype *type,
+                                            const char *format, const char *name) {
     char wanted[200], found[200], what[200];
-    opdi_gvalue *out = value ? opdi_se_convert(task, value, type, true) : NULL;
-    if (!out || opdi_gtype_fits(opdi_se_type(out), type)) { return out; }
+    opdi_gvalue *out = value ? opdi_emit_convert(task, value, type, true) : NULL;
+    if (!out || opdi_gtype_fits(opdi_emit_type(out), type)) { return out; }
     snprintf(what, sizeof what, format, name);
-    (void)OPDI_SE_FAIL(task, "Expected a value of type '%s' for %s but instead found type '%s'",
-                       opdi_se_said(type, wanted, sizeof wanted), what,
-                       opdi_se_said(opdi_se_type(value), found, sizeof found));
+    (void)OPDI_EMIT_FAIL(task, "Expected a value of type '%s' for %s but instead found type '%s'",
+                         opdi_emit_said(type, wanted, sizeof wanted), what,
+                         opdi_emit_said(opdi_emit_type(value), found, sizeof found));
     return NULL;
 }
 
 //== expressions =======================================================================================================
 
-OPDI_INTERNAL opdi_sugar opdi_se_sugar(opdi_semit *task, const opdi_syntax *node, const opdi_gtype *hint);
-OPDI_INTERNAL opdi_gvalue *opdi_se_expr(opdi_semit *task, const opdi_syntax *node, const opdi_gtype *hint);
+OPDI_INTERNAL opdi_sugar opdi_emit_sugar(opdi_emitter *task, const opdi_syntax *node, const opdi_gtype *hint);
+OPDI_INTERNAL opdi_gvalue *opdi_emit_expr(opdi_emitter *task, const opdi_syntax *node, const opdi_gtype *hint);
 
 /* Returns a member of an enum as the text's place has it; NULL with an error. */
-OPDI_INTERNAL opdi_gvalue *opdi_se_enum_member(opdi_semit *task, opdi_sclass *klass, int32_t which) {
+OPDI_INTERNAL opdi_gvalue *opdi_emit_enum_member(opdi_emitter *task, opdi_sclass *klass, int32_t which) {
     const opd_value *const member = opdi_senum_at(&task->script->arena, klass, task->at, which);
-    return member ? opdi_se_constant(task, *member, klass->gclass->type) : NULL;
+    return member ? opdi_emit_constant(task, *member, klass->gclass->type) : NULL;
 }
 /* Returns the list of an enum's members. */
-static opdi_gvalue *opdi_se_members(opdi_semit *task, const opdi_gclass *gclass) {
+static opdi_gvalue *opdi_emit_members(opdi_emitter *task, const opdi_gclass *gclass) {
     opdi_sclass *klass = (opdi_sclass *)gclass->user;
-    opdi_gvalue **values = (opdi_gvalue **)opdi_se_alloc(task, (size_t)(klass->nmembers + 1) * sizeof *values);
+    opdi_gvalue **values = (opdi_gvalue **)opdi_emit_alloc(task, (size_t)(klass->nmembers + 1) * sizeof *values);
     for (int32_t i = 0; values && i < klass->nmembers; i++) {
-        if (!(values[i] = opdi_se_enum_member(task, klass, i))) { return NULL; }
+        if (!(values[i] = opdi_emit_enum_member(task, klass, i))) { return NULL; }
     }
-    return values ? opdi_se_construct(task, opdi_gtype_list(task->space, gclass->type), values, klass->nmembers) : NULL;
+    return values ? opdi_emit_construct(task, opdi_gtype_list(task->space, gclass->type), values, klass->nmembers)
+        : NULL;
 }
 /* Returns a sugar as a value, or NULL with an error. */
-static opdi_gvalue *opdi_se_plain(opdi_semit *task, const opdi_sugar *sugar) {
+static opdi_gvalue *opdi_emit_plain(opdi_emitter *task, const opdi_sugar *sugar) {
     if (sugar->kind == OPDI_SK_VALUE) { return sugar->value; }
     if (sugar->kind == OPDI_SK_CLASS && sugar->klass->kind == OPDI_CLASS_ENUM && sugar->klass->user) {
-        return opdi_se_members(task, sugar->klass);
+        return opdi_emit_members(task, sugar->klass);
     }
     if (sugar->kind != OPDI_SK_NOTHING || opd_ok()) {
-        (void)OPDI_SE_FAIL(task, "%s cannot be used as a value", sugar->kind == OPDI_SK_SPACE ? "module" :
-                           sugar->kind == OPDI_SK_CLASS ? "class" : "function");
+        (void)OPDI_EMIT_FAIL(task, "%s cannot be used as a value", sugar->kind == OPDI_SK_SPACE ? "module" :
+                             sugar->kind == OPDI_SK_CLASS ? "class" : "function");
     }
     return NULL;
 }
 /* Returns what the node says, as a value; NULL with an error.  hint: the type that is wanted, or NULL. */
-OPDI_INTERNAL opdi_gvalue *opdi_se_expr(opdi_semit *task, const opdi_syntax *node, const opdi_gtype *hint) {
+OPDI_INTERNAL opdi_gvalue *opdi_emit_expr(opdi_emitter *task, const opdi_syntax *node, const opdi_gtype *hint) {
     const opdi_syntax *const before = task->at;
     if (++task->depth > 4 * OPDI_SCRIPT_DEPTH) {
-        (void)OPDI_SE_FAIL(task, "this is nested too deep");
+        (void)OPDI_EMIT_FAIL(task, "this is nested too deep");
         task->depth--;
         return NULL;
     }
     task->at = node;
-    const opdi_sugar sugar = opdi_se_sugar(task, node, hint);
+    const opdi_sugar sugar = opdi_emit_sugar(task, node, hint);
     task->at = node;
-    opdi_gvalue *value = opdi_se_plain(task, &sugar);
+    opdi_gvalue *value = opdi_emit_plain(task, &sugar);
     task->at = before;
     task->depth--;
     return value;
 }
-OPDI_INTERNAL opdi_gvalue *opdi_se_method(opdi_semit *task, opdi_gvalue *self, const char *name,
-                                          opdi_gvalue *const *args, int nargs);
-OPDI_INTERNAL opdi_sfunction *opdi_se_method_of(opdi_semit *task, const opdi_gvalue *value, const char *name);
+OPDI_INTERNAL opdi_gvalue *opdi_emit_method(opdi_emitter *task, opdi_gvalue *self, const char *name,
+                                            opdi_gvalue *const *args, int nargs);
+OPDI_INTERNAL opdi_sfunction *opdi_emit_method_of(opdi_emitter *task, const opdi_gvalue *value, const char *name);
 
 //== conditions ========================================================================================================
 
-OPDI_INTERNAL int opdi_se_cond(opdi_semit *task, const opdi_syntax *node, opdi_scond *cond);
+OPDI_INTERNAL int opdi_emit_cond(opdi_emitter *task, const opdi_syntax *node, opdi_scond *cond);
 
-OPDI_INTERNAL bool opdi_se_has_length(const opdi_gvalue *value) {
-    return opdi_se_is(value, OPDI_GT_STR) || opdi_se_is(value, OPDI_GT_LIST) || opdi_se_is(value, OPDI_GT_DICT);
+OPDI_INTERNAL bool opdi_emit_has_length(const opdi_gvalue *value) {
+    return opdi_emit_is(value, OPDI_GT_STR) || opdi_emit_is(value, OPDI_GT_LIST) || opdi_emit_is(value, OPDI_GT_DICT);
 }
 /* Returns a value as a bool, or NULL with an error. */
-OPDI_INTERNAL opdi_gvalue *opdi_se_truth(opdi_semit *task, opdi_gvalue *value) {
+OPDI_INTERNAL opdi_gvalue *opdi_emit_truth(opdi_emitter *task, opdi_gvalue *value) {
     char said[200];
-    if (!value || opdi_se_is(value, OPDI_GT_BOOL)) { return value; }
-    if (opdi_se_is(value, OPDI_GT_TENSOR) || opdi_se_is(value, OPDI_GT_INT) || opdi_se_is(value, OPDI_GT_FLOAT)) {
-        return opdi_se_op1(task, "aten::Bool", value);
+    if (!value || opdi_emit_is(value, OPDI_GT_BOOL)) { return value; }
+    if (opdi_emit_is(value, OPDI_GT_TENSOR) || opdi_emit_is(value, OPDI_GT_INT) || opdi_emit_is(value, OPDI_GT_FLOAT)) {
+        return opdi_emit_op1(task, "aten::Bool", value);
     }
-    if (opdi_se_has_length(value)) {
-        return opdi_se_op2(task, "aten::gt", opdi_se_op1(task, "aten::len", value), opdi_se_int(task, 0));
+    if (opdi_emit_has_length(value)) {
+        return opdi_emit_op2(task, "aten::gt", opdi_emit_op1(task, "aten::len", value), opdi_emit_int(task, 0));
     }
-    if (opdi_se_method_of(task, value, "__bool__")) {
-        opdi_gvalue *const truth = opdi_se_method(task, value, "__bool__", NULL, 0);
-        if (!truth || opdi_se_is(truth, OPDI_GT_BOOL)) { return truth; }
+    if (opdi_emit_method_of(task, value, "__bool__")) {
+        opdi_gvalue *const truth = opdi_emit_method(task, value, "__bool__", NULL, 0);
+        if (!truth || opdi_emit_is(truth, OPDI_GT_BOOL)) { return truth; }
     }
-    (void)OPDI_SE_FAIL(task, "Could not cast value of type %s to bool",
-                       opdi_se_said(opdi_se_type(value), said, sizeof said));
+    (void)OPDI_EMIT_FAIL(task, "Could not cast value of type %s to bool",
+                         opdi_emit_said(opdi_emit_type(value), said, sizeof said));
     return NULL;
 }
-static opdi_srefine *opdi_se_refine(opdi_semit *task, opdi_srefine *next, const char *name, const opdi_gtype *type) {
-    opdi_srefine *one = (opdi_srefine *)opdi_se_alloc(task, sizeof *one);
+static opdi_srefine *opdi_emit_refine(opdi_emitter *task, opdi_srefine *next, const char *name,
+                                      const opdi_gtype *type) {
+    opdi_srefine *one = (opdi_srefine *)opdi_emit_alloc(task, sizeof *one);
     if (!one) { return next; }
     one->next = next;
     one->name = name;
@@ -243,61 +246,61 @@ static opdi_srefine *opdi_se_refine(opdi_semit *task, opdi_srefine *next, const 
     return one;
 }
 /* Copies what `list` knows before `next`. */
-static opdi_srefine *opdi_se_refine_all(opdi_semit *task, opdi_srefine *next, const opdi_srefine *list) {
-    for (; list; list = list->next) { next = opdi_se_refine(task, next, list->name, list->type); }
+static opdi_srefine *opdi_emit_refine_all(opdi_emitter *task, opdi_srefine *next, const opdi_srefine *list) {
+    for (; list; list = list->next) { next = opdi_emit_refine(task, next, list->name, list->type); }
     return next;
 }
 /* Makes what is known of variables so. */
-OPDI_INTERNAL int opdi_se_apply(opdi_semit *task, const opdi_srefine *list) {
+OPDI_INTERNAL int opdi_emit_apply(opdi_emitter *task, const opdi_srefine *list) {
     for (; list; list = list->next) {
         opdi_svar *var = opdi_svar_find(task->frame, list->name);
-        opdi_se_loaded(task, list->name);
-        if (!var || var->sugar.kind != OPDI_SK_VALUE || opdi_se_type(var->sugar.value) == list->type) { continue; }
-        if (opdi_se_type(var->sugar.value)->kind != OPDI_GT_OPTIONAL &&
-            opdi_se_type(var->sugar.value)->kind != OPDI_GT_UNION &&
-            opdi_se_type(var->sugar.value)->kind != OPDI_GT_ANY) { continue; }
-        opdi_gvalue *value = opdi_se_builtin_1(task, "prim::unchecked_cast", var->sugar.value, list->type);
+        opdi_emit_loaded(task, list->name);
+        if (!var || var->sugar.kind != OPDI_SK_VALUE || opdi_emit_type(var->sugar.value) == list->type) { continue; }
+        if (opdi_emit_type(var->sugar.value)->kind != OPDI_GT_OPTIONAL &&
+            opdi_emit_type(var->sugar.value)->kind != OPDI_GT_UNION &&
+            opdi_emit_type(var->sugar.value)->kind != OPDI_GT_ANY) { continue; }
+        opdi_gvalue *value = opdi_emit_builtin_1(task, "prim::unchecked_cast", var->sugar.value, list->type);
         if (!value) { return -1; }
-        opdi_se_name(task, value, list->name);
-        if (task->frame->up && opdi_svar_find(task->frame->up, list->name)) { opdi_se_loaded(task, list->name); }
+        opdi_emit_name(task, value, list->name);
+        if (task->frame->up && opdi_svar_find(task->frame->up, list->name)) { opdi_emit_loaded(task, list->name); }
         if (opdi_svar_put(task, list->name, opdi_sugar_value(value), var->type)) { return -1; }
     }
     return 0;
 }
 /* x is None, x is not None: known where the type says it, else what it says of x. */
-static int opdi_se_cond_none(opdi_semit *task, const opdi_syntax *node, opdi_scond *cond) {
+static int opdi_emit_cond_none(opdi_emitter *task, const opdi_syntax *node, opdi_scond *cond) {
     const bool isnot = node->op == OPDI_SO_ISNOT;
-    opdi_gvalue *left = opdi_se_expr(task, node->parts[0], NULL);
-    opdi_gvalue *right = left ? opdi_se_expr(task, node->parts[1], NULL) : NULL;
+    opdi_gvalue *left = opdi_emit_expr(task, node->parts[0], NULL);
+    opdi_gvalue *right = left ? opdi_emit_expr(task, node->parts[1], NULL) : NULL;
     if (!right) { return -1; }
     const opdi_syntax *other = node->parts[0];
-    const opdi_gtype *type = opdi_se_type(left);
-    if (opdi_se_is(left, OPDI_GT_NONE)) {
+    const opdi_gtype *type = opdi_emit_type(left);
+    if (opdi_emit_is(left, OPDI_GT_NONE)) {
         other = node->parts[1];
-        type = opdi_se_type(right);
-    } else if (!opdi_se_is(right, OPDI_GT_NONE)) { goto compare; }
+        type = opdi_emit_type(right);
+    } else if (!opdi_emit_is(right, OPDI_GT_NONE)) { goto compare; }
     if (type->kind == OPDI_GT_NONE || (type->kind != OPDI_GT_OPTIONAL && type->kind != OPDI_GT_ANY &&
                                        type->kind != OPDI_GT_UNION)) {
         cond->fixed = (type->kind == OPDI_GT_NONE) != isnot;
-        cond->value = opdi_se_bool(task, cond->fixed);
+        cond->value = opdi_emit_bool(task, cond->fixed);
         return cond->value ? 0 : -1;
     }
     if (other->kind == OPDI_SX_NAME && type->kind == OPDI_GT_OPTIONAL) {
-        opdi_srefine *some = opdi_se_refine(task, NULL, other->word, type->parts[0]);
-        opdi_srefine *none = opdi_se_refine(task, NULL, other->word, opdi_gtype_simple(OPDI_GT_NONE));
+        opdi_srefine *some = opdi_emit_refine(task, NULL, other->word, type->parts[0]);
+        opdi_srefine *none = opdi_emit_refine(task, NULL, other->word, opdi_gtype_simple(OPDI_GT_NONE));
         (void)none;
         *(isnot ? &cond->holds : &cond->fails) = some;
     }
 compare:
-    cond->value = opdi_se_op2(task, isnot ? "aten::__isnot__" : "aten::__is__", left, right);
+    cond->value = opdi_emit_op2(task, isnot ? "aten::__isnot__" : "aten::__is__", left, right);
     return cond->value ? 0 : -1;
 }
 /* a and b, a or b: b is looked at only when a does not decide. */
-static int opdi_se_cond_both(opdi_semit *task, const opdi_syntax *node, opdi_scond *cond) {
+static int opdi_emit_cond_both(opdi_emitter *task, const opdi_syntax *node, opdi_scond *cond) {
     const bool all = node->kind == OPDI_SX_AND;
     opdi_scond first, second;
     opdi_sframe frame;
-    if (opdi_se_cond(task, node->parts[0], &first)) { return -1; }
+    if (opdi_emit_cond(task, node->parts[0], &first)) { return -1; }
     if (first.fixed == !all) {
         *cond = first;
         return 0;
@@ -305,36 +308,36 @@ static int opdi_se_cond_both(opdi_semit *task, const opdi_syntax *node, opdi_sco
     opdi_gnode *branch = NULL;
     opdi_gblock *blocks[2] = {NULL, NULL}, *before = NULL;
     if (first.fixed < 0) {
-        if (!(branch = opdi_se_if(task, first.value))) { return -1; }
+        if (!(branch = opdi_emit_if(task, first.value))) { return -1; }
         for (int i = 0; i < 2; i++) { blocks[i] = &branch->blocks[i]; }
-        before = opdi_se_goto(task, blocks[!all]);
+        before = opdi_emit_goto(task, blocks[!all]);
     }
     opdi_sframe_enter(task, &frame);
-    const bool fine = opdi_se_apply(task, all ? first.holds : first.fails) == 0 &&
-        opdi_se_cond(task, node->parts[1], &second) == 0;
+    const bool fine = opdi_emit_apply(task, all ? first.holds : first.fails) == 0 &&
+        opdi_emit_cond(task, node->parts[1], &second) == 0;
     task->frame = frame.up;
     if (!fine) { return -1; }
-    if (all) { cond->holds = opdi_se_refine_all(task, opdi_se_refine_all(task, NULL, first.holds), second.holds); }
-    else { cond->fails = opdi_se_refine_all(task, opdi_se_refine_all(task, NULL, first.fails), second.fails); }
+    if (all) { cond->holds = opdi_emit_refine_all(task, opdi_emit_refine_all(task, NULL, first.holds), second.holds); }
+    else { cond->fails = opdi_emit_refine_all(task, opdi_emit_refine_all(task, NULL, first.fails), second.fails); }
     if (!branch) {
         cond->value = second.value;
         cond->fixed = second.fixed;
         return 0;
     }
-    if (opdi_se_give(task, blocks[!all], second.value)) { return -1; }
-    opdi_se_goto(task, before);
-    opdi_gvalue *known = opdi_se_bool(task, !all);
-    if (!known || opdi_se_give(task, blocks[all], known)) { return -1; }
+    if (opdi_emit_give(task, blocks[!all], second.value)) { return -1; }
+    opdi_emit_goto(task, before);
+    opdi_gvalue *known = opdi_emit_bool(task, !all);
+    if (!known || opdi_emit_give(task, blocks[all], known)) { return -1; }
     cond->fixed = second.fixed == !all ? !all : -1;
-    cond->value = opdi_se_out(task, branch, opdi_gtype_simple(OPDI_GT_BOOL));
+    cond->value = opdi_emit_out(task, branch, opdi_gtype_simple(OPDI_GT_BOOL));
     return cond->value ? 0 : -1;
 }
 /* isinstance(x, T): known, unless x is optional, a union or Any. */
-OPDI_INTERNAL int opdi_se_cond_isinstance(opdi_semit *task, const opdi_syntax *node, opdi_scond *cond) {
+OPDI_INTERNAL int opdi_emit_cond_isinstance(opdi_emitter *task, const opdi_syntax *node, opdi_scond *cond) {
     const opdi_syntax *types = node->parts[2];
-    opdi_gvalue *value = opdi_se_expr(task, node->parts[1], NULL);
+    opdi_gvalue *value = opdi_emit_expr(task, node->parts[1], NULL);
     if (!value) { return -1; }
-    const opdi_gtype *its = opdi_se_type(value), *match = NULL, *rest = NULL;
+    const opdi_gtype *its = opdi_emit_type(value), *match = NULL, *rest = NULL;
     int hits = 0, misses = 0;
     const opdi_gtype *const *members = its->kind == OPDI_GT_OPTIONAL || its->kind == OPDI_GT_UNION ? its->parts : &its;
     const int nmembers = its->kind == OPDI_GT_OPTIONAL ? 1 : its->kind == OPDI_GT_UNION ? its->nparts : 1;
@@ -344,7 +347,7 @@ OPDI_INTERNAL int opdi_se_cond_isinstance(opdi_semit *task, const opdi_syntax *n
             const opdi_syntax *one = types->kind == OPDI_SX_TUPLE ? types->parts[i] : types;
             const bool list = one->kind == OPDI_SX_NAME && strcmp(one->word, "list") == 0;
             const bool tuple = one->kind == OPDI_SX_NAME && strcmp(one->word, "tuple") == 0;
-            const opdi_gtype *type = list || tuple ? NULL : opdi_se_annotation(task, one);
+            const opdi_gtype *type = list || tuple ? NULL : opdi_emit_annotation(task, one);
             if (!list && !tuple && !type) { return -1; }
             if (type && its->kind == OPDI_GT_ANY) { match = type; }
             hit = hit || (list ? members[k]->kind == OPDI_GT_LIST : tuple ? members[k]->kind == OPDI_GT_TUPLE
@@ -358,20 +361,20 @@ OPDI_INTERNAL int opdi_se_cond_isinstance(opdi_semit *task, const opdi_syntax *n
     misses += its->kind == OPDI_GT_OPTIONAL;
     if (its->kind != OPDI_GT_ANY && (!hits || !misses)) {
         cond->fixed = hits > 0;
-        cond->value = opdi_se_bool(task, cond->fixed);
+        cond->value = opdi_emit_bool(task, cond->fixed);
         return cond->value ? 0 : -1;
     }
     if (node->parts[1]->kind == OPDI_SX_NAME && match) {
-        cond->holds = opdi_se_refine(task, NULL, node->parts[1]->word, match);
+        cond->holds = opdi_emit_refine(task, NULL, node->parts[1]->word, match);
         if (rest && its->kind == OPDI_GT_UNION) {
-            cond->fails = opdi_se_refine(task, NULL, node->parts[1]->word, rest);
+            cond->fails = opdi_emit_refine(task, NULL, node->parts[1]->word, rest);
         }
     }
-    cond->value = match ? opdi_se_isinstance(task, value, match) : NULL;
+    cond->value = match ? opdi_emit_isinstance(task, value, match) : NULL;
     return cond->value ? 0 : -1;
 }
 /* Compiles a condition; 0, or -1 with an error. */
-OPDI_INTERNAL int opdi_se_cond(opdi_semit *task, const opdi_syntax *node, opdi_scond *cond) {
+OPDI_INTERNAL int opdi_emit_cond(opdi_emitter *task, const opdi_syntax *node, opdi_scond *cond) {
     const opdi_syntax *const before = task->at;
     int rc = 0;
     memset(cond, 0, sizeof *cond);
@@ -379,23 +382,23 @@ OPDI_INTERNAL int opdi_se_cond(opdi_semit *task, const opdi_syntax *node, opdi_s
     task->at = node;
     if (node->kind == OPDI_SX_NOT) {
         opdi_scond inner;
-        if (opdi_se_cond(task, node->parts[0], &inner)) { return -1; }
+        if (opdi_emit_cond(task, node->parts[0], &inner)) { return -1; }
         cond->holds = inner.fails;
         cond->fails = inner.holds;
         cond->fixed = inner.fixed < 0 ? -1 : !inner.fixed;
-        cond->value = inner.fixed < 0 ? opdi_se_op1(task, "aten::__not__", inner.value)
-            : opdi_se_bool(task, cond->fixed);
+        cond->value = inner.fixed < 0 ? opdi_emit_op1(task, "aten::__not__", inner.value)
+            : opdi_emit_bool(task, cond->fixed);
         rc = cond->value ? 0 : -1;
     } else if (node->kind == OPDI_SX_AND || node->kind == OPDI_SX_OR) {
-        rc = opdi_se_cond_both(task, node, cond);
+        rc = opdi_emit_cond_both(task, node, cond);
     } else if (node->kind == OPDI_SX_COMPARE && (node->op == OPDI_SO_IS || node->op == OPDI_SO_ISNOT)) {
-        rc = opdi_se_cond_none(task, node, cond);
+        rc = opdi_emit_cond_none(task, node, cond);
     } else if (node->kind == OPDI_SX_CALL && node->nparts == 3 && node->parts[0]->kind == OPDI_SX_NAME &&
                strcmp(node->parts[0]->word, "isinstance") == 0) {
-        rc = opdi_se_cond_isinstance(task, node, cond);
+        rc = opdi_emit_cond_isinstance(task, node, cond);
     } else {
-        cond->value = opdi_se_truth(task, opdi_se_expr(task, node, NULL));
-        cond->fixed = cond->value ? opdi_se_known_bool(cond->value) : -1;
+        cond->value = opdi_emit_truth(task, opdi_emit_expr(task, node, NULL));
+        cond->fixed = cond->value ? opdi_emit_known_bool(cond->value) : -1;
         rc = cond->value ? 0 : -1;
     }
     task->at = before;
@@ -406,54 +409,56 @@ OPDI_INTERNAL int opdi_se_cond(opdi_semit *task, const opdi_syntax *node, opdi_s
 
 /* Returns the type that all of these have in common, or NULL: there is none.  What a function gives that is not known
    becomes one of that type, as running it is an error. */
-OPDI_INTERNAL const opdi_gtype *opdi_se_common(opdi_semit *task, opdi_gvalue *const *values, int count) {
+OPDI_INTERNAL const opdi_gtype *opdi_emit_common(opdi_emitter *task, opdi_gvalue *const *values, int count) {
     const opdi_gtype *type = NULL;
     for (int i = 0; i < count; i++) {
-        if (opdi_se_is_unknown(values[i])) { continue; }
-        type = type ? opdi_gtype_unify(task->space, type, opdi_se_type(values[i])) : opdi_se_type(values[i]);
+        if (opdi_emit_is_unknown(values[i])) { continue; }
+        type = type ? opdi_gtype_unify(task->space, type, opdi_emit_type(values[i])) : opdi_emit_type(values[i]);
         if (!type) { return NULL; }
     }
-    return type ? type : opdi_se_type(values[0]);
+    return type ? type : opdi_emit_type(values[0]);
 }
 /* Compiles an element of a tuple or list, which is several where a star stands before it; returns their count, at most
    `room`, or -1 with an error. */
-OPDI_INTERNAL int opdi_se_element(opdi_semit *task, const opdi_syntax *part, const opdi_gtype *hint,
-                                  opdi_gvalue **values, int room) {
+OPDI_INTERNAL int opdi_emit_element(opdi_emitter *task, const opdi_syntax *part, const opdi_gtype *hint,
+                                    opdi_gvalue **values, int room) {
     const bool star = part->kind == OPDI_SX_STAR;
-    opdi_gvalue *value = opdi_se_expr(task, star ? part->parts[0] : part, star ? NULL : hint);
+    opdi_gvalue *value = opdi_emit_expr(task, star ? part->parts[0] : part, star ? NULL : hint);
     if (!value) { return -1; }
-    if (star && !opdi_se_is(value, OPDI_GT_TUPLE)) {
-        return OPDI_SE_FAIL(task, "only a tuple can stand behind the * of an element");
+    if (star && !opdi_emit_is(value, OPDI_GT_TUPLE)) {
+        return OPDI_EMIT_FAIL(task, "only a tuple can stand behind the * of an element");
     }
-    const int count = star ? opdi_se_type(value)->nparts : 1;
-    if (count > room) { return OPDI_SE_FAIL(task, "more than %d elements", OPDI_SCRIPT_ARGS); }
+    const int count = star ? opdi_emit_type(value)->nparts : 1;
+    if (count > room) { return OPDI_EMIT_FAIL(task, "more than %d elements", OPDI_SCRIPT_ARGS); }
     if (!star) { values[0] = value; }
-    else if (opdi_se_unpack(task, value, values, count)) { return -1; }
+    else if (opdi_emit_unpack(task, value, values, count)) { return -1; }
     return count;
 }
-OPDI_INTERNAL opdi_gvalue *opdi_se_list(opdi_semit *task, const opdi_syntax *node, const opdi_gtype *hint) {
+OPDI_INTERNAL opdi_gvalue *opdi_emit_list(opdi_emitter *task, const opdi_syntax *node, const opdi_gtype *hint) {
     int room = 0, count = 0;
     for (int i = 0; i < node->nparts; i++) { room += node->parts[i]->kind == OPDI_SX_STAR ? OPDI_SCRIPT_ARGS : 1; }
-    opdi_gvalue **values = (opdi_gvalue **)opdi_se_alloc(task, (size_t)(room + 1) * sizeof *values);
+    opdi_gvalue **values = (opdi_gvalue **)opdi_emit_alloc(task, (size_t)(room + 1) * sizeof *values);
     if (hint && hint->kind == OPDI_GT_OPTIONAL) { hint = hint->parts[0]; }
     const opdi_gtype *element = hint && hint->kind == OPDI_GT_LIST ? hint->parts[0] : NULL;
     if (!values) { return NULL; }
     for (int i = 0, more; i < node->nparts; i++, count += more) {
-        if ((more = opdi_se_element(task, node->parts[i], element, values + count, room - count)) < 0) { return NULL; }
+        if ((more = opdi_emit_element(task, node->parts[i], element, values + count, room - count)) < 0) {
+            return NULL;
+        }
     }
-    if (!element && !count) { return opdi_se_empty(task, false); }
-    if (!element && !(element = opdi_se_common(task, values, count))) {
-        (void)OPDI_SE_FAIL(task, "Lists must contain only a single type");
+    if (!element && !count) { return opdi_emit_empty(task, false); }
+    if (!element && !(element = opdi_emit_common(task, values, count))) {
+        (void)OPDI_EMIT_FAIL(task, "Lists must contain only a single type");
         return NULL;
     }
     for (int i = 0; i < count; i++) {
-        if (!(values[i] = opdi_se_become(task, values[i], element, "an element of a %s", "list"))) { return NULL; }
+        if (!(values[i] = opdi_emit_become(task, values[i], element, "an element of a %s", "list"))) { return NULL; }
     }
-    return opdi_se_construct(task, opdi_gtype_list(task->space, element), values, count);
+    return opdi_emit_construct(task, opdi_gtype_list(task->space, element), values, count);
 }
-OPDI_INTERNAL opdi_gvalue *opdi_se_dict(opdi_semit *task, const opdi_syntax *node, const opdi_gtype *hint) {
+OPDI_INTERNAL opdi_gvalue *opdi_emit_dict(opdi_emitter *task, const opdi_syntax *node, const opdi_gtype *hint) {
     const int pairs = node->nparts / 2;
-    opdi_gvalue **values = (opdi_gvalue **)opdi_se_alloc(task, (size_t)(2 * node->nparts + 2) * sizeof *values);
+    opdi_gvalue **values = (opdi_gvalue **)opdi_emit_alloc(task, (size_t)(2 * node->nparts + 2) * sizeof *values);
     opdi_gvalue **apart = values + node->nparts;
     const opdi_gtype *types[2] = {NULL, NULL};
     if (hint && hint->kind == OPDI_GT_OPTIONAL) { hint = hint->parts[0]; }
@@ -463,22 +468,22 @@ OPDI_INTERNAL opdi_gvalue *opdi_se_dict(opdi_semit *task, const opdi_syntax *nod
         types[1] = hint->parts[1];
     }
     for (int i = 0; i < node->nparts; i++) {
-        if (!(values[i] = opdi_se_expr(task, node->parts[i], types[i % 2]))) { return NULL; }
+        if (!(values[i] = opdi_emit_expr(task, node->parts[i], types[i % 2]))) { return NULL; }
         apart[i % 2 * pairs + i / 2] = values[i];
     }
-    if (!types[0] && !pairs) { return opdi_se_empty(task, true); }
+    if (!types[0] && !pairs) { return opdi_emit_empty(task, true); }
     for (int k = 0; k < 2; k++) {
-        if (!types[k] && !(types[k] = opdi_se_common(task, apart + k * pairs, pairs))) {
-            (void)OPDI_SE_FAIL(task, "Dict %s must contain only a single type", k ? "values" : "keys");
+        if (!types[k] && !(types[k] = opdi_emit_common(task, apart + k * pairs, pairs))) {
+            (void)OPDI_EMIT_FAIL(task, "Dict %s must contain only a single type", k ? "values" : "keys");
             return NULL;
         }
     }
     for (int i = 0; i < node->nparts; i++) {
-        values[i] = opdi_se_become(task, values[i], types[i % 2], "an entry of a %s", "dict");
+        values[i] = opdi_emit_become(task, values[i], types[i % 2], "an entry of a %s", "dict");
         if (!values[i]) { return NULL; }
     }
-    return opdi_se_construct(task, opdi_gtype_dict(task->space, types[0], types[1]), values,
-                             node->nparts);
+    return opdi_emit_construct(task, opdi_gtype_dict(task->space, types[0], types[1]), values,
+                               node->nparts);
 }
 OPDI_INTERNAL const opdi_soperator opdi_soperators[] = {
     {"aten::add", "aten::add_", "__add__"}, {"aten::sub", "aten::sub_", "__sub__"},
@@ -492,186 +497,189 @@ OPDI_INTERNAL const opdi_soperator opdi_soperators[] = {
     {"aten::lt", NULL, "__lt__"}, {"aten::le", NULL, "__le__"}, {"aten::gt", NULL, "__gt__"},
     {"aten::ge", NULL, "__ge__"}, {"aten::__contains__", NULL, "__contains__"}};
 
-static opdi_gvalue *opdi_se_swapped(opdi_semit *task, int op, opdi_gvalue *left, opdi_gvalue *right);
+static opdi_gvalue *opdi_emit_swapped(opdi_emitter *task, int op, opdi_gvalue *left, opdi_gvalue *right);
 
 /* Returns `left op right`. */
-OPDI_INTERNAL opdi_gvalue *opdi_se_operator(opdi_semit *task, int op, opdi_gvalue *left, opdi_gvalue *right) {
+OPDI_INTERNAL opdi_gvalue *opdi_emit_operator(opdi_emitter *task, int op, opdi_gvalue *left, opdi_gvalue *right) {
     if (!left || !right) { return NULL; }
-    if (opdi_se_is(left, OPDI_GT_CLASS) && opdi_se_method_of(task, left, opdi_soperators[op].method)) {
-        return opdi_se_method(task, left, opdi_soperators[op].method, &right, 1);
+    if (opdi_emit_is(left, OPDI_GT_CLASS) && opdi_emit_method_of(task, left, opdi_soperators[op].method)) {
+        return opdi_emit_method(task, left, opdi_soperators[op].method, &right, 1);
     }
-    if (op == OPDI_SO_MOD && opdi_se_is(left, OPDI_GT_STR)) {
-        return opdi_se_op2(task, "aten::percentFormat", left, right);
+    if (op == OPDI_SO_MOD && opdi_emit_is(left, OPDI_GT_STR)) {
+        return opdi_emit_op2(task, "aten::percentFormat", left, right);
     }
     if ((op == OPDI_SO_ADD || op == OPDI_SO_SUB || op == OPDI_SO_MUL || op == OPDI_SO_DIV || op == OPDI_SO_EQ ||
-         op == OPDI_SO_NE || (op >= OPDI_SO_LT && op <= OPDI_SO_GE)) && opdi_se_is(right, OPDI_GT_TENSOR) &&
-        (opdi_se_is(left, OPDI_GT_INT) || opdi_se_is(left, OPDI_GT_FLOAT) || opdi_se_is(left, OPDI_GT_COMPLEX))) {
-        return opdi_se_swapped(task, op, left, right);
+         op == OPDI_SO_NE || (op >= OPDI_SO_LT && op <= OPDI_SO_GE)) && opdi_emit_is(right, OPDI_GT_TENSOR) &&
+        (opdi_emit_is(left, OPDI_GT_INT) || opdi_emit_is(left, OPDI_GT_FLOAT) || opdi_emit_is(left, OPDI_GT_COMPLEX))) {
+        return opdi_emit_swapped(task, op, left, right);
     }
-    if (op == OPDI_SO_IN && opdi_se_is(left, OPDI_GT_STR)) {   /* str.__contains__ is a function of find */
+    if (op == OPDI_SO_IN && opdi_emit_is(left, OPDI_GT_STR)) {  /* str.__contains__ is a function of find */
         opdi_gvalue *args[4] = {NULL, NULL, NULL, NULL};
         args[0] = left;
         args[1] = right;
-        args[2] = opdi_se_int(task, 0);
-        args[3] = opdi_se_op1(task, "aten::len", left);
-        opdi_gvalue *found = args[3] ? opdi_se_op(task, "aten::find", args, 4, NULL, 0) : NULL;
-        return opdi_se_op2(task, "aten::ne", found, opdi_se_int(task, -1));
+        args[2] = opdi_emit_int(task, 0);
+        args[3] = opdi_emit_op1(task, "aten::len", left);
+        opdi_gvalue *found = args[3] ? opdi_emit_op(task, "aten::find", args, 4, NULL, 0) : NULL;
+        return opdi_emit_op2(task, "aten::ne", found, opdi_emit_int(task, -1));
     }
-    if (op == OPDI_SO_FLOORDIV && opdi_se_is(left, OPDI_GT_TENSOR)) {
-        return opdi_se_op2(task, "aten::floor_divide", left, right);
+    if (op == OPDI_SO_FLOORDIV && opdi_emit_is(left, OPDI_GT_TENSOR)) {
+        return opdi_emit_op2(task, "aten::floor_divide", left, right);
     }
-    if (op == OPDI_SO_ADD && opdi_se_is(left, OPDI_GT_TUPLE) && opdi_se_is(right, OPDI_GT_TUPLE)) {
+    if (op == OPDI_SO_ADD && opdi_emit_is(left, OPDI_GT_TUPLE) && opdi_emit_is(right, OPDI_GT_TUPLE)) {
         opdi_gvalue *parts[64];
-        const int first = opdi_se_type(left)->nparts, second = opdi_se_type(right)->nparts;
-        if (first + second > 64 || opdi_se_unpack(task, left, parts, first) ||
-            opdi_se_unpack(task, right, parts + first, second)) { return NULL; }
-        return opdi_se_tuple(task, parts, first + second);
+        const int first = opdi_emit_type(left)->nparts, second = opdi_emit_type(right)->nparts;
+        if (first + second > 64 || opdi_emit_unpack(task, left, parts, first) ||
+            opdi_emit_unpack(task, right, parts + first, second)) { return NULL; }
+        return opdi_emit_tuple(task, parts, first + second);
     }
-    return opdi_se_op2(task, opdi_soperators[op].name, left, right);
+    return opdi_emit_op2(task, opdi_soperators[op].name, left, right);
 }
 /* number op tensor: the functions that PyTorch has for that in its scripts. */
-static opdi_gvalue *opdi_se_swapped(opdi_semit *task, int op, opdi_gvalue *left, opdi_gvalue *right) {
+static opdi_gvalue *opdi_emit_swapped(opdi_emitter *task, int op, opdi_gvalue *left, opdi_gvalue *right) {
     switch (op) {
-    case OPDI_SO_SUB: return opdi_se_op2(task, "aten::add", opdi_se_op1(task, "aten::neg", right), left);
-    case OPDI_SO_DIV: return opdi_se_op2(task, "aten::mul", opdi_se_op1(task, "aten::reciprocal", right), left);
-    case OPDI_SO_LT: return opdi_se_op2(task, "aten::gt", right, left);
-    case OPDI_SO_LE: return opdi_se_op2(task, "aten::ge", right, left);
-    case OPDI_SO_GT: return opdi_se_op2(task, "aten::lt", right, left);
-    case OPDI_SO_GE: return opdi_se_op2(task, "aten::le", right, left);
-    default: return opdi_se_op2(task, opdi_soperators[op].name, right, left);
+    case OPDI_SO_SUB: return opdi_emit_op2(task, "aten::add", opdi_emit_op1(task, "aten::neg", right), left);
+    case OPDI_SO_DIV: return opdi_emit_op2(task, "aten::mul", opdi_emit_op1(task, "aten::reciprocal", right), left);
+    case OPDI_SO_LT: return opdi_emit_op2(task, "aten::gt", right, left);
+    case OPDI_SO_LE: return opdi_emit_op2(task, "aten::ge", right, left);
+    case OPDI_SO_GT: return opdi_emit_op2(task, "aten::lt", right, left);
+    case OPDI_SO_GE: return opdi_emit_op2(task, "aten::le", right, left);
+    default: return opdi_emit_op2(task, opdi_soperators[op].name, right, left);
     }
 }
-OPDI_INTERNAL opdi_gvalue *opdi_se_unary(opdi_semit *task, const opdi_syntax *node) {
-    opdi_gvalue *value = opdi_se_expr(task, node->parts[0], NULL);
+OPDI_INTERNAL opdi_gvalue *opdi_emit_unary(opdi_emitter *task, const opdi_syntax *node) {
+    opdi_gvalue *value = opdi_emit_expr(task, node->parts[0], NULL);
     if (!value || node->op == OPDI_SO_POS) { return value; }
-    if (opdi_se_is(value, OPDI_GT_CLASS)) {
-        return opdi_se_method(task, value, opdi_soperators[node->op].method, NULL, 0);
+    if (opdi_emit_is(value, OPDI_GT_CLASS)) {
+        return opdi_emit_method(task, value, opdi_soperators[node->op].method, NULL, 0);
     }
-    return opdi_se_op1(task, opdi_soperators[node->op].name, value);
+    return opdi_emit_op1(task, opdi_soperators[node->op].name, value);
 }
-OPDI_INTERNAL opdi_gvalue *opdi_se_compare(opdi_semit *task, const opdi_syntax *node) {
+OPDI_INTERNAL opdi_gvalue *opdi_emit_compare(opdi_emitter *task, const opdi_syntax *node) {
     if (node->op == OPDI_SO_IS || node->op == OPDI_SO_ISNOT) {
         opdi_scond cond;
-        return opdi_se_cond(task, node, &cond) ? NULL : cond.value;
+        return opdi_emit_cond(task, node, &cond) ? NULL : cond.value;
     }
-    opdi_gvalue *left = opdi_se_expr(task, node->parts[0], NULL);
-    opdi_gvalue *right = left ? opdi_se_expr(task, node->parts[1], NULL) : NULL;
+    opdi_gvalue *left = opdi_emit_expr(task, node->parts[0], NULL);
+    opdi_gvalue *right = left ? opdi_emit_expr(task, node->parts[1], NULL) : NULL;
     if (!right) { return NULL; }
     if (node->op == OPDI_SO_IN || node->op == OPDI_SO_NOTIN) {
-        opdi_gvalue *found = opdi_se_operator(task, OPDI_SO_IN, right, left);
-        return node->op == OPDI_SO_IN ? found : opdi_se_op1(task, "aten::__not__", found);
+        opdi_gvalue *found = opdi_emit_operator(task, OPDI_SO_IN, right, left);
+        return node->op == OPDI_SO_IN ? found : opdi_emit_op1(task, "aten::__not__", found);
     }
-    return opdi_se_operator(task, node->op, left, right);
+    return opdi_emit_operator(task, node->op, left, right);
 }
 /* value if condition else other */
-OPDI_INTERNAL opdi_gvalue *opdi_se_ternary(opdi_semit *task, const opdi_syntax *node, const opdi_gtype *hint) {
+OPDI_INTERNAL opdi_gvalue *opdi_emit_ternary(opdi_emitter *task, const opdi_syntax *node, const opdi_gtype *hint) {
     opdi_scond cond;
     opdi_gvalue *values[2] = {NULL, NULL};
     opdi_gblock *blocks[2] = {NULL, NULL};
     opdi_sframe frame;
-    if (opdi_se_cond(task, node->parts[0], &cond)) { return NULL; }
-    if (cond.fixed >= 0) { return opdi_se_expr(task, node->parts[cond.fixed ? 1 : 2], hint); }
-    opdi_gnode *branch = opdi_se_if(task, cond.value);
+    if (opdi_emit_cond(task, node->parts[0], &cond)) { return NULL; }
+    if (cond.fixed >= 0) { return opdi_emit_expr(task, node->parts[cond.fixed ? 1 : 2], hint); }
+    opdi_gnode *branch = opdi_emit_if(task, cond.value);
     if (!branch) { return NULL; }
     for (int i = 0; i < 2; i++) { blocks[i] = &branch->blocks[i]; }
     for (int i = 0; i < 2; i++) {
-        opdi_gblock *before = opdi_se_goto(task, blocks[i]);
+        opdi_gblock *before = opdi_emit_goto(task, blocks[i]);
         opdi_sframe_enter(task, &frame);
-        values[i] = opdi_se_apply(task, i ? cond.fails : cond.holds) ? NULL
-            : opdi_se_expr(task, node->parts[1 + i], hint);
+        values[i] = opdi_emit_apply(task, i ? cond.fails : cond.holds) ? NULL
+            : opdi_emit_expr(task, node->parts[1 + i], hint);
         task->frame = frame.up;
-        opdi_se_goto(task, before);
+        opdi_emit_goto(task, before);
         if (!values[i]) { return NULL; }
     }
-    const opdi_gtype *type = opdi_se_common(task, values, 2);
-    if (!type && hint && opdi_gtype_fits(opdi_se_type(values[0]), hint) &&
-        opdi_gtype_fits(opdi_se_type(values[1]), hint)) { type = hint; }
+    const opdi_gtype *type = opdi_emit_common(task, values, 2);
+    if (!type && hint && opdi_gtype_fits(opdi_emit_type(values[0]), hint) &&
+        opdi_gtype_fits(opdi_emit_type(values[1]), hint)) { type = hint; }
     if (!type) {
         char first[200], second[200];
-        (void)OPDI_SE_FAIL(task, "Type mismatch: the branches of an if-expression have type %s and %s",
-                           opdi_se_said(opdi_se_type(values[0]), first, sizeof first),
-                           opdi_se_said(opdi_se_type(values[1]), second, sizeof second));
+        (void)OPDI_EMIT_FAIL(task, "Type mismatch: the branches of an if-expression have type %s and %s",
+                             opdi_emit_said(opdi_emit_type(values[0]), first, sizeof first),
+                             opdi_emit_said(opdi_emit_type(values[1]), second, sizeof second));
         return NULL;
     }
     for (int i = 0; i < 2; i++) {
-        opdi_gblock *before = opdi_se_goto(task, blocks[i]);
-        values[i] = opdi_se_convert(task, values[i], type, false);
-        opdi_se_goto(task, before);
-        if (!values[i] || opdi_se_give(task, blocks[i], values[i])) { return NULL; }
+        opdi_gblock *before = opdi_emit_goto(task, blocks[i]);
+        values[i] = opdi_emit_convert(task, values[i], type, false);
+        opdi_emit_goto(task, before);
+        if (!values[i] || opdi_emit_give(task, blocks[i], values[i])) { return NULL; }
     }
-    return opdi_se_out(task, branch, type);
+    return opdi_emit_out(task, branch, type);
 }
 
 //== subscripts ========================================================================================================
 
 /* Returns part i of a slice, or what stands for a part that is left out. */
-static opdi_gvalue *opdi_se_slice_part(opdi_semit *task, const opdi_syntax *slice, int i) {
-    if (slice->parts[i]) { return opdi_se_expr(task, slice->parts[i], NULL); }
+static opdi_gvalue *opdi_emit_slice_part(opdi_emitter *task, const opdi_syntax *slice, int i) {
+    if (slice->parts[i]) { return opdi_emit_expr(task, slice->parts[i], NULL); }
     const opd_value value = i == 2 ? opd_value_int(1) : opd_value_none();
-    return opdi_emit_constant(task->graph, value, opdi_gtype_simple(i == 2 ? OPDI_GT_INT : OPDI_GT_NONE), NULL);
+    return opdi_append_constant(task->graph, value, opdi_gtype_simple(i == 2 ? OPDI_GT_INT : OPDI_GT_NONE), NULL);
 }
 /* Returns value[begin:end:step]; dim: of a tensor, else NULL. */
-static opdi_gvalue *opdi_se_slice(opdi_semit *task, opdi_gvalue *value, opdi_gvalue *dim, const opdi_syntax *slice) {
+static opdi_gvalue *opdi_emit_slice(opdi_emitter *task, opdi_gvalue *value, opdi_gvalue *dim,
+                                    const opdi_syntax *slice) {
     opdi_gvalue *args[5] = {NULL, NULL, NULL, NULL, NULL};
     int count = 0;
     args[count++] = value;
     if (dim) { args[count++] = dim; }
-    for (int i = 0; i < 3; i++) { if (!(args[count++] = opdi_se_slice_part(task, slice, i))) { return NULL; } }
-    return opdi_se_op(task, "aten::slice", args, count, NULL, 0);
+    for (int i = 0; i < 3; i++) { if (!(args[count++] = opdi_emit_slice_part(task, slice, i))) { return NULL; } }
+    return opdi_emit_op(task, "aten::slice", args, count, NULL, 0);
 }
 /* Looks at index i of a tensor's, which is for dim `dim`, counted from the end when back; returns the dim of the next
    one, or -1000 with an error.  *index: its value, NULL for slices. */
-static int64_t opdi_se_index(opdi_semit *task, const opdi_syntax *node, int64_t dim, bool back, opdi_gvalue **index) {
+static int64_t opdi_emit_index(opdi_emitter *task, const opdi_syntax *node, int64_t dim, bool back,
+                               opdi_gvalue **index) {
     char said[200];
     *index = NULL;
     if (node->kind == OPDI_SX_SLICE) { return back ? dim - 1 : dim + 1; }
-    if (!(*index = opdi_se_expr(task, node, NULL))) { return -1000; }
-    if (opdi_se_is(*index, OPDI_GT_LIST)) {
+    if (!(*index = opdi_emit_expr(task, node, NULL))) { return -1000; }
+    if (opdi_emit_is(*index, OPDI_GT_LIST)) {
         opdi_gvalue *args[2] = {NULL, NULL};
         const char *const names[] = {"dtype"};
         args[0] = *index;
-        args[1] = opdi_se_int(task, OPD_INT64);
-        if (!(*index = opdi_se_op(task, "aten::tensor", args, 2, names, 1))) { return -1000; }
+        args[1] = opdi_emit_int(task, OPD_INT64);
+        if (!(*index = opdi_emit_op(task, "aten::tensor", args, 2, names, 1))) { return -1000; }
     }
-    if (opdi_se_is(*index, OPDI_GT_NONE)) { return back ? dim : dim + 1; }
-    if (opdi_se_is(*index, OPDI_GT_INT)) { return back ? dim - 1 : dim; }
-    const bool tensor = opdi_gtype_strip(opdi_se_type(*index))->kind == OPDI_GT_TENSOR;
+    if (opdi_emit_is(*index, OPDI_GT_NONE)) { return back ? dim : dim + 1; }
+    if (opdi_emit_is(*index, OPDI_GT_INT)) { return back ? dim - 1 : dim; }
+    const bool tensor = opdi_gtype_strip(opdi_emit_type(*index))->kind == OPDI_GT_TENSOR;
     if (tensor && !back) { return dim + 1; }
-    (void)OPDI_SE_FAIL(task, tensor ? "Ellipses followed by tensor indexing is currently not supported"
-                       : "Unsupported operation: indexing tensor with unsupported index type '%s'. Only ints, slices, "
-                         "lists and tensors are supported", opdi_se_said(opdi_se_type(*index), said, sizeof said));
+    (void)OPDI_EMIT_FAIL(task, tensor ? "Ellipses followed by tensor indexing is currently not supported"
+                         : "Unsupported operation: indexing tensor with unsupported index type '%s'. Only ints, "
+                         "slices, lists and tensors are supported",
+                         opdi_emit_said(opdi_emit_type(*index), said, sizeof said));
     return -1000;
 }
-/* Takes what of the indices are no tensors from *value on; the others go to tensors, whose number is returned, or -1
-   with an error. */
-OPDI_INTERNAL int opdi_se_indices(opdi_semit *task, opdi_gvalue **value, const opdi_syntax *node,
-                                  opdi_gvalue **tensors) {
+/* Applies every index that is no tensor (int, slice, None) to *value.  Stores the tensors in tensors[] and returns
+   their count; -1 with an error. */
+OPDI_INTERNAL int opdi_emit_indices(opdi_emitter *task, opdi_gvalue **value, const opdi_syntax *node,
+                                    opdi_gvalue **tensors) {
     opdi_gvalue *index[OPDI_SCRIPT_ARGS];
     int64_t dims[OPDI_SCRIPT_ARGS], dim = 0;
     const int count = node->nparts - 1;
     int i = 0, ntensors = 0;
-    if (count > OPDI_SCRIPT_ARGS) { return OPDI_SE_FAIL(task, "%d indices", count); }
+    if (count > OPDI_SCRIPT_ARGS) { return OPDI_EMIT_FAIL(task, "%d indices", count); }
     for (; i < count && node->parts[1 + i]->kind != OPDI_SX_DOTS; i++) {
         dims[i] = dim;
-        if ((dim = opdi_se_index(task, node->parts[1 + i], dim, false, &index[i])) == -1000) { return -1; }
+        if ((dim = opdi_emit_index(task, node->parts[1 + i], dim, false, &index[i])) == -1000) { return -1; }
     }
     dim = -1;
     for (int back = count - 1; back > i; back--) {
         if (node->parts[1 + back]->kind == OPDI_SX_DOTS) {
-            return OPDI_SE_FAIL(task, "An index can only have a single ellipsis ('...')");
+            return OPDI_EMIT_FAIL(task, "An index can only have a single ellipsis ('...')");
         }
         dims[back] = dim;
-        if ((dim = opdi_se_index(task, node->parts[1 + back], dim, true, &index[back])) == -1000) { return -1; }
+        if ((dim = opdi_emit_index(task, node->parts[1 + back], dim, true, &index[back])) == -1000) { return -1; }
     }
     for (int k = 0; k < count; k++) {
         const opdi_syntax *part = node->parts[1 + k];
         if (part->kind == OPDI_SX_DOTS) { continue; }
         if (part->kind == OPDI_SX_SLICE) {
-            *value = opdi_se_slice(task, *value, opdi_se_int(task, dims[k]), part);
-        } else if (opdi_se_is(index[k], OPDI_GT_NONE)) {
-            *value = opdi_se_op2(task, "aten::unsqueeze", *value, opdi_se_int(task, dims[k]));
-        } else if (opdi_se_is(index[k], OPDI_GT_INT)) {
-            *value = opdi_se_op3(task, "aten::select", *value, opdi_se_int(task, dims[k]), index[k]);
+            *value = opdi_emit_slice(task, *value, opdi_emit_int(task, dims[k]), part);
+        } else if (opdi_emit_is(index[k], OPDI_GT_NONE)) {
+            *value = opdi_emit_op2(task, "aten::unsqueeze", *value, opdi_emit_int(task, dims[k]));
+        } else if (opdi_emit_is(index[k], OPDI_GT_INT)) {
+            *value = opdi_emit_op3(task, "aten::select", *value, opdi_emit_int(task, dims[k]), index[k]);
         } else {
             while (ntensors <= dims[k]) { tensors[ntensors++] = NULL; }
             tensors[dims[k]] = index[k];
@@ -679,63 +687,64 @@ OPDI_INTERNAL int opdi_se_indices(opdi_semit *task, opdi_gvalue **value, const o
         if (!*value) { return -1; }
     }
     for (int k = 0; k < ntensors; k++) {
-        if (!tensors[k] && !(tensors[k] = opdi_se_none(task))) { return -1; }
+        if (!tensors[k] && !(tensors[k] = opdi_emit_none(task))) { return -1; }
     }
     return ntensors;
 }
-OPDI_INTERNAL opdi_gvalue *opdi_se_index_list(opdi_semit *task, opdi_gvalue *const *tensors, int count) {
+OPDI_INTERNAL opdi_gvalue *opdi_emit_index_list(opdi_emitter *task, opdi_gvalue *const *tensors, int count) {
     const opdi_gtype *element = opdi_gtype_optional(task->space, opdi_gtype_simple(OPDI_GT_TENSOR));
-    return opdi_se_construct(task, opdi_gtype_list(task->space, element), tensors, count);
+    return opdi_emit_construct(task, opdi_gtype_list(task->space, element), tensors, count);
 }
 /* Returns tuple[index], where index is known when it runs: all parts have one type. */
-static opdi_gvalue *opdi_se_tuple_any(opdi_semit *task, opdi_gvalue *tuple, opdi_gvalue *index) {
-    const opdi_gtype *const type = opdi_se_type(tuple);
+static opdi_gvalue *opdi_emit_tuple_any(opdi_emitter *task, opdi_gvalue *tuple, opdi_gvalue *index) {
+    const opdi_gtype *const type = opdi_emit_type(tuple);
     for (int k = 0; k < type->nparts; k++) {
         if (!opdi_gtype_same(type->parts[k], type->parts[0])) {
-            (void)OPDI_SE_FAIL(task, "tuple index must be a compile time constant where the parts differ in type");
+            (void)OPDI_EMIT_FAIL(task, "tuple index must be a compile time constant where the parts differ in type");
             return NULL;
         }
     }
-    if (!type->nparts || !opdi_se_is(index, OPDI_GT_INT)) {
-        (void)OPDI_SE_FAIL(task, type->nparts ? "tuple index must be an integer" : "an empty tuple has no index");
+    if (!type->nparts || !opdi_emit_is(index, OPDI_GT_INT)) {
+        (void)OPDI_EMIT_FAIL(task, type->nparts ? "tuple index must be an integer" : "an empty tuple has no index");
         return NULL;
     }
-    return opdi_se_tuple_index(task, tuple, index, type->parts[0]);
+    return opdi_emit_tuple_index(task, tuple, index, type->parts[0]);
 }
 /* Returns tuple[index]. */
-static opdi_gvalue *opdi_se_tuple_at(opdi_semit *task, opdi_gvalue *tuple, const opdi_syntax *node) {
-    const opdi_gtype *type = opdi_se_type(tuple);
-    opdi_gvalue *index = opdi_se_expr(task, node, NULL);
+static opdi_gvalue *opdi_emit_tuple_at(opdi_emitter *task, opdi_gvalue *tuple, const opdi_syntax *node) {
+    const opdi_gtype *type = opdi_emit_type(tuple);
+    opdi_gvalue *index = opdi_emit_expr(task, node, NULL);
     int64_t at = 0;
     if (!index) { return NULL; }
-    if (!opdi_se_known_int(index, &at)) { return opdi_se_tuple_any(task, tuple, index); }
+    if (!opdi_emit_known_int(index, &at)) { return opdi_emit_tuple_any(task, tuple, index); }
     if (at < -type->nparts || at >= type->nparts) {
-        (void)OPDI_SE_FAIL(task, "Tuple index out of range. Tuple is length %d and index is %lld", type->nparts,
-                           (long long)at);
+        (void)OPDI_EMIT_FAIL(task, "Tuple index out of range. Tuple is length %d and index is %lld", type->nparts,
+                             (long long)at);
         return NULL;
     }
-    opdi_gvalue *const *inside = opdi_se_constructed(tuple, OPDI_G_TUPLE);
+    opdi_gvalue *const *inside = opdi_emit_constructed(tuple, OPDI_G_TUPLE);
     if (inside) { return inside[at < 0 ? at + type->nparts : at]; }
-    return opdi_se_tuple_index(task, tuple, index, type->parts[at < 0 ? at + type->nparts : at]);
+    return opdi_emit_tuple_index(task, tuple, index, type->parts[at < 0 ? at + type->nparts : at]);
 }
 /* Returns tuple[begin:end:step], where they are known. */
-static opdi_gvalue *opdi_se_tuple_slice(opdi_semit *task, opdi_gvalue *tuple, const opdi_syntax *slice) {
+static opdi_gvalue *opdi_emit_tuple_slice(opdi_emitter *task, opdi_gvalue *tuple, const opdi_syntax *slice) {
     opdi_gvalue *parts[64], *taken[64];
-    const int64_t count = opdi_se_type(tuple)->nparts;
+    const int64_t count = opdi_emit_type(tuple)->nparts;
     int64_t ends[3] = {0, count, 1};
     bool given[3] = {false, false, false};
     int ntaken = 0;
     for (int i = 0; i < 3; i++) {
-        opdi_gvalue *value = slice->parts[i] ? opdi_se_expr(task, slice->parts[i], NULL) : NULL;
+        opdi_gvalue *value = slice->parts[i] ? opdi_emit_expr(task, slice->parts[i], NULL) : NULL;
         if (slice->parts[i] && !value) { return NULL; }
-        if (value && !opdi_se_is(value, OPDI_GT_NONE) && !opdi_se_known_int(value, &ends[i])) {
-            (void)OPDI_SE_FAIL(task, "tuple slice must be a compile time constant");
+        if (value && !opdi_emit_is(value, OPDI_GT_NONE) && !opdi_emit_known_int(value, &ends[i])) {
+            (void)OPDI_EMIT_FAIL(task, "tuple slice must be a compile time constant");
             return NULL;
         }
-        given[i] = value && !opdi_se_is(value, OPDI_GT_NONE);
+        given[i] = value && !opdi_emit_is(value, OPDI_GT_NONE);
     }
     if (ends[2] == 0 || count > 64) {
-        (void)OPDI_SE_FAIL(task, ends[2] ? "a slice of a tuple of more than 64 elements" : "slice step cannot be zero");
+        (void)OPDI_EMIT_FAIL(task, ends[2] ? "a slice of a tuple of more than 64 elements"
+                             : "slice step cannot be zero");
         return NULL;
     }
     const bool back = ends[2] < 0;                /* from the last element to the first */
@@ -747,20 +756,20 @@ static opdi_gvalue *opdi_se_tuple_slice(opdi_semit *task, opdi_gvalue *tuple, co
         }
     }
     const int64_t step = OPDI_MAX(OPDI_MIN(ends[2], 64), -64);
-    if (opdi_se_unpack(task, tuple, parts, (int)count)) { return NULL; }
+    if (opdi_emit_unpack(task, tuple, parts, (int)count)) { return NULL; }
     for (int64_t i = ends[0]; back ? i > ends[1] : i < ends[1]; i += step) { taken[ntaken++] = parts[i]; }
-    return opdi_se_tuple(task, taken, ntaken);
+    return opdi_emit_tuple(task, taken, ntaken);
 }
-OPDI_INTERNAL bool opdi_se_is_interface(const opdi_gtype *type) {
+OPDI_INTERNAL bool opdi_emit_is_interface(const opdi_gtype *type) {
     return type->kind == OPDI_GT_CLASS && type->klass && type->klass->kind == OPDI_CLASS_INTERFACE;
 }
 /* Returns value[...]; hint: the type that is wanted, or NULL. */
-OPDI_INTERNAL opdi_gvalue *opdi_se_subscript(opdi_semit *task, const opdi_syntax *node, const opdi_gtype *hint) {
+OPDI_INTERNAL opdi_gvalue *opdi_emit_subscript(opdi_emitter *task, const opdi_syntax *node, const opdi_gtype *hint) {
     opdi_gvalue *tensors[OPDI_SCRIPT_ARGS];
-    opdi_gvalue *value = opdi_se_expr(task, node->parts[0], NULL);
+    opdi_gvalue *value = opdi_emit_expr(task, node->parts[0], NULL);
     if (!value) { return NULL; }
     const opdi_syntax *first = node->parts[1];
-    if (opdi_se_is(value, OPDI_GT_TENSOR)) {
+    if (opdi_emit_is(value, OPDI_GT_TENSOR)) {
         opdi_syntax flat = *node, *parts[OPDI_SCRIPT_ARGS + 1];
         if (node->nparts == 2 && first->kind == OPDI_SX_TUPLE && first->nparts <= OPDI_SCRIPT_ARGS) {
             parts[0] = node->parts[0];               /* x[(0, 1)] */
@@ -768,30 +777,30 @@ OPDI_INTERNAL opdi_gvalue *opdi_se_subscript(opdi_semit *task, const opdi_syntax
             flat.parts = parts;
             flat.nparts = 1 + first->nparts;
         }
-        const int count = opdi_se_indices(task, &value, &flat, tensors);
+        const int count = opdi_emit_indices(task, &value, &flat, tensors);
         if (count <= 0) { return count ? NULL : value; }
-        return opdi_se_op2(task, "aten::index", value, opdi_se_index_list(task, tensors, count));
+        return opdi_emit_op2(task, "aten::index", value, opdi_emit_index_list(task, tensors, count));
     }
     if (node->nparts != 2 || node->op) {
-        (void)OPDI_SE_FAIL(task, "Only tensors can be indexed with several indices");
+        (void)OPDI_EMIT_FAIL(task, "Only tensors can be indexed with several indices");
         return NULL;
     }
-    if (opdi_se_is(value, OPDI_GT_TUPLE)) {
-        return first->kind == OPDI_SX_SLICE ? opdi_se_tuple_slice(task, value, first)
-            : opdi_se_tuple_at(task, value, first);
+    if (opdi_emit_is(value, OPDI_GT_TUPLE)) {
+        return first->kind == OPDI_SX_SLICE ? opdi_emit_tuple_slice(task, value, first)
+            : opdi_emit_tuple_at(task, value, first);
     }
-    if (first->kind == OPDI_SX_SLICE) { return opdi_se_slice(task, value, NULL, first); }
-    opdi_gvalue *index = opdi_se_expr(task, first, NULL);
-    if (index && opdi_se_is(value, OPDI_GT_CLASS) && hint && opdi_se_is_interface(hint) &&
-        !opdi_se_method_of(task, value, "__getitem__")) {              /* of a ModuleList, ModuleDict, Sequential */
+    if (first->kind == OPDI_SX_SLICE) { return opdi_emit_slice(task, value, NULL, first); }
+    opdi_gvalue *index = opdi_emit_expr(task, first, NULL);
+    if (index && opdi_emit_is(value, OPDI_GT_CLASS) && hint && opdi_emit_is_interface(hint) &&
+        !opdi_emit_method_of(task, value, "__getitem__")) {            /* of a ModuleList, ModuleDict, Sequential */
         opdi_gvalue *args[2] = {NULL, NULL};
         args[0] = value;
         args[1] = index;
-        opdi_gnode *chosen = opdi_se_builtin(task, "prim::ModuleContainerIndex", args, 2, hint);
+        opdi_gnode *chosen = opdi_emit_builtin(task, "prim::ModuleContainerIndex", args, 2, hint);
         return chosen ? chosen->out[0] : NULL;
     }
-    if (index && opdi_se_is(value, OPDI_GT_CLASS)) { return opdi_se_method(task, value, "__getitem__", &index, 1); }
-    return opdi_se_op2(task, "aten::__getitem__", value, index);
+    if (index && opdi_emit_is(value, OPDI_GT_CLASS)) { return opdi_emit_method(task, value, "__getitem__", &index, 1); }
+    return opdi_emit_op2(task, "aten::__getitem__", value, index);
 }
 OPDI_COLD_END
 #endif

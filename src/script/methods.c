@@ -7,8 +7,8 @@
 OPDI_COLD_BEGIN
 
 /* Returns the constant that stands for a function that is called, as TorchScript prints it; NULL without memory. */
-static opdi_gvalue *opdi_se_function(opdi_semit *task, const opdi_sfunction *function) {
-    opdi_gvalue *out = opdi_emit_constant(task->graph, opd_value_none(), opdi_gtype_simple(OPDI_GT_FUNCTION), NULL);
+static opdi_gvalue *opdi_emit_function(opdi_emitter *task, const opdi_sfunction *function) {
+    opdi_gvalue *out = opdi_append_constant(task->graph, opd_value_none(), opdi_gtype_simple(OPDI_GT_FUNCTION), NULL);
     if (out) { out->node->attribute = function->name; }
     return out;
 }
@@ -21,12 +21,12 @@ static bool opdi_gtype_opaque(const opdi_gtype *type) {
 }
 /* Fills what stands for a called function's arguments while it is compiled: PyTorch compiles it once for all who call
    it, so it does not see that an argument is a constant.  0, or -1 without memory. */
-static int opdi_se_stand_ins(opdi_semit *task, const opdi_sfunction *function, opdi_gvalue *const *values,
-                             opdi_gvalue **within) {
+static int opdi_emit_stand_ins(opdi_emitter *task, const opdi_sfunction *function, opdi_gvalue *const *values,
+                               opdi_gvalue **within) {
     for (int i = 0; i < function->nformals; i++) {
         const opdi_gtype *type = function->formals[i].type;
         within[i] = values[i];
-        if (function->around || opdi_se_is_unknown(values[i]) || !opdi_gtype_opaque(type)) { continue; }
+        if (function->around || opdi_emit_is_unknown(values[i]) || !opdi_gtype_opaque(type)) { continue; }
         if (!(within[i] = opdi_gvalue_new(task->graph, NULL, OPD_TAG_NONE))) { return -1; }
         opdi_gvalue_typed(within[i], type);
         within[i]->first = true;                   /* who it stands for has a name */
@@ -34,7 +34,7 @@ static int opdi_se_stand_ins(opdi_semit *task, const opdi_sfunction *function, o
     return 0;
 }
 /* Compiles a function's body where it is called; values: of its parameters.  Returns what it gives. */
-OPDI_INTERNAL opdi_gvalue *opdi_se_inline(opdi_semit *task, opdi_sfunction *function, opdi_gvalue *const *values) {
+OPDI_INTERNAL opdi_gvalue *opdi_emit_inline(opdi_emitter *task, opdi_sfunction *function, opdi_gvalue *const *values) {
     opdi_gvalue *within[OPDI_SCRIPT_ARGS];
     opdi_sframe *const frame = task->frame;
     opdi_sunit *const unit = task->unit;
@@ -44,9 +44,9 @@ OPDI_INTERNAL opdi_gvalue *opdi_se_inline(opdi_semit *task, opdi_sfunction *func
     int calls = 0;
     for (opdi_sbody *up = task->body; up; up = up->up) { calls++; }
     if (function->busy || calls > OPDI_SCRIPT_CALLS) {
-        (void)OPDI_SE_FAIL(task, function->busy
-                           ? "function '%s' is called recursively. Recursive calls are not supported"
-                           : "'%s' is called too deep inside of other functions", function->name);
+        (void)OPDI_EMIT_FAIL(task, function->busy
+                             ? "function '%s' is called recursively. Recursive calls are not supported"
+                             : "'%s' is called too deep inside of other functions", function->name);
         return NULL;
     }
     memset(&body, 0, sizeof body);
@@ -58,9 +58,9 @@ OPDI_INTERNAL opdi_gvalue *opdi_se_inline(opdi_semit *task, opdi_sfunction *func
     body.last = &body.later;
     if (body.up) {
         body.self = opdi_sfunction_selves(function) && function->nformals ? values[0]
-            : opdi_se_function(task, function);
+            : opdi_emit_function(task, function);
         body.before = body.block->last;
-        if (opdi_se_stand_ins(task, function, values, within)) { return NULL; }
+        if (opdi_emit_stand_ins(task, function, values, within)) { return NULL; }
         body.from = task->graph->next_id;
     }
     task->body = &body;
@@ -68,24 +68,25 @@ OPDI_INTERNAL opdi_gvalue *opdi_se_inline(opdi_semit *task, opdi_sfunction *func
     task->frame = function->around;
     opdi_sframe_enter(task, &own);
     function->busy = true;
-    body.unset = opdi_se_unset(task, body.result ? body.result : opdi_gtype_simple(OPDI_GT_ANY));
-    int rc = body.unset && !opdi_svar_value(task, "$done", opdi_se_flag_value(task, false)) &&
+    body.unset = opdi_emit_unset(task, body.result ? body.result : opdi_gtype_simple(OPDI_GT_ANY));
+    int rc = body.unset && !opdi_svar_value(task, "$done", opdi_emit_flag_value(task, false)) &&
         !opdi_svar_put(task, "$ret", opdi_sugar_value(body.unset), NULL) ? 0 : -1;
     for (int i = 0; !rc && i < function->nformals; i++) {
         opdi_gvalue *const value = body.up ? within[i] : values[i];
         rc = opdi_svar_put(task, function->formals[i].name, opdi_sugar_value(value), function->formals[i].type);
-        if (opdi_se_means(function->formals[i].name)) {
-            opdi_se_take(task, function->formals[i].name, body.up ? NULL : values[i]);
+        if (opdi_emit_means(function->formals[i].name)) {
+            opdi_emit_take(task, function->formals[i].name, body.up ? NULL : values[i]);
         }
     }
-    opdi_sleave leave = rc ? OPDI_LEAVE_ERROR : opdi_ss_statements(task, def->parts[1]->parts, def->parts[1]->nparts);
+    opdi_sleave leave = rc ? OPDI_LEAVE_ERROR
+        : opdi_statement_statements(task, def->parts[1]->parts, def->parts[1]->nparts);
     task->at = def;
-    if (leave == OPDI_LEAVE_NOT) { leave = opdi_ss_return(task, NULL); }
-    else if (leave == OPDI_LEAVE_MAYBE) { leave = opdi_ss_guarded(task, NULL, 0); }
+    if (leave == OPDI_LEAVE_NOT) { leave = opdi_statement_return(task, NULL); }
+    else if (leave == OPDI_LEAVE_MAYBE) { leave = opdi_statement_guarded(task, NULL, 0); }
     const opdi_svar *out = leave == OPDI_LEAVE_ERROR ? NULL : opdi_svar_find(task->frame, "$ret");
     opdi_gvalue *result = out ? out->sugar.value : NULL;
     if (result && body.result && leave == OPDI_LEAVE_RAISE && result == body.unset) {
-        opdi_se_type_set(result, body.result);
+        opdi_emit_type_set(result, body.result);
     }
     if (result && opdi_sbody_close(task, &body, &result)) { result = NULL; }
     for (int i = 0; result && body.up && i < function->nformals; i++) {
@@ -105,7 +106,7 @@ OPDI_INTERNAL opdi_gvalue *opdi_se_inline(opdi_semit *task, opdi_sfunction *func
 
 //== methods become graphs =============================================================================================
 
-OPDI_INTERNAL opd_graph *opdi_script_graph_begin(opdi_semit *task, opdi_sfunction *function) {
+OPDI_INTERNAL opd_graph *opdi_script_graph_begin(opdi_emitter *task, opdi_sfunction *function) {
     task->graph = opd_graph_new();
     if (!task->graph) { return NULL; }
     opdi_graph_share(task->graph, task->space);
@@ -114,17 +115,17 @@ OPDI_INTERNAL opd_graph *opdi_script_graph_begin(opdi_semit *task, opdi_sfunctio
     return task->graph;
 }
 /* Compiles a function into task->graph, inputs for its parameters; returns what it gives. */
-static opdi_gvalue *opdi_script_body(opdi_semit *task, opdi_sfunction *function) {
+static opdi_gvalue *opdi_script_body(opdi_emitter *task, opdi_sfunction *function) {
     opdi_gvalue *values[OPDI_SCRIPT_ARGS];
     if (opdi_sfunction_know(task, function)) { return NULL; }
     for (int i = 0; i < function->nformals; i++) {
-        values[i] = opdi_emit_input(task->graph, NULL, function->formals[i].type);
+        values[i] = opdi_append_input(task->graph, NULL, function->formals[i].type);
         if (!values[i]) { return NULL; }
     }
-    return opdi_se_inline(task, function, values);
+    return opdi_emit_inline(task, function, values);
 }
 /* Compiles __init__ for the attributes that it makes. */
-OPDI_INTERNAL int opdi_script_discover(opdi_semit *task, opdi_sfunction *init) {
+OPDI_INTERNAL int opdi_script_discover(opdi_emitter *task, opdi_sfunction *init) {
     opdi_gvalue *value = opdi_script_graph_begin(task, init) ? opdi_script_body(task, init) : NULL;
     opd_graph_free(task->graph);
     task->graph = NULL;
@@ -133,14 +134,14 @@ OPDI_INTERNAL int opdi_script_discover(opdi_semit *task, opdi_sfunction *init) {
 /* Returns a function's graph, compiled when it is first asked for; NULL with an error. */
 OPDI_INTERNAL opd_graph *opdi_script_compiled(opd_script *script, opdi_sfunction *function) {
     opdi_arena arena;
-    opdi_semit task;
+    opdi_emitter task;
     if (function->graph) { return function->graph; }
     memset(&arena, 0, sizeof arena);
-    opdi_semit_init(&task, script, &arena, function->unit);
+    opdi_emitter_init(&task, script, &arena, function->unit);
     opdi_gvalue *value = opdi_script_graph_begin(&task, function) ? opdi_script_body(&task, function) : NULL;
     task.at = function->def;
     if (value && opdi_steps_in_graph(task.graph)) { value = NULL; }
-    if (value && opdi_emit_outputs(task.graph, &value, 1, true) == 0) {
+    if (value && opdi_append_outputs(task.graph, &value, 1, true) == 0) {
         opdi_graph_forget_names(task.graph);
         opdi_graph_changed(task.graph);
         function->graph = task.graph;

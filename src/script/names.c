@@ -38,11 +38,11 @@ static const struct { const char *name, *builtin; } opdi_sglobals[] = {
     {"fork", NULL}, {"wait", NULL}, {"reversed", NULL}};
 static const char opdi_sspaces[] = "torch ops math CONSTANTS __torch__ F nn typing ";
 
-OPDI_INTERNAL opdi_gvalue *opdi_se_number_named(opdi_semit *task, const char *space, const char *name);
+OPDI_INTERNAL opdi_gvalue *opdi_emit_number_named(opdi_emitter *task, const char *space, const char *name);
 
 /* Returns a value of the archive's constants in the graph: lists, tuples and dicts are made of what is in them.
    Constants are tensors, texts that are not ASCII, and what has such a text in it. */
-static opdi_gvalue *opdi_se_kept(opdi_semit *task, const opd_value *value, const char *name, int depth) {
+static opdi_gvalue *opdi_emit_kept(opdi_emitter *task, const opd_value *value, const char *name, int depth) {
     static const struct { int32_t tag; int type; } simple[] = {
         {OPD_TAG_TENSOR, OPDI_GT_TENSOR}, {OPD_TAG_STR, OPDI_GT_STR}, {OPD_TAG_INT, OPDI_GT_INT},
         {OPD_TAG_FLOAT, OPDI_GT_FLOAT}, {OPD_TAG_BOOL, OPDI_GT_BOOL}, {OPD_TAG_NONE, OPDI_GT_NONE},
@@ -50,54 +50,54 @@ static opdi_gvalue *opdi_se_kept(opdi_semit *task, const opd_value *value, const
     const opd_cell_kind kind = opd_value_cell(*value);
     const opdi_cell *const cell = opdi_cell_of(value);
     for (size_t i = 0; i < sizeof simple / sizeof simple[0]; i++) {
-        if (value->tag == simple[i].tag) { return opdi_se_constant(task, *value, opdi_gtype_simple(simple[i].type)); }
+        if (value->tag == simple[i].tag) { return opdi_emit_constant(task, *value, opdi_gtype_simple(simple[i].type)); }
     }
-    if (kind == OPD_CELL_STR) { return opdi_se_constant(task, *value, opdi_gtype_simple(OPDI_GT_STR)); }
-    if (kind == OPD_CELL_COMPLEX) { return opdi_se_constant(task, *value, opdi_gtype_simple(OPDI_GT_COMPLEX)); }
+    if (kind == OPD_CELL_STR) { return opdi_emit_constant(task, *value, opdi_gtype_simple(OPDI_GT_STR)); }
+    if (kind == OPD_CELL_COMPLEX) { return opdi_emit_constant(task, *value, opdi_gtype_simple(OPDI_GT_COMPLEX)); }
     if (kind == OPD_CELL_OBJECT && cell && opdi_packed_class(cell->klass->name)) {
-        return opdi_se_constant(task, *value, cell->klass->type);          /* weights of a frozen quantized layer */
+        return opdi_emit_constant(task, *value, cell->klass->type);        /* weights of a frozen quantized layer */
     }
     if (depth > 60 || (kind != OPD_CELL_LIST && kind != OPD_CELL_TUPLE && kind != OPD_CELL_DICT) || !cell ||
         (!cell->count && kind != OPD_CELL_TUPLE)) {
-        (void)OPDI_SE_FAIL(task, "the constant '%s' is none that is known", name);
+        (void)OPDI_EMIT_FAIL(task, "the constant '%s' is none that is known", name);
         return NULL;
     }
     const int count = (int)cell->count, dict = kind == OPD_CELL_DICT;
-    opdi_gvalue **values = (opdi_gvalue **)opdi_se_alloc(task, (size_t)(4 * count + 1) * sizeof *values);
+    opdi_gvalue **values = (opdi_gvalue **)opdi_emit_alloc(task, (size_t)(4 * count + 1) * sizeof *values);
     opdi_gvalue **apart = values + 2 * count;
     for (int i = 0; values && i < (dict ? 2 * count : count); i++) {
         const opd_value part = dict ? cell->u.values[i] : opdi_cell_at(cell, i);
-        if (!(values[i] = opdi_se_kept(task, &part, name, depth + 1))) { return NULL; }
+        if (!(values[i] = opdi_emit_kept(task, &part, name, depth + 1))) { return NULL; }
         apart[dict ? i % 2 * count + i / 2 : i] = values[i];
     }
     if (!values) { return NULL; }
-    if (kind == OPD_CELL_TUPLE) { return opdi_se_tuple(task, values, count); }
-    const opdi_gtype *const first = opdi_se_common(task, apart, count);
-    const opdi_gtype *const second = dict ? opdi_se_common(task, apart + count, count) : first;
+    if (kind == OPD_CELL_TUPLE) { return opdi_emit_tuple(task, values, count); }
+    const opdi_gtype *const first = opdi_emit_common(task, apart, count);
+    const opdi_gtype *const second = dict ? opdi_emit_common(task, apart + count, count) : first;
     if (!first || !second) {
-        (void)OPDI_SE_FAIL(task, "the constant '%s' is of several types", name);
+        (void)OPDI_EMIT_FAIL(task, "the constant '%s' is of several types", name);
         return NULL;
     }
-    return opdi_se_construct(task, dict ? opdi_gtype_dict(task->space, first, second)
-                             : opdi_gtype_list(task->space, first), values, dict ? 2 * count : count);
+    return opdi_emit_construct(task, dict ? opdi_gtype_dict(task->space, first, second)
+                               : opdi_gtype_list(task->space, first), values, dict ? 2 * count : count);
 }
 /* Returns CONSTANTS.cN as a value of the graph. */
-static opdi_gvalue *opdi_se_kept_constant(opdi_semit *task, const char *name) {
+static opdi_gvalue *opdi_emit_kept_constant(opdi_emitter *task, const char *name) {
     char *end;
     const int64_t count = opd_value_cell(task->script->constants) == OPD_CELL_TUPLE
         ? opd_list_count(task->script->constants) : 0;
     const long place = *name == 'c' ? strtol(name + 1, &end, 10) : -1;
     if (place < 0 || place >= count) {
-        (void)OPDI_SE_FAIL(task, "there is no constant '%s'", name);
+        (void)OPDI_EMIT_FAIL(task, "there is no constant '%s'", name);
         return NULL;
     }
     const opd_value value = opd_list_at(task->script->constants, place);
-    return opdi_se_kept(task, &value, name, 0);
+    return opdi_emit_kept(task, &value, name, 0);
 }
 /* Returns what a name means that is no variable. */
-OPDI_INTERNAL opdi_sugar opdi_se_global(opdi_semit *task, const char *name) {
+OPDI_INTERNAL opdi_sugar opdi_emit_global(opdi_emitter *task, const char *name) {
     opdi_sfunction *function = task->unit ? opdi_sfunction_in(task->unit->functions, name) : NULL;
-    opdi_sclass *klass = function ? NULL : opdi_se_class(task, name);
+    opdi_sclass *klass = function ? NULL : opdi_emit_class(task, name);
     opdi_sugar sugar = opdi_sugar_of(OPDI_SK_NOTHING);
     if (!opd_ok()) { return sugar; }
     if (function) {
@@ -111,7 +111,7 @@ OPDI_INTERNAL opdi_sugar opdi_se_global(opdi_semit *task, const char *name) {
         return sugar;
     }
     if (strcmp(name, "inf") == 0 || strcmp(name, "nan") == 0 || strcmp(name, "infj") == 0) {
-        return opdi_sugar_value(opdi_se_number_named(task, "math", name));         /* as archives write them */
+        return opdi_sugar_value(opdi_emit_number_named(task, "math", name));       /* as archives write them */
     }
     if (strcmp(name, "F") == 0) { return opdi_sugar_word(OPDI_SK_SPACE, "torch.nn.functional"); }
     if (opdi_word_in(name, (int)strlen(name), opdi_sspaces)) { return opdi_sugar_word(OPDI_SK_SPACE, name); }
@@ -123,8 +123,8 @@ OPDI_INTERNAL opdi_sugar opdi_se_global(opdi_semit *task, const char *name) {
     }
     const opdi_sclass *const inside = task->body && task->body->function ? task->body->function->owner : NULL;
     char alone[400];
-    (void)OPDI_SE_FAIL(task, "undefined value %s%s", name, strcmp(name, "super") == 0
-                       ? opdi_sclass_alone(inside, alone, sizeof alone) : "");
+    (void)OPDI_EMIT_FAIL(task, "undefined value %s%s", name, strcmp(name, "super") == 0
+                         ? opdi_sclass_alone(inside, alone, sizeof alone) : "");
     return sugar;
 }
 /* Names under torch that are numbers: dtypes, layouts, memory formats. */
@@ -139,14 +139,14 @@ static const struct { const char *name; double value; } opdi_sreals[] = {
     {"pi", 3.141592653589793}, {"e", 2.718281828459045}, {"tau", 6.283185307179586}, {"inf", 0}, {"nan", 0}};
 
 /* torch.name, math.name: a number, or nothing. */
-OPDI_INTERNAL opdi_gvalue *opdi_se_number_named(opdi_semit *task, const char *space, const char *name) {
+OPDI_INTERNAL opdi_gvalue *opdi_emit_number_named(opdi_emitter *task, const char *space, const char *name) {
     for (size_t i = 0; strcmp(space, "torch") == 0 && i < sizeof opdi_snumbers / sizeof opdi_snumbers[0]; i++) {
-        if (strcmp(opdi_snumbers[i].name, name) == 0) { return opdi_se_int(task, opdi_snumbers[i].value); }
+        if (strcmp(opdi_snumbers[i].name, name) == 0) { return opdi_emit_int(task, opdi_snumbers[i].value); }
     }
     for (size_t i = 0; i < sizeof opdi_sreals / sizeof opdi_sreals[0]; i++) {
         const double value = i == 3 ? OPDI_INF : i == 4 ? OPDI_INF - OPDI_INF : opdi_sreals[i].value;
         if (strcmp(opdi_sreals[i].name, name) == 0) {
-            return opdi_se_constant(task, opd_value_float(value), opdi_gtype_simple(OPDI_GT_FLOAT));
+            return opdi_emit_constant(task, opd_value_float(value), opdi_gtype_simple(OPDI_GT_FLOAT));
         }
     }
     return NULL;
@@ -159,7 +159,7 @@ static const struct { const char *space, *prefix; } opdi_sprefixes[] = {
     {"torch.autograd", ""}};
 /* Returns the function that PyTorch has in Python under that name, or NULL: in source text only, as an archive has the
    operators that were called in it. */
-static opdi_sfunction *opdi_se_python(opdi_semit *task, const char *space, const char *name) {
+static opdi_sfunction *opdi_emit_python(opdi_emitter *task, const char *space, const char *name) {
     const char *names = strcmp(space, "torch.nn.init") == 0
         ? "constant_ ones_ zeros_ uniform_ normal_ xavier_uniform_ xavier_normal_ "
         : strcmp(space, "torch") == 0 || strcmp(space, "torch.functional") == 0
@@ -170,13 +170,13 @@ static opdi_sfunction *opdi_se_python(opdi_semit *task, const char *space, const
     return opdi_script_prelude(task->script, name);
 }
 /* Returns space.name. */
-OPDI_INTERNAL opdi_sugar opdi_se_within(opdi_semit *task, const char *space, const char *name) {
+OPDI_INTERNAL opdi_sugar opdi_emit_within(opdi_emitter *task, const char *space, const char *name) {
     static const char inner[] = "nn functional jit linalg special fft _C _nn Tensor autograd _VariableFunctions init "
         "modules cuda backends utils ";
-    const char *full = opdi_se_join(task, space, ".", name);
+    const char *full = opdi_emit_join(task, space, ".", name);
     opdi_sugar sugar = opdi_sugar_of(OPDI_SK_NOTHING);
     if (!full) { return sugar; }
-    if (strcmp(space, "CONSTANTS") == 0) { return opdi_sugar_value(opdi_se_kept_constant(task, name)); }
+    if (strcmp(space, "CONSTANTS") == 0) { return opdi_sugar_value(opdi_emit_kept_constant(task, name)); }
     if (strncmp(full, "__torch__.", 10) == 0) {
         opdi_sclass *klass = opdi_script_class(task->script, full);
         opdi_sfunction *function = klass || !opd_ok() ? NULL : opdi_script_function(task->script, full);
@@ -190,10 +190,10 @@ OPDI_INTERNAL opdi_sugar opdi_se_within(opdi_semit *task, const char *space, con
     if (strcmp(full, "torch.ops") == 0) { return opdi_sugar_word(OPDI_SK_SPACE, "ops"); }
     if (strcmp(space, "ops") == 0) { return opdi_sugar_word(OPDI_SK_SPACE, full); }
     if (strncmp(space, "ops.", 4) == 0) {
-        return opdi_sugar_word(OPDI_SK_BUILTIN, opdi_se_join(task, space + 4, "::", name));
+        return opdi_sugar_word(OPDI_SK_BUILTIN, opdi_emit_join(task, space + 4, "::", name));
     }
     if (strcmp(space, "torch") == 0 || strcmp(space, "math") == 0) {
-        opdi_gvalue *number = opdi_se_number_named(task, space, name);
+        opdi_gvalue *number = opdi_emit_number_named(task, space, name);
         if (number || !opd_ok()) { return opdi_sugar_value(number); }
     }
     if (strcmp(space, "torch.jit") == 0) {
@@ -201,13 +201,13 @@ OPDI_INTERNAL opdi_sugar opdi_se_within(opdi_semit *task, const char *space, con
         if (strcmp(name, "is_scripting") == 0 || opdi_word_in(word, (int)strlen(word),
             "annotate isinstance fork wait ")) { return opdi_sugar_word(OPDI_SK_SPECIAL, word); }
     }
-    if (strcmp(space, "nn") == 0) { return opdi_se_within(task, "torch.nn", name); }
+    if (strcmp(space, "nn") == 0) { return opdi_emit_within(task, "torch.nn", name); }
     if (strncmp(space, "torch", 5) == 0 && strcmp(full, "torch.fft.fft") != 0 &&
         opdi_word_in(name, (int)strlen(name), inner)) {
         return opdi_sugar_word(OPDI_SK_SPACE, full);
     }
     sugar.function = strcmp(space, "torch.nn.functional") == 0 ? opdi_script_prelude(task->script, name)
-        : opdi_se_python(task, space, name);
+        : opdi_emit_python(task, space, name);
     if (sugar.function) {
         sugar.kind = OPDI_SK_FUNCTION;
         return sugar;
@@ -215,16 +215,16 @@ OPDI_INTERNAL opdi_sugar opdi_se_within(opdi_semit *task, const char *space, con
     if (strcmp(full, "math.remainder") == 0) { return opdi_sugar_word(OPDI_SK_BUILTIN, "aten::mathremainder"); }
     for (size_t i = 0; opd_ok() && i < sizeof opdi_sprefixes / sizeof opdi_sprefixes[0]; i++) {
         if (strcmp(opdi_sprefixes[i].space, space) == 0) {
-            return opdi_sugar_word(OPDI_SK_BUILTIN, opdi_se_join(task, "aten::", opdi_sprefixes[i].prefix, name));
+            return opdi_sugar_word(OPDI_SK_BUILTIN, opdi_emit_join(task, "aten::", opdi_sprefixes[i].prefix, name));
         }
     }
     if (strcmp(space, "torch.nn") == 0 && *name >= 'A' && *name <= 'Z') {
-        (void)OPDI_SE_FAIL(task, "torch.nn.%s is a class of Python, which a source cannot make.  Either make its "
-                           "parameters (torch.nn.Parameter in __init__) and call torch.nn.functional, or save the "
-                           "module in Python (torch.jit.script(module).save(path)) and call opd_script_load", name);
+        (void)OPDI_EMIT_FAIL(task, "torch.nn.%s is a class of Python, which a source cannot make.  Either make its "
+                             "parameters (torch.nn.Parameter in __init__) and call torch.nn.functional, or save the "
+                             "module in Python (torch.jit.script(module).save(path)) and call opd_script_load", name);
         return sugar;
     }
-    (void)OPDI_SE_FAIL(task, "module '%s' has no attribute '%s'", space, name);
+    (void)OPDI_EMIT_FAIL(task, "module '%s' has no attribute '%s'", space, name);
     return sugar;
 }
 
@@ -250,29 +250,29 @@ static const char *const opdi_scasts[][2] = {
     {"cdouble", "cdouble"}};
 
 /* Returns object.name, or sets it to value, which is returned then. */
-OPDI_INTERNAL opdi_gvalue *opdi_se_attribute(opdi_semit *task, opdi_gvalue *object, const char *name,
-                                             opdi_gvalue *value) {
+OPDI_INTERNAL opdi_gvalue *opdi_emit_attribute(opdi_emitter *task, opdi_gvalue *object, const char *name,
+                                               opdi_gvalue *value) {
     char place[400];
-    opdi_gvalue *out = opdi_emit_attribute(task->graph, object, name, value,
-                                           value ? opdi_se_place(task, place, sizeof place) : NULL);
-    if (!out && !opd_ok()) { opdi_se_placed(task); }
+    opdi_gvalue *out = opdi_append_attribute(task->graph, object, name, value,
+                                             value ? opdi_emit_place(task, place, sizeof place) : NULL);
+    if (!out && !opd_ok()) { opdi_emit_placed(task); }
     return value && opd_ok() ? value : out;
 }
 /* Returns object.name of a class: the attribute, method, or constant; NOTHING without an error when there is none. */
-static opdi_sugar opdi_se_member(opdi_semit *task, opdi_gvalue *self, const char *name) {
-    opdi_gclass *gclass = opdi_se_type(self)->klass;
+static opdi_sugar opdi_emit_member(opdi_emitter *task, opdi_gvalue *self, const char *name) {
+    opdi_gclass *gclass = opdi_emit_type(self)->klass;
     opdi_sclass *klass = (opdi_sclass *)gclass->user;
     opdi_sugar sugar = opdi_sugar_of(OPDI_SK_NOTHING);
     if (klass && !opdi_sclass_know(task->script, klass)) { return sugar; }
     const int32_t slot = opdi_gclass_slot(gclass, name);
     if (slot >= 0) {
-        opdi_gvalue *value = opdi_se_attribute(task, self, gclass->attributes[slot].name, NULL);
-        if (value) { opdi_se_name(task, value, name); }
+        opdi_gvalue *value = opdi_emit_attribute(task, self, gclass->attributes[slot].name, NULL);
+        if (value) { opdi_emit_name(task, value, name); }
         return opdi_sugar_value(value);
     }
     sugar.function = klass ? opdi_sfunction_in(klass->methods, name) : NULL;
     if (sugar.function && sugar.function->def->op == OPDI_SD_PROPERTY) {
-        return opdi_sugar_value(opdi_se_method(task, self, name, NULL, 0));
+        return opdi_sugar_value(opdi_emit_method(task, self, name, NULL, 0));
     }
     if (sugar.function) {
         const bool bound = sugar.function->def->op != OPDI_SD_STATIC;
@@ -287,20 +287,21 @@ static opdi_sugar opdi_se_member(opdi_semit *task, opdi_gvalue *self, const char
             ? node->parts[1] : NULL;
         const opdi_syntax *value = !target ? NULL : node->kind == OPDI_SX_ANNOTATED ? node->parts[2] : node->parts[0];
         if (value && target->kind == OPDI_SX_NAME && strcmp(target->word, name) == 0) {
-            const opdi_gtype *type = node->kind == OPDI_SX_ANNOTATED ? opdi_se_annotation(task, node->parts[1]) : NULL;
-            return opd_ok() ? opdi_sugar_value(opdi_se_expr(task, value, type)) : sugar;
+            const opdi_gtype *type = node->kind == OPDI_SX_ANNOTATED ? opdi_emit_annotation(task, node->parts[1])
+                : NULL;
+            return opd_ok() ? opdi_sugar_value(opdi_emit_expr(task, value, type)) : sugar;
         }
     }
     return sugar;
 }
 /* Returns the method of that name that a value's class has, or NULL. */
-OPDI_INTERNAL opdi_sfunction *opdi_se_method_of(opdi_semit *task, const opdi_gvalue *value, const char *name) {
-    opdi_sclass *klass = opdi_se_is(value, OPDI_GT_CLASS) ? (opdi_sclass *)opdi_se_type(value)->klass->user : NULL;
+OPDI_INTERNAL opdi_sfunction *opdi_emit_method_of(opdi_emitter *task, const opdi_gvalue *value, const char *name) {
+    opdi_sclass *klass = opdi_emit_is(value, OPDI_GT_CLASS) ? (opdi_sclass *)opdi_emit_type(value)->klass->user : NULL;
     return klass && opdi_sclass_know(task->script, klass) ? opdi_sfunction_in(klass->methods, name) : NULL;
 }
 /* Returns result `name` of an operator with several, where that is what a tuple is made of: x.max(dim=1).values */
-static opdi_gvalue *opdi_se_result(const opdi_gvalue *tuple, const char *name) {
-    opdi_gvalue *const *inside = opdi_se_constructed(tuple, OPDI_G_TUPLE);
+static opdi_gvalue *opdi_emit_result(const opdi_gvalue *tuple, const char *name) {
+    opdi_gvalue *const *inside = opdi_emit_constructed(tuple, OPDI_G_TUPLE);
     const opdi_gnode *node = inside && tuple->node->nin ? inside[0]->node : NULL;
     if (!node || node->kind != OPDI_G_OP || node->nout != tuple->node->nin) { return NULL; }
     const opd_schema *schema = node->op->schema;
@@ -311,15 +312,15 @@ static opdi_gvalue *opdi_se_result(const opdi_gvalue *tuple, const char *name) {
     return NULL;
 }
 /* Returns the object that a value is when the archive is loaded: the script's own, or one below it; else NULL. */
-static const opdi_cell *opdi_se_object_of(const opdi_semit *task, const opdi_gvalue *value, int depth) {
+static const opdi_cell *opdi_emit_object_of(const opdi_emitter *task, const opdi_gvalue *value, int depth) {
     const opd_value *const self = &task->script->self;
     const opdi_gnode *node = value->node;
     if (opd_value_cell(*self) != OPD_CELL_OBJECT || depth > OPDI_SCRIPT_DEPTH) { return NULL; }
     if (task->graph->ninputs && value == task->graph->inputs[0]) {
-        return opdi_cell_of(self)->klass == opdi_se_type(value)->klass ? opdi_cell_of(self) : NULL;
+        return opdi_cell_of(self)->klass == opdi_emit_type(value)->klass ? opdi_cell_of(self) : NULL;
     }
     if (!node || node->kind != OPDI_G_BUILTIN || node->nin != 1) { return NULL; }
-    const opdi_cell *inner = opdi_se_object_of(task, node->in[0], depth + 1);
+    const opdi_cell *inner = opdi_emit_object_of(task, node->in[0], depth + 1);
     if (!inner || strncmp(node->builtin->schema, "prim::unchecked_cast", 20) == 0) { return inner; }
     const int32_t slot = node->attribute && strncmp(node->builtin->schema, "prim::GetAttr", 13) == 0
         ? opdi_gclass_slot(inner->klass, node->attribute) : -1;
@@ -327,79 +328,79 @@ static const opdi_cell *opdi_se_object_of(const opdi_semit *task, const opdi_gva
     return opd_value_cell(part) == OPD_CELL_OBJECT ? opdi_cell_of(&part) : NULL;
 }
 /* True for a module that a number or name chooses when the script runs. */
-OPDI_INTERNAL bool opdi_se_is_chosen(const opdi_gvalue *value) {
+OPDI_INTERNAL bool opdi_emit_is_chosen(const opdi_gvalue *value) {
     return value->node && value->node->kind == OPDI_G_BUILTIN && value->node->builtin &&
         strcmp(value->node->builtin->schema, "prim::ModuleContainerIndex") == 0;
 }
 /* Returns a module that is known by its interface as one of its own class, so that its methods are found; one that is
    chosen later as it is. */
-OPDI_INTERNAL opdi_gvalue *opdi_se_actual(opdi_semit *task, opdi_gvalue *value) {
-    if (!opdi_se_is_interface(opdi_se_type(value)) || opdi_se_is_chosen(value)) { return value; }
-    const opdi_cell *object = opdi_se_object_of(task, value, 0);
-    opdi_gvalue *out = object ? opdi_se_builtin_1(task, "prim::unchecked_cast", value, object->klass->type) : NULL;
-    if (!out && opd_ok()) { (void)OPDI_SE_FAIL(task, "it is not known which class this interface stands for"); }
+OPDI_INTERNAL opdi_gvalue *opdi_emit_actual(opdi_emitter *task, opdi_gvalue *value) {
+    if (!opdi_emit_is_interface(opdi_emit_type(value)) || opdi_emit_is_chosen(value)) { return value; }
+    const opdi_cell *object = opdi_emit_object_of(task, value, 0);
+    opdi_gvalue *out = object ? opdi_emit_builtin_1(task, "prim::unchecked_cast", value, object->klass->type) : NULL;
+    if (!out && opd_ok()) { (void)OPDI_EMIT_FAIL(task, "it is not known which class this interface stands for"); }
     return out;
 }
 /* Returns the name of an enum's member, or its value. */
-static opdi_gvalue *opdi_se_enum_part(opdi_semit *task, opdi_gvalue *member, bool value) {
-    opdi_gclass *gclass = opdi_se_type(member)->klass;
+static opdi_gvalue *opdi_emit_enum_part(opdi_emitter *task, opdi_gvalue *member, bool value) {
+    opdi_gclass *gclass = opdi_emit_type(member)->klass;
     opdi_sclass *klass = (opdi_sclass *)gclass->user;
     if (!klass || !opdi_sclass_know(task->script, klass) || gclass->nattributes != 2) {
-        if (opd_ok()) { (void)OPDI_SE_FAIL(task, "the enum '%s' is not known", gclass->name); }
+        if (opd_ok()) { (void)OPDI_EMIT_FAIL(task, "the enum '%s' is not known", gclass->name); }
         return NULL;
     }
     const opdi_gtype *type = gclass->attributes[value].type;
     task->nowhere = true;
-    opdi_gvalue *part = opdi_se_builtin_1(task, !value ? "prim::EnumName" : type->kind == OPDI_GT_INT
-                                          ? "prim::EnumValue.int" : type->kind == OPDI_GT_FLOAT
-                                          ? "prim::EnumValue.float" : "prim::EnumValue.str", member, type);
+    opdi_gvalue *part = opdi_emit_builtin_1(task, !value ? "prim::EnumName" : type->kind == OPDI_GT_INT
+                                            ? "prim::EnumValue.int" : type->kind == OPDI_GT_FLOAT
+                                            ? "prim::EnumValue.float" : "prim::EnumValue.str", member, type);
     task->nowhere = false;
     return part;
 }
 /* Returns value.name. */
-OPDI_INTERNAL opdi_sugar opdi_se_attr_of(opdi_semit *task, opdi_gvalue *value, const char *name) {
-    if (!(value = opdi_se_actual(task, value))) { return opdi_sugar_of(OPDI_SK_NOTHING); }
-    const opdi_gtype *type = opdi_se_type(value);
+OPDI_INTERNAL opdi_sugar opdi_emit_attr_of(opdi_emitter *task, opdi_gvalue *value, const char *name) {
+    if (!(value = opdi_emit_actual(task, value))) { return opdi_sugar_of(OPDI_SK_NOTHING); }
+    const opdi_gtype *type = opdi_emit_type(value);
     opdi_sugar sugar = opdi_sugar_of(OPDI_SK_NOTHING);
     char said[200], alone[400];
     if (type->kind == OPDI_GT_CLASS && type->klass->kind == OPDI_CLASS_ENUM &&
         (strcmp(name, "name") == 0 || strcmp(name, "value") == 0)) {
-        return opdi_sugar_value(opdi_se_enum_part(task, value, *name == 'v'));
+        return opdi_sugar_value(opdi_emit_enum_part(task, value, *name == 'v'));
     }
     if (type->kind == OPDI_GT_CLASS) {
-        sugar = opdi_se_member(task, value, name);
+        sugar = opdi_emit_member(task, value, name);
         if (sugar.kind == OPDI_SK_NOTHING && opd_ok()) {
-            (void)OPDI_SE_FAIL(task, "'%s' object has no attribute or method '%s'%s",
-                               opdi_se_said(type, said, sizeof said), name,
-                               opdi_sclass_alone((opdi_sclass *)type->klass->user, alone, sizeof alone));
+            (void)OPDI_EMIT_FAIL(task, "'%s' object has no attribute or method '%s'%s",
+                                 opdi_emit_said(type, said, sizeof said), name,
+                                 opdi_sclass_alone((opdi_sclass *)type->klass->user, alone, sizeof alone));
         }
         return sugar;
     }
     if (type->kind == OPDI_GT_TUPLE && type->klass) {
         const int32_t slot = opdi_gclass_slot(type->klass, name);
-        opdi_gvalue *const *inside = opdi_se_constructed(value, OPDI_G_TUPLE);
+        opdi_gvalue *const *inside = opdi_emit_constructed(value, OPDI_G_TUPLE);
         if (slot >= 0 && inside) { return opdi_sugar_value(inside[slot]); }
         if (slot >= 0) {
-            return opdi_sugar_value(opdi_se_tuple_index(task, value, opdi_se_int(task, slot), type->parts[slot]));
+            return opdi_sugar_value(opdi_emit_tuple_index(task, value, opdi_emit_int(task, slot), type->parts[slot]));
         }
     }
-    if (type->kind == OPDI_GT_TUPLE && !type->klass && opdi_se_result(value, name)) {
-        return opdi_sugar_value(opdi_se_result(value, name));
+    if (type->kind == OPDI_GT_TUPLE && !type->klass && opdi_emit_result(value, name)) {
+        return opdi_sugar_value(opdi_emit_result(value, name));
     }
     for (size_t i = 0; type->kind == OPDI_GT_TENSOR && i < sizeof opdi_sproperties / sizeof opdi_sproperties[0]; i++) {
         if (strcmp(opdi_sproperties[i].name, name) == 0) {
             task->nowhere = *opdi_sproperties[i].builtin == 'p';
-            sugar = opdi_sugar_value(opdi_se_op1(task, opdi_sproperties[i].builtin, value));
+            sugar = opdi_sugar_value(opdi_emit_op1(task, opdi_sproperties[i].builtin, value));
             task->nowhere = false;
             return sugar;
         }
     }
     if (type->kind == OPDI_GT_DEVICE && (strcmp(name, "type") == 0 || strcmp(name, "index") == 0)) {
-        return opdi_sugar_value(opdi_se_op1(task, *name == 't' ? "prim::type" : "prim::index", value));
+        return opdi_sugar_value(opdi_emit_op1(task, *name == 't' ? "prim::type" : "prim::index", value));
     }
     for (size_t i = 0; type->kind == OPDI_GT_TENSOR && i < sizeof opdi_scasts / sizeof opdi_scasts[0]; i++) {
         if (strcmp(opdi_scasts[i][0], name) != 0) { continue; }
-        sugar = opdi_sugar_word(OPDI_SK_BUILTIN, opdi_se_join(task, "$", opdi_scasts[i][1], ""));
+        sugar = opdi_sugar_word(OPDI_SK_BUILTIN, opdi_emit_join(task, "$", opdi_scasts[i][1], ""));
         sugar.value = value;
         return sugar;
     }
@@ -408,13 +409,13 @@ OPDI_INTERNAL opdi_sugar opdi_se_attr_of(opdi_semit *task, opdi_gvalue *value, c
         sugar.value = value;
         return sugar;
     }
-    const char *builtin = opdi_se_join(task, "aten::", type->kind == OPDI_GT_TENSOR && strcmp(name, "type") == 0
-                                       ? "to" : name, "");
-    if (type->kind == OPDI_GT_OPTIONAL || !builtin || !opdi_se_has(builtin)) {
+    const char *builtin = opdi_emit_join(task, "aten::", type->kind == OPDI_GT_TENSOR && strcmp(name, "type") == 0
+                                         ? "to" : name, "");
+    if (type->kind == OPDI_GT_OPTIONAL || !builtin || !opdi_emit_has(builtin)) {
         if (opd_ok()) {
-            (void)OPDI_SE_FAIL(task, "'%s' object has no attribute or method '%s'.%s",
-                               opdi_se_said(type, said, sizeof said), name, type->kind == OPDI_GT_OPTIONAL
-                               ? " The value may be None: check it by `is not None` first" : "");
+            (void)OPDI_EMIT_FAIL(task, "'%s' object has no attribute or method '%s'.%s",
+                                 opdi_emit_said(type, said, sizeof said), name, type->kind == OPDI_GT_OPTIONAL
+                                 ? " The value may be None: check it by `is not None` first" : "");
         }
         return sugar;
     }
@@ -424,13 +425,13 @@ OPDI_INTERNAL opdi_sugar opdi_se_attr_of(opdi_semit *task, opdi_gvalue *value, c
 }
 
 /* Finds out what a function takes and gives; 0, or -1 with an error. */
-OPDI_INTERNAL int opdi_sfunction_know(opdi_semit *task, opdi_sfunction *function) {
+OPDI_INTERNAL int opdi_sfunction_know(opdi_emitter *task, opdi_sfunction *function) {
     const opdi_syntax *def = function->def;
     const int count = def->nparts - 2;
     opdi_sunit *const unit = task->unit;
     const opdi_syntax *const at = task->at;
     if (function->formals) { return 0; }
-    if (count > OPDI_SCRIPT_ARGS) { return OPDI_SE_FAIL(task, "a function with %d parameters", count); }
+    if (count > OPDI_SCRIPT_ARGS) { return OPDI_EMIT_FAIL(task, "a function with %d parameters", count); }
     opdi_arena *arena = function->around ? task->arena : &task->script->arena;
     opdi_sformal *formals = (opdi_sformal *)opdi_arena_alloc(arena, (size_t)(count + 1) * sizeof *formals);
     if (!formals) { return -1; }
@@ -442,11 +443,11 @@ OPDI_INTERNAL int opdi_sfunction_know(opdi_semit *task, opdi_sfunction *function
         formals[i].otherwise = param->parts[1];
         formals[i].keyword_only = param->op == 1;
         const bool self = i < opdi_sfunction_selves(function);
-        formals[i].type = param->parts[0] ? opdi_se_annotation(task, param->parts[0])
+        formals[i].type = param->parts[0] ? opdi_emit_annotation(task, param->parts[0])
             : self ? function->owner->gclass->type : opdi_gtype_simple(OPDI_GT_TENSOR);
         rc = formals[i].type ? 0 : -1;
     }
-    if (!rc && def->parts[0]) { rc = (function->result = opdi_se_annotation(task, def->parts[0])) ? 0 : -1; }
+    if (!rc && def->parts[0]) { rc = (function->result = opdi_emit_annotation(task, def->parts[0])) ? 0 : -1; }
     task->unit = unit;
     task->at = at;
     if (rc) { return -1; }

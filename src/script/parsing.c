@@ -17,17 +17,17 @@ static const struct { const char *found, *instead; } opdi_snot_there[] = {
     {"await", "write torch.jit.fork and torch.jit.wait"},
     {":=", "assign in a line of its own"}};
 
-typedef struct opdi_sparser {
+typedef struct opdi_script_parser {
     opdi_arena *arena;
     const opdi_stext *text;
     const opdi_stoken *tokens;
     size_t at;
     int depth;
     int decorated;               /* OPDI_SD_*: how the next def is */
-} opdi_sparser;
+} opdi_script_parser;
 
-static const opdi_stoken *opdi_stoken_at(const opdi_sparser *parser) { return &parser->tokens[parser->at]; }
-static opdi_syntax *opdi_sparse_fail(const opdi_sparser *parser, const char *wanted) {
+static const opdi_stoken *opdi_stoken_at(const opdi_script_parser *parser) { return &parser->tokens[parser->at]; }
+static opdi_syntax *opdi_script_parse_fail(const opdi_script_parser *parser, const char *wanted) {
     const opdi_stoken *token = opdi_stoken_at(parser);
     static const char *const names[] = {"eof", "ident", "number", "number", "number", "string_literal", "newline",
                                         "indent", "dedent"};
@@ -45,28 +45,30 @@ static opdi_syntax *opdi_sparse_fail(const opdi_sparser *parser, const char *wan
                           instead ? ", which TorchScript does not have; " : "", instead ? instead : "");
     return NULL;
 }
-static bool opdi_sparse_is(const opdi_sparser *parser, int kind) { return opdi_stoken_at(parser)->kind == kind; }
+static bool opdi_script_parse_is(const opdi_script_parser *parser, int kind) {
+    return opdi_stoken_at(parser)->kind == kind;
+}
 /* True if the next token is this word or sign. */
-static bool opdi_sparse_at(const opdi_sparser *parser, const char *word) {
+static bool opdi_script_parse_at(const opdi_script_parser *parser, const char *word) {
     const opdi_stoken *token = opdi_stoken_at(parser);
     return token->length > 0 && parser->text->text[token->at] == *word &&
         (token->kind == OPDI_ST_NAME || token->kind == OPDI_ST_SIGN || token->kind < OPDI_ST_END) &&
         strlen(word) == token->length && memcmp(word, parser->text->text + token->at, token->length) == 0;
 }
-static bool opdi_sparse_take(opdi_sparser *parser, const char *word) {
-    if (!opdi_sparse_at(parser, word)) { return false; }
+static bool opdi_script_parse_take(opdi_script_parser *parser, const char *word) {
+    if (!opdi_script_parse_at(parser, word)) { return false; }
     parser->at++;
     return true;
 }
 /* Steps over this word or sign; 0, or -1 with an error. */
-static int opdi_sparse_need(opdi_sparser *parser, const char *word) {
-    if (opdi_sparse_take(parser, word)) { return 0; }
-    opdi_sparse_fail(parser, word);
+static int opdi_script_parse_need(opdi_script_parser *parser, const char *word) {
+    if (opdi_script_parse_take(parser, word)) { return 0; }
+    opdi_script_parse_fail(parser, word);
     return -1;
 }
 
 /* Makes a node from token `from` on, with room for parts; NULL without memory. */
-static opdi_syntax *opdi_syntax_new(opdi_sparser *parser, opdi_sx kind, uint32_t at, int nparts) {
+static opdi_syntax *opdi_syntax_new(opdi_script_parser *parser, opdi_sx kind, uint32_t at, int nparts) {
     const size_t size = sizeof(opdi_syntax) + (size_t)nparts * sizeof(opdi_syntax *);
     opdi_syntax *node = (opdi_syntax *)opdi_arena_alloc(parser->arena, size);
     if (!node) { return NULL; }
@@ -80,12 +82,12 @@ static opdi_syntax *opdi_syntax_new(opdi_sparser *parser, opdi_sx kind, uint32_t
     node->length = last->at + last->length > at ? last->at + last->length - at : 1;
     return node;
 }
-static opdi_syntax *opdi_syntax_1(opdi_sparser *parser, opdi_sx kind, uint32_t at, opdi_syntax *first) {
+static opdi_syntax *opdi_syntax_1(opdi_script_parser *parser, opdi_sx kind, uint32_t at, opdi_syntax *first) {
     opdi_syntax *node = opdi_syntax_new(parser, kind, at, 1);
     if (node) { node->parts[0] = first; }
     return node;
 }
-static opdi_syntax *opdi_syntax_2(opdi_sparser *parser, opdi_sx kind, uint32_t at, opdi_syntax *first,
+static opdi_syntax *opdi_syntax_2(opdi_script_parser *parser, opdi_sx kind, uint32_t at, opdi_syntax *first,
                                   opdi_syntax *second) {
     opdi_syntax *node = opdi_syntax_new(parser, kind, at, 2);
     if (!node) { return NULL; }
@@ -94,7 +96,8 @@ static opdi_syntax *opdi_syntax_2(opdi_sparser *parser, opdi_sx kind, uint32_t a
     return node;
 }
 /* Makes a node of the nodes gathered in list, which is emptied; NULL with an error. */
-static opdi_syntax *opdi_syntax_of(opdi_sparser *parser, opdi_sx kind, uint32_t at, opdi_string *list, bool fine) {
+static opdi_syntax *opdi_syntax_of(opdi_script_parser *parser, opdi_sx kind, uint32_t at, opdi_string *list,
+                                   bool fine) {
     const int count = (int)(list->length / sizeof(opdi_syntax *));
     opdi_syntax *node = fine && !list->failed ? opdi_syntax_new(parser, kind, at, count) : NULL;
     if (node && count) { memcpy(node->parts, list->data, list->length); }
@@ -106,11 +109,11 @@ static bool opdi_syntax_put(opdi_string *list, opdi_syntax *node) {
     return !list->failed;
 }
 
-static opdi_syntax *opdi_sparse_ternary(opdi_sparser *parser);
-static opdi_syntax *opdi_sparse_list(opdi_sparser *parser, const char *end);
+static opdi_syntax *opdi_script_parse_ternary(opdi_script_parser *parser);
+static opdi_syntax *opdi_script_parse_list(opdi_script_parser *parser, const char *end);
 
 /* Goes a level deeper; false with an error when it is too deep. */
-static bool opdi_sparse_enter(opdi_sparser *parser) {
+static bool opdi_script_parse_enter(opdi_script_parser *parser) {
     if (++parser->depth <= OPDI_SCRIPT_DEPTH) { return true; }
     (void)opdi_stext_fail(parser->text, opdi_stoken_at(parser)->at, 1, "this is nested more than %d deep",
                           OPDI_SCRIPT_DEPTH);
@@ -170,7 +173,7 @@ static size_t opdi_stext_escape(opdi_string *to, const char *text, size_t left) 
     return count;
 }
 /* Makes a text of the bytes in `bytes`, which is freed. */
-static opdi_syntax *opdi_syntax_text(opdi_sparser *parser, uint32_t at, opdi_string *bytes) {
+static opdi_syntax *opdi_syntax_text(opdi_script_parser *parser, uint32_t at, opdi_string *bytes) {
     opdi_syntax *node = bytes->failed ? NULL : opdi_syntax_new(parser, OPDI_SX_TEXT, at, 0);
     if (node) {
         node->integer = (int64_t)bytes->length;
@@ -179,9 +182,9 @@ static opdi_syntax *opdi_syntax_text(opdi_sparser *parser, uint32_t at, opdi_str
     opdi_string_free(bytes);
     return node && node->word ? node : NULL;
 }
-static opdi_syntax *opdi_sparse_within(opdi_sparser *parser, size_t at, size_t length);
+static opdi_syntax *opdi_script_parse_within(opdi_script_parser *parser, size_t at, size_t length);
 /* Makes the parts of an f-string of [text, text + length): texts and expressions in braces. */
-static opdi_syntax *opdi_sparse_format(opdi_sparser *parser, uint32_t from, size_t at, size_t length) {
+static opdi_syntax *opdi_script_parse_format(opdi_script_parser *parser, uint32_t from, size_t at, size_t length) {
     const char *text = parser->text->text;
     opdi_string list = {NULL, 0, 0, false}, bytes = {NULL, 0, 0, false};
     const size_t end = at + length;
@@ -199,7 +202,7 @@ static opdi_syntax *opdi_sparse_format(opdi_sparser *parser, uint32_t from, size
             }
             opdi_syntax *before = opdi_syntax_text(parser, from, &bytes);
             memset(&bytes, 0, sizeof bytes);
-            opdi_syntax *value = before && stop < end ? opdi_sparse_within(parser, at + 1, stop - at - 1) : NULL;
+            opdi_syntax *value = before && stop < end ? opdi_script_parse_within(parser, at + 1, stop - at - 1) : NULL;
             if (before && stop >= end) { opdi_stext_fail(parser->text, at, 1, "f-string: expecting '}'"); }
             fine = value && opdi_syntax_put(&list, before) && opdi_syntax_put(&list, value);
             at = stop + 1;
@@ -215,11 +218,11 @@ static opdi_syntax *opdi_sparse_format(opdi_sparser *parser, uint32_t from, size
     return opdi_syntax_of(parser, OPDI_SX_FORMAT, from, &list, fine);
 }
 /* Reads strings that stand side by side, which are one. */
-static opdi_syntax *opdi_sparse_text(opdi_sparser *parser) {
+static opdi_syntax *opdi_script_parse_text(opdi_script_parser *parser) {
     const char *text = parser->text->text;
     const uint32_t from = opdi_stoken_at(parser)->at;
     opdi_string bytes = {NULL, 0, 0, false};
-    for (; opdi_sparse_is(parser, OPDI_ST_TEXT); parser->at++) {
+    for (; opdi_script_parse_is(parser, OPDI_ST_TEXT); parser->at++) {
         const opdi_stoken *token = opdi_stoken_at(parser);
         const size_t prefix = (size_t)token->sign, quote = token->at + prefix;
         const bool triple = token->length - prefix >= 6 && text[quote + 1] == text[quote] &&
@@ -233,11 +236,11 @@ static opdi_syntax *opdi_sparse_text(opdi_sparser *parser) {
         if (format) {
             opdi_string_free(&bytes);
             parser->at++;
-            if (bytes.length || opdi_sparse_is(parser, OPDI_ST_TEXT)) {
+            if (bytes.length || opdi_script_parse_is(parser, OPDI_ST_TEXT)) {
                 opdi_stext_fail(parser->text, token->at, token->length, "an f-string beside another string");
                 return NULL;
             }
-            return opdi_sparse_format(parser, token->at, begin, end - begin);
+            return opdi_script_parse_format(parser, token->at, begin, end - begin);
         }
         for (size_t i = begin; i < end;) {
             if (raw || text[i] != '\\') { opdi_string_add_n(&bytes, text + i++, 1); }
@@ -250,12 +253,12 @@ static opdi_syntax *opdi_sparse_text(opdi_sparser *parser) {
     return opdi_syntax_text(parser, from, &bytes);
 }
 /* Reads a number; a decimal integer without an end in int64 is an error. */
-static opdi_syntax *opdi_sparse_number(opdi_sparser *parser) {
+static opdi_syntax *opdi_script_parse_number(opdi_script_parser *parser) {
     const opdi_stoken *token = opdi_stoken_at(parser);
     char digits[512];
     size_t count = 0;
     char *end;
-    if (token->length >= sizeof digits) { return opdi_sparse_fail(parser, "a shorter number"); }
+    if (token->length >= sizeof digits) { return opdi_script_parse_fail(parser, "a shorter number"); }
     for (uint32_t i = 0; i < token->length; i++) {
         const char letter = parser->text->text[token->at + i];
         if (letter != '_') { digits[count++] = letter; }
@@ -286,48 +289,51 @@ static opdi_syntax *opdi_sparse_number(opdi_sparser *parser) {
     return node;
 }
 /* Reads "for target in iterated [if condition]" of a comprehension into node->parts from `first` on. */
-static opdi_syntax *opdi_sparse_target(opdi_sparser *parser);
-static opdi_syntax *opdi_sparse_or(opdi_sparser *parser);
-static opdi_syntax *opdi_sparse_comprehension(opdi_sparser *parser, opdi_sx kind, uint32_t at, opdi_syntax *key,
-                                              opdi_syntax *element) {
+static opdi_syntax *opdi_script_parse_target(opdi_script_parser *parser);
+static opdi_syntax *opdi_script_parse_or(opdi_script_parser *parser);
+static opdi_syntax *opdi_script_parse_comprehension(opdi_script_parser *parser, opdi_sx kind, uint32_t at,
+                                                    opdi_syntax *key,
+                                                    opdi_syntax *element) {
     const int first = kind == OPDI_SX_DICTCOMP ? 2 : 1;
     opdi_syntax *node = opdi_syntax_new(parser, kind, at, first + 3);
-    if (!node || opdi_sparse_need(parser, "for")) { return NULL; }
+    if (!node || opdi_script_parse_need(parser, "for")) { return NULL; }
     node->parts[0] = kind == OPDI_SX_DICTCOMP ? key : element;
     if (kind == OPDI_SX_DICTCOMP) { node->parts[1] = element; }
-    if (!(node->parts[first] = opdi_sparse_target(parser)) || opdi_sparse_need(parser, "in") ||
-        !(node->parts[first + 1] = opdi_sparse_or(parser))) { return NULL; }
-    if (opdi_sparse_take(parser, "if") && !(node->parts[first + 2] = opdi_sparse_or(parser))) { return NULL; }
+    if (!(node->parts[first] = opdi_script_parse_target(parser)) || opdi_script_parse_need(parser, "in") ||
+        !(node->parts[first + 1] = opdi_script_parse_or(parser))) { return NULL; }
+    if (opdi_script_parse_take(parser, "if") && !(node->parts[first + 2] = opdi_script_parse_or(parser))) {
+        return NULL;
+    }
     return node;
 }
 /* Reads an element of a tuple or list, or a target: an expression, or a star before one. */
-static opdi_syntax *opdi_sparse_item(opdi_sparser *parser) {
+static opdi_syntax *opdi_script_parse_item(opdi_script_parser *parser) {
     const uint32_t at = opdi_stoken_at(parser)->at;
-    if (!opdi_sparse_take(parser, "*")) { return opdi_sparse_ternary(parser); }
-    opdi_syntax *item = opdi_sparse_or(parser);
+    if (!opdi_script_parse_take(parser, "*")) { return opdi_script_parse_ternary(parser); }
+    opdi_syntax *item = opdi_script_parse_or(parser);
     return item ? opdi_syntax_1(parser, OPDI_SX_STAR, at, item) : NULL;
 }
 /* Reads what stands in brackets, up to and with `end`. */
-static opdi_syntax *opdi_sparse_brackets(opdi_sparser *parser, const char *end) {
+static opdi_syntax *opdi_script_parse_brackets(opdi_script_parser *parser, const char *end) {
     const uint32_t at = opdi_stoken_at(parser)->at;
     const bool list = *end == ']';
     opdi_string items = {NULL, 0, 0, false};
     bool comma = false, fine = true;
     parser->at++;
-    while (fine && !opdi_sparse_at(parser, end)) {
-        opdi_syntax *item = opdi_sparse_item(parser);
-        if (item && opdi_sparse_at(parser, "for") && !items.length) {
-            item = opdi_sparse_comprehension(parser, OPDI_SX_LISTCOMP, at, NULL, item);
-            if (item && opdi_sparse_need(parser, end)) { item = NULL; }
+    while (fine && !opdi_script_parse_at(parser, end)) {
+        opdi_syntax *item = opdi_script_parse_item(parser);
+        if (item && opdi_script_parse_at(parser, "for") && !items.length) {
+            item = opdi_script_parse_comprehension(parser, OPDI_SX_LISTCOMP, at, NULL, item);
+            if (item && opdi_script_parse_need(parser, end)) { item = NULL; }
             return item;
         }
         fine = item && opdi_syntax_put(&items, item);
-        if (fine && !opdi_sparse_at(parser, end)) {
+        if (fine && !opdi_script_parse_at(parser, end)) {
             comma = true;
-            fine = opdi_sparse_need(parser, list ? "," : opdi_sparse_at(parser, ",") ? "," : end) == 0;
+            fine = opdi_script_parse_need(parser, list ? "," : opdi_script_parse_at(parser, ",") ? "," : end) == 0;
         }
     }
-    fine = fine && opdi_sparse_need(parser, end) == 0;
+    fine = fine && opdi_script_parse_need(parser, end) == 0;
     if (fine && !list && !comma && items.length == sizeof(opdi_syntax *)) {
         opdi_syntax *only = ((opdi_syntax **)(void *)items.data)[0];
         opdi_string_free(&items);
@@ -335,51 +341,52 @@ static opdi_syntax *opdi_sparse_brackets(opdi_sparser *parser, const char *end) 
     }
     return opdi_syntax_of(parser, list ? OPDI_SX_LIST : OPDI_SX_TUPLE, at, &items, fine);
 }
-static opdi_syntax *opdi_sparse_braces(opdi_sparser *parser) {
+static opdi_syntax *opdi_script_parse_braces(opdi_script_parser *parser) {
     const uint32_t at = opdi_stoken_at(parser)->at;
     opdi_string items = {NULL, 0, 0, false};
     opdi_sx kind = OPDI_SX_DICT;
     bool fine = true;
     parser->at++;
-    while (fine && !opdi_sparse_at(parser, "}")) {
-        opdi_syntax *key = opdi_sparse_ternary(parser), *value;
-        if (key && !opdi_sparse_at(parser, ":")) {
+    while (fine && !opdi_script_parse_at(parser, "}")) {
+        opdi_syntax *key = opdi_script_parse_ternary(parser), *value;
+        if (key && !opdi_script_parse_at(parser, ":")) {
             kind = OPDI_SX_SET;
             fine = opdi_syntax_put(&items, key);
         } else {
-            value = key && opdi_sparse_need(parser, ":") == 0 ? opdi_sparse_ternary(parser) : NULL;
-            if (value && opdi_sparse_at(parser, "for") && !items.length) {
-                value = opdi_sparse_comprehension(parser, OPDI_SX_DICTCOMP, at, key, value);
-                return value && opdi_sparse_need(parser, "}") == 0 ? value : NULL;
+            value = key && opdi_script_parse_need(parser, ":") == 0 ? opdi_script_parse_ternary(parser) : NULL;
+            if (value && opdi_script_parse_at(parser, "for") && !items.length) {
+                value = opdi_script_parse_comprehension(parser, OPDI_SX_DICTCOMP, at, key, value);
+                return value && opdi_script_parse_need(parser, "}") == 0 ? value : NULL;
             }
             fine = value && opdi_syntax_put(&items, key) && opdi_syntax_put(&items, value);
         }
-        fine = fine && (opdi_sparse_take(parser, ",") || opdi_sparse_at(parser, "}") ||
-                        opdi_sparse_need(parser, "}") == 0);
+        fine = fine && (opdi_script_parse_take(parser, ",") || opdi_script_parse_at(parser, "}") ||
+                        opdi_script_parse_need(parser, "}") == 0);
     }
-    fine = fine && opdi_sparse_need(parser, "}") == 0;
+    fine = fine && opdi_script_parse_need(parser, "}") == 0;
     return opdi_syntax_of(parser, kind, at, &items, fine);
 }
 /* Words that are no names. */
 static const char opdi_skeywords[] = "and as assert async await break class continue def del elif else except False "
     "finally for from global if import in is lambda None nonlocal not or pass raise return True try while with yield ";
-static opdi_syntax *opdi_sparse_atom(opdi_sparser *parser) {
+static opdi_syntax *opdi_script_parse_atom(opdi_script_parser *parser) {
     const opdi_stoken *token = opdi_stoken_at(parser);
     const char *word = parser->text->text + token->at;
-    if (token->kind == OPDI_ST_TEXT) { return opdi_sparse_text(parser); }
-    if (token->kind >= OPDI_ST_INT && token->kind <= OPDI_ST_IMAGINARY) { return opdi_sparse_number(parser); }
-    if (opdi_sparse_at(parser, "(")) { return opdi_sparse_brackets(parser, ")"); }
-    if (opdi_sparse_at(parser, "[")) { return opdi_sparse_brackets(parser, "]"); }
-    if (opdi_sparse_at(parser, "{")) { return opdi_sparse_braces(parser); }
-    if (opdi_sparse_at(parser, "...")) {
+    if (token->kind == OPDI_ST_TEXT) { return opdi_script_parse_text(parser); }
+    if (token->kind >= OPDI_ST_INT && token->kind <= OPDI_ST_IMAGINARY) { return opdi_script_parse_number(parser); }
+    if (opdi_script_parse_at(parser, "(")) { return opdi_script_parse_brackets(parser, ")"); }
+    if (opdi_script_parse_at(parser, "[")) { return opdi_script_parse_brackets(parser, "]"); }
+    if (opdi_script_parse_at(parser, "{")) { return opdi_script_parse_braces(parser); }
+    if (opdi_script_parse_at(parser, "...")) {
         parser->at++;
         return opdi_syntax_new(parser, OPDI_SX_DOTS, token->at, 0);
     }
-    if (token->kind != OPDI_ST_NAME) { return opdi_sparse_fail(parser, "an expression"); }
-    const opdi_sx kind = opdi_sparse_at(parser, "True") ? OPDI_SX_TRUE : opdi_sparse_at(parser, "False") ? OPDI_SX_FALSE
-        : opdi_sparse_at(parser, "None") ? OPDI_SX_NONE : OPDI_SX_NAME;
+    if (token->kind != OPDI_ST_NAME) { return opdi_script_parse_fail(parser, "an expression"); }
+    const opdi_sx kind = opdi_script_parse_at(parser, "True") ? OPDI_SX_TRUE : opdi_script_parse_at(parser, "False")
+        ? OPDI_SX_FALSE
+        : opdi_script_parse_at(parser, "None") ? OPDI_SX_NONE : OPDI_SX_NAME;
     if (kind == OPDI_SX_NAME && opdi_word_in(word, (int)token->length, opdi_skeywords)) {
-        return opdi_sparse_fail(parser, "an expression");
+        return opdi_script_parse_fail(parser, "an expression");
     }
     parser->at++;
     opdi_syntax *node = opdi_syntax_new(parser, kind, token->at, 0);
@@ -392,47 +399,48 @@ static opdi_syntax *opdi_sparse_atom(opdi_sparser *parser) {
 //== expressions =======================================================================================================
 
 /* Reads a call's arguments behind its bracket. */
-static opdi_syntax *opdi_sparse_call(opdi_sparser *parser, opdi_syntax *called) {
+static opdi_syntax *opdi_script_parse_call(opdi_script_parser *parser, opdi_syntax *called) {
     opdi_string items = {NULL, 0, 0, false};
     bool fine = opdi_syntax_put(&items, called);
     parser->at++;
-    while (fine && !opdi_sparse_at(parser, ")")) {
+    while (fine && !opdi_script_parse_at(parser, ")")) {
         const opdi_stoken *token = opdi_stoken_at(parser);
         opdi_syntax *item;
         if (token->kind == OPDI_ST_NAME && parser->tokens[parser->at + 1].kind == '=') {
             parser->at += 2;
-            opdi_syntax *value = opdi_sparse_ternary(parser);
+            opdi_syntax *value = opdi_script_parse_ternary(parser);
             item = value ? opdi_syntax_1(parser, OPDI_SX_KEYWORD, token->at, value) : NULL;
             if (item && !(item->word = opdi_arena_copy(parser->arena, parser->text->text + token->at, token->length))) {
                 item = NULL;
             }
-        } else if (opdi_sparse_take(parser, "*")) {
-            opdi_syntax *value = opdi_sparse_ternary(parser);
+        } else if (opdi_script_parse_take(parser, "*")) {
+            opdi_syntax *value = opdi_script_parse_ternary(parser);
             item = value ? opdi_syntax_1(parser, OPDI_SX_STAR, token->at, value) : NULL;
         } else {
-            item = opdi_sparse_ternary(parser);
-            if (item && opdi_sparse_at(parser, "for")) {       /* a generator is taken as a list */
-                item = opdi_sparse_comprehension(parser, OPDI_SX_LISTCOMP, token->at, NULL, item);
+            item = opdi_script_parse_ternary(parser);
+            if (item && opdi_script_parse_at(parser, "for")) {  /* a generator is taken as a list */
+                item = opdi_script_parse_comprehension(parser, OPDI_SX_LISTCOMP, token->at, NULL, item);
             }
         }
         fine = item && opdi_syntax_put(&items, item);
-        if (fine && !opdi_sparse_at(parser, ")")) { fine = opdi_sparse_need(parser, ",") == 0; }
+        if (fine && !opdi_script_parse_at(parser, ")")) { fine = opdi_script_parse_need(parser, ",") == 0; }
     }
-    fine = fine && opdi_sparse_need(parser, ")") == 0;
+    fine = fine && opdi_script_parse_need(parser, ")") == 0;
     return opdi_syntax_of(parser, OPDI_SX_CALL, called->at, &items, fine);
 }
-static opdi_syntax *opdi_sparse_index(opdi_sparser *parser) {
+static opdi_syntax *opdi_script_parse_index(opdi_script_parser *parser) {
     const uint32_t at = opdi_stoken_at(parser)->at;
     opdi_syntax *begin = NULL, *end = NULL, *step = NULL;
-    if (!opdi_sparse_at(parser, ":")) {
-        if (!(begin = opdi_sparse_ternary(parser))) { return NULL; }
-        if (!opdi_sparse_at(parser, ":")) { return begin; }
+    if (!opdi_script_parse_at(parser, ":")) {
+        if (!(begin = opdi_script_parse_ternary(parser))) { return NULL; }
+        if (!opdi_script_parse_at(parser, ":")) { return begin; }
     }
     parser->at++;
-    const bool more = !opdi_sparse_at(parser, "]") && !opdi_sparse_at(parser, ",");
-    if (more && !opdi_sparse_at(parser, ":") && !(end = opdi_sparse_ternary(parser))) { return NULL; }
-    if (opdi_sparse_take(parser, ":") && !opdi_sparse_at(parser, "]") && !opdi_sparse_at(parser, ",") &&
-        !(step = opdi_sparse_ternary(parser))) { return NULL; }
+    const bool more = !opdi_script_parse_at(parser, "]") && !opdi_script_parse_at(parser, ",");
+    if (more && !opdi_script_parse_at(parser, ":") && !(end = opdi_script_parse_ternary(parser))) { return NULL; }
+    if (opdi_script_parse_take(parser, ":") && !opdi_script_parse_at(parser, "]") &&
+        !opdi_script_parse_at(parser, ",") &&
+        !(step = opdi_script_parse_ternary(parser))) { return NULL; }
     opdi_syntax *node = opdi_syntax_new(parser, OPDI_SX_SLICE, at, 3);
     if (!node) { return NULL; }
     node->parts[0] = begin;
@@ -440,32 +448,32 @@ static opdi_syntax *opdi_sparse_index(opdi_sparser *parser) {
     node->parts[2] = step;
     return node;
 }
-static opdi_syntax *opdi_sparse_subscript(opdi_sparser *parser, opdi_syntax *value) {
+static opdi_syntax *opdi_script_parse_subscript(opdi_script_parser *parser, opdi_syntax *value) {
     opdi_string items = {NULL, 0, 0, false};
     bool fine = opdi_syntax_put(&items, value), comma = false;
     parser->at++;
     do {
-        opdi_syntax *item = opdi_sparse_index(parser);
+        opdi_syntax *item = opdi_script_parse_index(parser);
         fine = item && opdi_syntax_put(&items, item);
-        if (fine && !opdi_sparse_at(parser, "]")) {
+        if (fine && !opdi_script_parse_at(parser, "]")) {
             comma = true;
-            fine = opdi_sparse_need(parser, ",") == 0;
+            fine = opdi_script_parse_need(parser, ",") == 0;
         }
-    } while (fine && !opdi_sparse_at(parser, "]"));
-    fine = fine && opdi_sparse_need(parser, "]") == 0;
+    } while (fine && !opdi_script_parse_at(parser, "]"));
+    fine = fine && opdi_script_parse_need(parser, "]") == 0;
     opdi_syntax *node = opdi_syntax_of(parser, OPDI_SX_SUBSCRIPT, value->at, &items, fine);
     if (node) { node->op = comma; }
     return node;
 }
-static opdi_syntax *opdi_sparse_primary(opdi_sparser *parser) {
-    opdi_syntax *node = opdi_sparse_atom(parser);
+static opdi_syntax *opdi_script_parse_primary(opdi_script_parser *parser) {
+    opdi_syntax *node = opdi_script_parse_atom(parser);
     for (int links = 0; node; links++) {
-        if (links > 10 * OPDI_SCRIPT_DEPTH) { return opdi_sparse_fail(parser, "a shorter expression"); }
-        if (opdi_sparse_at(parser, "(")) { node = opdi_sparse_call(parser, node); }
-        else if (opdi_sparse_at(parser, "[")) { node = opdi_sparse_subscript(parser, node); }
-        else if (opdi_sparse_take(parser, ".")) {
+        if (links > 10 * OPDI_SCRIPT_DEPTH) { return opdi_script_parse_fail(parser, "a shorter expression"); }
+        if (opdi_script_parse_at(parser, "(")) { node = opdi_script_parse_call(parser, node); }
+        else if (opdi_script_parse_at(parser, "[")) { node = opdi_script_parse_subscript(parser, node); }
+        else if (opdi_script_parse_take(parser, ".")) {
             const opdi_stoken *token = opdi_stoken_at(parser);
-            if (token->kind != OPDI_ST_NAME) { return opdi_sparse_fail(parser, "ident"); }
+            if (token->kind != OPDI_ST_NAME) { return opdi_script_parse_fail(parser, "ident"); }
             parser->at++;
             node = opdi_syntax_1(parser, OPDI_SX_ATTR, node->at, node);
             if (node && !(node->word = opdi_arena_copy(parser->arena, parser->text->text + token->at, token->length))) {
@@ -475,7 +483,7 @@ static opdi_syntax *opdi_sparse_primary(opdi_sparser *parser) {
     }
     return node;
 }
-static opdi_syntax *opdi_syntax_op(opdi_sparser *parser, opdi_sx kind, int op, uint32_t at, opdi_syntax *first,
+static opdi_syntax *opdi_syntax_op(opdi_script_parser *parser, opdi_sx kind, int op, uint32_t at, opdi_syntax *first,
                                    opdi_syntax *second) {
     opdi_syntax *node = opdi_syntax_2(parser, kind, at, first, second);
     if (!node) { return NULL; }
@@ -483,21 +491,21 @@ static opdi_syntax *opdi_syntax_op(opdi_sparser *parser, opdi_sx kind, int op, u
     node->nparts = second ? 2 : 1;
     return node;
 }
-static opdi_syntax *opdi_sparse_unary(opdi_sparser *parser);
-static opdi_syntax *opdi_sparse_power(opdi_sparser *parser) {
-    opdi_syntax *base = opdi_sparse_primary(parser);
-    if (!base || !opdi_sparse_take(parser, "**")) { return base; }
-    opdi_syntax *exponent = opdi_sparse_unary(parser);
+static opdi_syntax *opdi_script_parse_unary(opdi_script_parser *parser);
+static opdi_syntax *opdi_script_parse_power(opdi_script_parser *parser) {
+    opdi_syntax *base = opdi_script_parse_primary(parser);
+    if (!base || !opdi_script_parse_take(parser, "**")) { return base; }
+    opdi_syntax *exponent = opdi_script_parse_unary(parser);
     return exponent ? opdi_syntax_op(parser, OPDI_SX_BINARY, OPDI_SO_POW, base->at, base, exponent) : NULL;
 }
-static opdi_syntax *opdi_sparse_unary(opdi_sparser *parser) {
+static opdi_syntax *opdi_script_parse_unary(opdi_script_parser *parser) {
     const uint32_t at = opdi_stoken_at(parser)->at;
-    const int op = opdi_sparse_at(parser, "-") ? OPDI_SO_NEG : opdi_sparse_at(parser, "+") ? OPDI_SO_POS
-        : opdi_sparse_at(parser, "~") ? OPDI_SO_INVERT : -1;
-    if (op < 0) { return opdi_sparse_power(parser); }
-    if (!opdi_sparse_enter(parser)) { return NULL; }
+    const int op = opdi_script_parse_at(parser, "-") ? OPDI_SO_NEG : opdi_script_parse_at(parser, "+") ? OPDI_SO_POS
+        : opdi_script_parse_at(parser, "~") ? OPDI_SO_INVERT : -1;
+    if (op < 0) { return opdi_script_parse_power(parser); }
+    if (!opdi_script_parse_enter(parser)) { return NULL; }
     parser->at++;
-    opdi_syntax *value = opdi_sparse_unary(parser);
+    opdi_syntax *value = opdi_script_parse_unary(parser);
     parser->depth--;
     if (!value) { return NULL; }
     if (op == OPDI_SO_NEG && (value->kind == OPDI_SX_INT || value->kind == OPDI_SX_FLOAT) && value->at > at &&
@@ -515,33 +523,33 @@ static const struct { const char *sign; int level, op; } opdi_sbinary[] = {
     {"*", 5, OPDI_SO_MUL}, {"/", 5, OPDI_SO_DIV}, {"//", 5, OPDI_SO_FLOORDIV}, {"%", 5, OPDI_SO_MOD},
     {"@", 5, OPDI_SO_MATMUL}, {"+", 4, OPDI_SO_ADD}, {"-", 4, OPDI_SO_SUB}, {"<<", 3, OPDI_SO_SHL},
     {">>", 3, OPDI_SO_SHR}, {"&", 2, OPDI_SO_AND}, {"^", 1, OPDI_SO_XOR}, {"|", 0, OPDI_SO_OR}};
-static int opdi_sparse_sign(const opdi_sparser *parser, int level) {
+static int opdi_script_parse_sign(const opdi_script_parser *parser, int level) {
     if (!strchr("*/%@+-<>&^|", parser->text->text[opdi_stoken_at(parser)->at])) { return -1; }
     for (size_t i = 0; i < sizeof opdi_sbinary / sizeof opdi_sbinary[0]; i++) {
-        if (opdi_sbinary[i].level == level && opdi_sparse_at(parser, opdi_sbinary[i].sign)) {
+        if (opdi_sbinary[i].level == level && opdi_script_parse_at(parser, opdi_sbinary[i].sign)) {
             return opdi_sbinary[i].op;
         }
     }
     return -1;
 }
-static opdi_syntax *opdi_sparse_binary(opdi_sparser *parser, int level) {
-    opdi_syntax *left = level == 5 ? opdi_sparse_unary(parser) : opdi_sparse_binary(parser, level + 1);
+static opdi_syntax *opdi_script_parse_binary(opdi_script_parser *parser, int level) {
+    opdi_syntax *left = level == 5 ? opdi_script_parse_unary(parser) : opdi_script_parse_binary(parser, level + 1);
     for (int links = 0; left; links++) {
-        const int op = opdi_sparse_sign(parser, level);
+        const int op = opdi_script_parse_sign(parser, level);
         if (op < 0) { return left; }
-        if (links > OPDI_SCRIPT_DEPTH) { return opdi_sparse_fail(parser, "a shorter expression"); }
+        if (links > OPDI_SCRIPT_DEPTH) { return opdi_script_parse_fail(parser, "a shorter expression"); }
         parser->at++;
-        opdi_syntax *right = level == 5 ? opdi_sparse_unary(parser) : opdi_sparse_binary(parser, level + 1);
+        opdi_syntax *right = level == 5 ? opdi_script_parse_unary(parser) : opdi_script_parse_binary(parser, level + 1);
         left = right ? opdi_syntax_op(parser, OPDI_SX_BINARY, op, left->at, left, right) : NULL;
     }
     return NULL;
 }
 /* Reads a comparison's sign; -1: there is none. */
-static int opdi_sparse_comparison(opdi_sparser *parser) {
+static int opdi_script_parse_comparison(opdi_script_parser *parser) {
     static const char *const signs[] = {"==", "!=", "<", "<=", ">", ">="};
-    for (int i = 0; i < 6; i++) { if (opdi_sparse_take(parser, signs[i])) { return OPDI_SO_EQ + i; } }
-    if (opdi_sparse_take(parser, "in")) { return OPDI_SO_IN; }
-    if (opdi_sparse_at(parser, "not")) {
+    for (int i = 0; i < 6; i++) { if (opdi_script_parse_take(parser, signs[i])) { return OPDI_SO_EQ + i; } }
+    if (opdi_script_parse_take(parser, "in")) { return OPDI_SO_IN; }
+    if (opdi_script_parse_at(parser, "not")) {
         const opdi_stoken *next = &parser->tokens[parser->at + 1];
         if (next->kind == OPDI_ST_NAME && next->length == 2 &&
             memcmp(parser->text->text + next->at, "in", 2) == 0) {
@@ -550,17 +558,17 @@ static int opdi_sparse_comparison(opdi_sparser *parser) {
         }
         return -1;
     }
-    if (!opdi_sparse_take(parser, "is")) { return -1; }
-    return opdi_sparse_take(parser, "not") ? OPDI_SO_ISNOT : OPDI_SO_IS;
+    if (!opdi_script_parse_take(parser, "is")) { return -1; }
+    return opdi_script_parse_take(parser, "not") ? OPDI_SO_ISNOT : OPDI_SO_IS;
 }
 /* Reads comparisons; a < b < c is (a < b) and (b < c). */
-static opdi_syntax *opdi_sparse_compare(opdi_sparser *parser) {
-    opdi_syntax *left = opdi_sparse_binary(parser, 0), *all = NULL;
+static opdi_syntax *opdi_script_parse_compare(opdi_script_parser *parser) {
+    opdi_syntax *left = opdi_script_parse_binary(parser, 0), *all = NULL;
     for (int links = 0; left; links++) {
-        const int op = opdi_sparse_comparison(parser);
+        const int op = opdi_script_parse_comparison(parser);
         if (op < 0) { return all ? all : left; }
-        if (links > OPDI_SCRIPT_DEPTH) { return opdi_sparse_fail(parser, "a shorter expression"); }
-        opdi_syntax *right = opdi_sparse_binary(parser, 0);
+        if (links > OPDI_SCRIPT_DEPTH) { return opdi_script_parse_fail(parser, "a shorter expression"); }
+        opdi_syntax *right = opdi_script_parse_binary(parser, 0);
         opdi_syntax *pair = right ? opdi_syntax_op(parser, OPDI_SX_COMPARE, op, left->at, left, right) : NULL;
         if (!pair) { return NULL; }
         if (!(all = all ? opdi_syntax_2(parser, OPDI_SX_AND, all->at, all, pair) : pair)) { return NULL; }
@@ -568,38 +576,39 @@ static opdi_syntax *opdi_sparse_compare(opdi_sparser *parser) {
     }
     return NULL;
 }
-static opdi_syntax *opdi_sparse_not(opdi_sparser *parser) {
+static opdi_syntax *opdi_script_parse_not(opdi_script_parser *parser) {
     const uint32_t at = opdi_stoken_at(parser)->at;
-    if (!opdi_sparse_take(parser, "not")) { return opdi_sparse_compare(parser); }
-    if (!opdi_sparse_enter(parser)) { return NULL; }
-    opdi_syntax *value = opdi_sparse_not(parser);
+    if (!opdi_script_parse_take(parser, "not")) { return opdi_script_parse_compare(parser); }
+    if (!opdi_script_parse_enter(parser)) { return NULL; }
+    opdi_syntax *value = opdi_script_parse_not(parser);
     parser->depth--;
     return value ? opdi_syntax_1(parser, OPDI_SX_NOT, at, value) : NULL;
 }
-static opdi_syntax *opdi_sparse_and(opdi_sparser *parser) {
-    opdi_syntax *left = opdi_sparse_not(parser);
-    for (int links = 0; left && opdi_sparse_take(parser, "and"); links++) {
-        if (links > OPDI_SCRIPT_DEPTH) { return opdi_sparse_fail(parser, "a shorter expression"); }
-        opdi_syntax *right = opdi_sparse_not(parser);
+static opdi_syntax *opdi_script_parse_and(opdi_script_parser *parser) {
+    opdi_syntax *left = opdi_script_parse_not(parser);
+    for (int links = 0; left && opdi_script_parse_take(parser, "and"); links++) {
+        if (links > OPDI_SCRIPT_DEPTH) { return opdi_script_parse_fail(parser, "a shorter expression"); }
+        opdi_syntax *right = opdi_script_parse_not(parser);
         left = right ? opdi_syntax_2(parser, OPDI_SX_AND, left->at, left, right) : NULL;
     }
     return left;
 }
-static opdi_syntax *opdi_sparse_or(opdi_sparser *parser) {
-    opdi_syntax *left = opdi_sparse_and(parser);
-    for (int links = 0; left && opdi_sparse_take(parser, "or"); links++) {
-        if (links > OPDI_SCRIPT_DEPTH) { return opdi_sparse_fail(parser, "a shorter expression"); }
-        opdi_syntax *right = opdi_sparse_and(parser);
+static opdi_syntax *opdi_script_parse_or(opdi_script_parser *parser) {
+    opdi_syntax *left = opdi_script_parse_and(parser);
+    for (int links = 0; left && opdi_script_parse_take(parser, "or"); links++) {
+        if (links > OPDI_SCRIPT_DEPTH) { return opdi_script_parse_fail(parser, "a shorter expression"); }
+        opdi_syntax *right = opdi_script_parse_and(parser);
         left = right ? opdi_syntax_2(parser, OPDI_SX_OR, left->at, left, right) : NULL;
     }
     return left;
 }
-static opdi_syntax *opdi_sparse_ternary(opdi_sparser *parser) {
-    if (!opdi_sparse_enter(parser)) { return NULL; }
-    opdi_syntax *value = opdi_sparse_or(parser);
-    if (value && opdi_sparse_take(parser, "if")) {
-        opdi_syntax *condition = opdi_sparse_or(parser);
-        opdi_syntax *otherwise = condition && opdi_sparse_need(parser, "else") == 0 ? opdi_sparse_ternary(parser)
+static opdi_syntax *opdi_script_parse_ternary(opdi_script_parser *parser) {
+    if (!opdi_script_parse_enter(parser)) { return NULL; }
+    opdi_syntax *value = opdi_script_parse_or(parser);
+    if (value && opdi_script_parse_take(parser, "if")) {
+        opdi_syntax *condition = opdi_script_parse_or(parser);
+        opdi_syntax *otherwise = condition && opdi_script_parse_need(parser, "else") == 0
+            ? opdi_script_parse_ternary(parser)
             : NULL;
         opdi_syntax *node = otherwise ? opdi_syntax_new(parser, OPDI_SX_TERNARY, value->at, 3) : NULL;
         if (node) {
@@ -613,36 +622,37 @@ static opdi_syntax *opdi_sparse_ternary(opdi_sparser *parser) {
     return value;
 }
 /* Reads expressions with commas between; several, or one with a comma behind, are a tuple. */
-static opdi_syntax *opdi_sparse_list(opdi_sparser *parser, const char *end) {
+static opdi_syntax *opdi_script_parse_list(opdi_script_parser *parser, const char *end) {
     const uint32_t at = opdi_stoken_at(parser)->at;
     opdi_string items = {NULL, 0, 0, false};
     opdi_syntax *first = NULL;
     bool fine = true, comma = false;
     do {
-        opdi_syntax *item = opdi_sparse_item(parser);
+        opdi_syntax *item = opdi_script_parse_item(parser);
         first = first ? first : item;
         fine = item && opdi_syntax_put(&items, item);
-        if (!fine || !opdi_sparse_take(parser, ",")) { break; }
+        if (!fine || !opdi_script_parse_take(parser, ",")) { break; }
         comma = true;
-    } while (!opdi_sparse_is(parser, OPDI_ST_NEWLINE) && !opdi_sparse_at(parser, end) && !opdi_sparse_at(parser, "="));
+    } while (!opdi_script_parse_is(parser, OPDI_ST_NEWLINE) && !opdi_script_parse_at(parser, end) &&
+             !opdi_script_parse_at(parser, "="));
     if (fine && !comma) {
         opdi_string_free(&items);
         return first;
     }
     return opdi_syntax_of(parser, OPDI_SX_TUPLE, at, &items, fine);
 }
-static opdi_syntax *opdi_sparse_target(opdi_sparser *parser) {
+static opdi_syntax *opdi_script_parse_target(opdi_script_parser *parser) {
     const uint32_t at = opdi_stoken_at(parser)->at;
     opdi_string items = {NULL, 0, 0, false};
     opdi_syntax *first = NULL;
     bool fine = true, comma = false;
     do {
-        opdi_syntax *item = opdi_sparse_primary(parser);
+        opdi_syntax *item = opdi_script_parse_primary(parser);
         first = first ? first : item;
         fine = item && opdi_syntax_put(&items, item);
-        if (!fine || !opdi_sparse_take(parser, ",")) { break; }
+        if (!fine || !opdi_script_parse_take(parser, ",")) { break; }
         comma = true;
-    } while (!opdi_sparse_at(parser, "in"));
+    } while (!opdi_script_parse_at(parser, "in"));
     if (fine && !comma) {
         opdi_string_free(&items);
         return first;
@@ -650,9 +660,9 @@ static opdi_syntax *opdi_sparse_target(opdi_sparser *parser) {
     return opdi_syntax_of(parser, OPDI_SX_TUPLE, at, &items, fine);
 }
 /* Reads the expression that stands at [at, at + length) inside of a string. */
-static opdi_syntax *opdi_sparse_within(opdi_sparser *parser, size_t at, size_t length) {
+static opdi_syntax *opdi_script_parse_within(opdi_script_parser *parser, size_t at, size_t length) {
     opdi_stext part = *parser->text;
-    opdi_sparser inner = *parser;
+    opdi_script_parser inner = *parser;
     opdi_slexer lexer;
     opdi_syntax *node = NULL;
     memset(&lexer, 0, sizeof lexer);
@@ -667,8 +677,8 @@ static opdi_syntax *opdi_sparse_within(opdi_sparser *parser, size_t at, size_t l
     if (!rc && !opdi_slex_put(&lexer, OPDI_ST_END, 0, part.length, 0)) {
         inner.tokens = (const opdi_stoken *)(const void *)lexer.tokens.data;
         inner.at = 0;
-        if (opdi_sparse_enter(&inner)) { node = opdi_sparse_list(&inner, "}"); }
-        if (node && !opdi_sparse_is(&inner, OPDI_ST_END)) { node = opdi_sparse_fail(&inner, "}"); }
+        if (opdi_script_parse_enter(&inner)) { node = opdi_script_parse_list(&inner, "}"); }
+        if (node && !opdi_script_parse_is(&inner, OPDI_ST_END)) { node = opdi_script_parse_fail(&inner, "}"); }
     }
     opdi_string_free(&lexer.tokens);
     return node;
@@ -676,25 +686,25 @@ static opdi_syntax *opdi_sparse_within(opdi_sparser *parser, size_t at, size_t l
 
 //== statements ========================================================================================================
 
-static opdi_syntax *opdi_sparse_block(opdi_sparser *parser);
-static opdi_syntax *opdi_sparse_statement(opdi_sparser *parser);
+static opdi_syntax *opdi_script_parse_block(opdi_script_parser *parser);
+static opdi_syntax *opdi_script_parse_statement(opdi_script_parser *parser);
 
 /* Reads one or more of what stands behind `if` or `elif`. */
-static opdi_syntax *opdi_sparse_if(opdi_sparser *parser) {
+static opdi_syntax *opdi_script_parse_if(opdi_script_parser *parser) {
     const uint32_t at = opdi_stoken_at(parser)->at;
     opdi_syntax *body = NULL, *otherwise = NULL;
-    if (!opdi_sparse_enter(parser)) { return NULL; }
+    if (!opdi_script_parse_enter(parser)) { return NULL; }
     parser->at++;
-    opdi_syntax *condition = opdi_sparse_list(parser, ":");
+    opdi_syntax *condition = opdi_script_parse_list(parser, ":");
     opdi_syntax *node = condition ? opdi_syntax_new(parser, OPDI_SX_IF, at, 3) : NULL;
-    if (!node || opdi_sparse_need(parser, ":") || !(body = opdi_sparse_block(parser))) { return NULL; }
-    if (opdi_sparse_at(parser, "elif")) {
+    if (!node || opdi_script_parse_need(parser, ":") || !(body = opdi_script_parse_block(parser))) { return NULL; }
+    if (opdi_script_parse_at(parser, "elif")) {
         const uint32_t from = opdi_stoken_at(parser)->at;
-        opdi_syntax *inner = opdi_sparse_if(parser);
+        opdi_syntax *inner = opdi_script_parse_if(parser);
         otherwise = inner ? opdi_syntax_1(parser, OPDI_SX_BLOCK, from, inner) : NULL;
         if (!otherwise) { return NULL; }
-    } else if (opdi_sparse_take(parser, "else")) {
-        otherwise = opdi_sparse_need(parser, ":") ? NULL : opdi_sparse_block(parser);
+    } else if (opdi_script_parse_take(parser, "else")) {
+        otherwise = opdi_script_parse_need(parser, ":") ? NULL : opdi_script_parse_block(parser);
         if (!otherwise) { return NULL; }
     }
     node->parts[0] = condition;
@@ -703,54 +713,61 @@ static opdi_syntax *opdi_sparse_if(opdi_sparser *parser) {
     parser->depth--;
     return node;
 }
-static opdi_syntax *opdi_sparse_while(opdi_sparser *parser) {
+static opdi_syntax *opdi_script_parse_while(opdi_script_parser *parser) {
     const uint32_t at = opdi_stoken_at(parser)->at;
     parser->at++;
-    opdi_syntax *condition = opdi_sparse_list(parser, ":"), *body;
+    opdi_syntax *condition = opdi_script_parse_list(parser, ":"), *body;
     opdi_syntax *node = condition ? opdi_syntax_2(parser, OPDI_SX_WHILE, at, condition, NULL) : NULL;
-    if (!node || opdi_sparse_need(parser, ":") || !(body = opdi_sparse_block(parser))) { return NULL; }
+    if (!node || opdi_script_parse_need(parser, ":") || !(body = opdi_script_parse_block(parser))) { return NULL; }
     node->parts[1] = body;
     return node;
 }
-static opdi_syntax *opdi_sparse_for(opdi_sparser *parser) {
+static opdi_syntax *opdi_script_parse_for(opdi_script_parser *parser) {
     const uint32_t at = opdi_stoken_at(parser)->at;
     parser->at++;
-    opdi_syntax *target = opdi_sparse_target(parser);
-    opdi_syntax *over = target && opdi_sparse_need(parser, "in") == 0 ? opdi_sparse_list(parser, ":") : NULL;
+    opdi_syntax *target = opdi_script_parse_target(parser);
+    opdi_syntax *over = target && opdi_script_parse_need(parser, "in") == 0 ? opdi_script_parse_list(parser, ":")
+        : NULL;
     opdi_syntax *node = over ? opdi_syntax_new(parser, OPDI_SX_FOR, at, 3) : NULL;
-    if (!node || opdi_sparse_need(parser, ":") || !(node->parts[2] = opdi_sparse_block(parser))) { return NULL; }
+    if (!node || opdi_script_parse_need(parser, ":") || !(node->parts[2] = opdi_script_parse_block(parser))) {
+        return NULL;
+    }
     node->parts[0] = target;
     node->parts[1] = over;
     return node;
 }
-static opdi_syntax *opdi_sparse_with(opdi_sparser *parser) {
+static opdi_syntax *opdi_script_parse_with(opdi_script_parser *parser) {
     const uint32_t at = opdi_stoken_at(parser)->at;
     parser->at++;
-    opdi_syntax *value = opdi_sparse_ternary(parser), *target = NULL;
-    if (!value || (opdi_sparse_take(parser, "as") && !(target = opdi_sparse_primary(parser)))) { return NULL; }
+    opdi_syntax *value = opdi_script_parse_ternary(parser), *target = NULL;
+    if (!value || (opdi_script_parse_take(parser, "as") && !(target = opdi_script_parse_primary(parser)))) {
+        return NULL;
+    }
     opdi_syntax *node = opdi_syntax_new(parser, OPDI_SX_WITH, at, 3);
-    if (!node || opdi_sparse_need(parser, ":") || !(node->parts[2] = opdi_sparse_block(parser))) { return NULL; }
+    if (!node || opdi_script_parse_need(parser, ":") || !(node->parts[2] = opdi_script_parse_block(parser))) {
+        return NULL;
+    }
     node->parts[0] = value;
     node->parts[1] = target;
     return node;
 }
 /* Reads one parameter: name [: type] [= default]. */
-static opdi_syntax *opdi_sparse_param(opdi_sparser *parser, bool keyword_only) {
+static opdi_syntax *opdi_script_parse_param(opdi_script_parser *parser, bool keyword_only) {
     const opdi_stoken *token = opdi_stoken_at(parser);
-    if (token->kind != OPDI_ST_NAME) { return opdi_sparse_fail(parser, "ident"); }
+    if (token->kind != OPDI_ST_NAME) { return opdi_script_parse_fail(parser, "ident"); }
     parser->at++;
     opdi_syntax *node = opdi_syntax_2(parser, OPDI_SX_PARAM, token->at, NULL, NULL);
     if (!node || !(node->word = opdi_arena_copy(parser->arena, parser->text->text + token->at, token->length))) {
         return NULL;
     }
     node->op = keyword_only;
-    if (opdi_sparse_take(parser, ":") && !(node->parts[0] = opdi_sparse_ternary(parser))) { return NULL; }
-    if (opdi_sparse_take(parser, "=") && !(node->parts[1] = opdi_sparse_ternary(parser))) { return NULL; }
+    if (opdi_script_parse_take(parser, ":") && !(node->parts[0] = opdi_script_parse_ternary(parser))) { return NULL; }
+    if (opdi_script_parse_take(parser, "=") && !(node->parts[1] = opdi_script_parse_ternary(parser))) { return NULL; }
     return node;
 }
 /* Reads the type comment "# type: (A, B) -> C" that stands between the head of a function and its body, if there is
    one, into the parameters and the returned type; 0, or -1 with an error. */
-static int opdi_sparse_comment(opdi_sparser *parser, opdi_syntax *def, bool method) {
+static int opdi_script_parse_comment(opdi_script_parser *parser, opdi_syntax *def, bool method) {
     const char *text = parser->text->text;
     size_t at = parser->tokens[parser->at - 1].at + 1;
     while (at < parser->text->length && strchr(" \t\r\n", text[at])) { at++; }
@@ -760,8 +777,8 @@ static int opdi_sparse_comment(opdi_sparser *parser, opdi_syntax *def, bool meth
     size_t arrow = at + 7;
     while (arrow + 1 < end && !(text[arrow] == '-' && text[arrow + 1] == '>')) { arrow++; }
     if (arrow + 2 >= end) { return 0; }
-    opdi_syntax *args = opdi_sparse_within(parser, at + 7, arrow - at - 7);
-    opdi_syntax *result = args ? opdi_sparse_within(parser, arrow + 2, end - arrow - 2) : NULL;
+    opdi_syntax *args = opdi_script_parse_within(parser, at + 7, arrow - at - 7);
+    opdi_syntax *result = args ? opdi_script_parse_within(parser, arrow + 2, end - arrow - 2) : NULL;
     if (!result) { return -1; }
     const bool single = args->kind != OPDI_SX_TUPLE;
     const int first = method && def->nparts - 2 > (single ? 1 : args->nparts) ? 1 : 0;
@@ -777,12 +794,12 @@ static int opdi_sparse_comment(opdi_sparser *parser, opdi_syntax *def, bool meth
     return 0;
 }
 /* The name under which the setter of a property is a method: none that a script can have. */
-static const char *opdi_sparse_setter(opdi_sparser *parser, const char *word) {
+static const char *opdi_script_parse_setter(opdi_script_parser *parser, const char *word) {
     const size_t length = strlen(word);
     char *name = (char *)opdi_arena_alloc(parser->arena, length + 8);
     return name ? strcat(strcpy(name, word), ".setter") : NULL;
 }
-static opdi_syntax *opdi_sparse_def(opdi_sparser *parser) {
+static opdi_syntax *opdi_script_parse_def(opdi_script_parser *parser) {
     const uint32_t at = opdi_stoken_at(parser)->at;
     opdi_string items = {NULL, 0, 0, false};
     bool fine = true, keyword_only = false;
@@ -790,67 +807,69 @@ static opdi_syntax *opdi_sparse_def(opdi_sparser *parser) {
     parser->decorated = OPDI_SD_PLAIN;
     parser->at++;
     const opdi_stoken *token = opdi_stoken_at(parser);
-    if (token->kind != OPDI_ST_NAME) { return opdi_sparse_fail(parser, "ident"); }
+    if (token->kind != OPDI_ST_NAME) { return opdi_script_parse_fail(parser, "ident"); }
     parser->at++;
     const char *word = opdi_arena_copy(parser->arena, parser->text->text + token->at, token->length);
-    if (!word || opdi_sparse_need(parser, "(")) { return NULL; }
+    if (!word || opdi_script_parse_need(parser, "(")) { return NULL; }
     fine = opdi_syntax_put(&items, NULL) && opdi_syntax_put(&items, NULL);
-    while (fine && !opdi_sparse_at(parser, ")")) {
-        if (opdi_sparse_take(parser, "*")) { keyword_only = true; }
+    while (fine && !opdi_script_parse_at(parser, ")")) {
+        if (opdi_script_parse_take(parser, "*")) { keyword_only = true; }
         else {
-            opdi_syntax *param = opdi_sparse_param(parser, keyword_only);
+            opdi_syntax *param = opdi_script_parse_param(parser, keyword_only);
             fine = param && opdi_syntax_put(&items, param);
         }
-        if (fine && !opdi_sparse_at(parser, ")")) { fine = opdi_sparse_need(parser, ",") == 0; }
+        if (fine && !opdi_script_parse_at(parser, ")")) { fine = opdi_script_parse_need(parser, ",") == 0; }
     }
-    fine = fine && opdi_sparse_need(parser, ")") == 0;
+    fine = fine && opdi_script_parse_need(parser, ")") == 0;
     opdi_syntax *node = opdi_syntax_of(parser, OPDI_SX_DEF, at, &items, fine);
     if (!node) { return NULL; }
-    node->word = decorated == OPDI_SD_SETTER ? opdi_sparse_setter(parser, word) : word;
+    node->word = decorated == OPDI_SD_SETTER ? opdi_script_parse_setter(parser, word) : word;
     node->op = (int16_t)decorated;
     if (!node->word) { return NULL; }
-    if (opdi_sparse_take(parser, "->") && !(node->parts[0] = opdi_sparse_ternary(parser))) { return NULL; }
+    if (opdi_script_parse_take(parser, "->") && !(node->parts[0] = opdi_script_parse_ternary(parser))) { return NULL; }
     const bool method = node->nparts > 2 && strcmp(node->parts[2]->word, "self") == 0;
-    if (opdi_sparse_need(parser, ":") || opdi_sparse_comment(parser, node, method) ||
-        !(node->parts[1] = opdi_sparse_block(parser))) { return NULL; }
+    if (opdi_script_parse_need(parser, ":") || opdi_script_parse_comment(parser, node, method) ||
+        !(node->parts[1] = opdi_script_parse_block(parser))) { return NULL; }
     return node;
 }
-static opdi_syntax *opdi_sparse_class(opdi_sparser *parser) {
+static opdi_syntax *opdi_script_parse_class(opdi_script_parser *parser) {
     const uint32_t at = opdi_stoken_at(parser)->at;
     opdi_syntax *base = NULL;
     parser->at++;
     const opdi_stoken *token = opdi_stoken_at(parser);
-    if (token->kind != OPDI_ST_NAME) { return opdi_sparse_fail(parser, "ident"); }
+    if (token->kind != OPDI_ST_NAME) { return opdi_script_parse_fail(parser, "ident"); }
     parser->at++;
-    if (opdi_sparse_take(parser, "(")) {
-        if (!opdi_sparse_at(parser, ")") && !(base = opdi_sparse_list(parser, ")"))) { return NULL; }
-        if (opdi_sparse_need(parser, ")")) { return NULL; }
+    if (opdi_script_parse_take(parser, "(")) {
+        if (!opdi_script_parse_at(parser, ")") && !(base = opdi_script_parse_list(parser, ")"))) { return NULL; }
+        if (opdi_script_parse_need(parser, ")")) { return NULL; }
     }
     opdi_syntax *node = opdi_syntax_2(parser, OPDI_SX_CLASS, at, base, NULL);
     if (!node || !(node->word = opdi_arena_copy(parser->arena, parser->text->text + token->at, token->length)) ||
-        opdi_sparse_need(parser, ":") || !(node->parts[1] = opdi_sparse_block(parser))) { return NULL; }
+        opdi_script_parse_need(parser, ":") || !(node->parts[1] = opdi_script_parse_block(parser))) { return NULL; }
     return node;
 }
 /* The signs of augmented assignments by operator. */
-static int opdi_sparse_augmented(opdi_sparser *parser) {
+static int opdi_script_parse_augmented(opdi_script_parser *parser) {
     static const char *const signs[] = {"+=", "-=", "*=", "/=", "//=", "%=", "**=", "@=", "&=", "|=", "^=", "<<=",
                                         ">>="};
-    for (int i = 0; i < 13; i++) { if (opdi_sparse_take(parser, signs[i])) { return i; } }
+    for (int i = 0; i < 13; i++) { if (opdi_script_parse_take(parser, signs[i])) { return i; } }
     return -1;
 }
 /* Reads an expression, or what is assigned to it. */
-static opdi_syntax *opdi_sparse_assignment(opdi_sparser *parser) {
+static opdi_syntax *opdi_script_parse_assignment(opdi_script_parser *parser) {
     const uint32_t at = opdi_stoken_at(parser)->at;
-    opdi_syntax *target = opdi_sparse_list(parser, ":"), *value = NULL;
+    opdi_syntax *target = opdi_script_parse_list(parser, ":"), *value = NULL;
     if (!target) { return NULL; }
-    const int op = opdi_sparse_augmented(parser);
+    const int op = opdi_script_parse_augmented(parser);
     if (op >= 0) {
-        value = opdi_sparse_list(parser, ";");
+        value = opdi_script_parse_list(parser, ";");
         return value ? opdi_syntax_op(parser, OPDI_SX_AUGMENTED, op, at, target, value) : NULL;
     }
-    if (opdi_sparse_take(parser, ":")) {
-        opdi_syntax *type = opdi_sparse_ternary(parser);
-        if (!type || (opdi_sparse_take(parser, "=") && !(value = opdi_sparse_list(parser, ";")))) { return NULL; }
+    if (opdi_script_parse_take(parser, ":")) {
+        opdi_syntax *type = opdi_script_parse_ternary(parser);
+        if (!type || (opdi_script_parse_take(parser, "=") && !(value = opdi_script_parse_list(parser, ";")))) {
+            return NULL;
+        }
         opdi_syntax *node = opdi_syntax_new(parser, OPDI_SX_ANNOTATED, at, 3);
         if (!node) { return NULL; }
         node->parts[0] = target;
@@ -858,96 +877,99 @@ static opdi_syntax *opdi_sparse_assignment(opdi_sparser *parser) {
         node->parts[2] = value;
         return node;
     }
-    if (!opdi_sparse_at(parser, "=")) { return opdi_syntax_1(parser, OPDI_SX_EXPR, at, target); }
+    if (!opdi_script_parse_at(parser, "=")) { return opdi_syntax_1(parser, OPDI_SX_EXPR, at, target); }
     opdi_string items = {NULL, 0, 0, false};
     bool fine = opdi_syntax_put(&items, NULL);
     value = target;
-    while (fine && opdi_sparse_take(parser, "=")) {
-        fine = opdi_syntax_put(&items, value) && (value = opdi_sparse_list(parser, ";")) != NULL;
+    while (fine && opdi_script_parse_take(parser, "=")) {
+        fine = opdi_syntax_put(&items, value) && (value = opdi_script_parse_list(parser, ";")) != NULL;
     }
     opdi_syntax *node = opdi_syntax_of(parser, OPDI_SX_ASSIGN, at, &items, fine);
     if (node) { node->parts[0] = value; }
     return node;
 }
 /* Reads a statement of one line, without its end. */
-static opdi_syntax *opdi_sparse_simple(opdi_sparser *parser) {
+static opdi_syntax *opdi_script_parse_simple(opdi_script_parser *parser) {
     const uint32_t at = opdi_stoken_at(parser)->at;
     opdi_syntax *first = NULL, *second = NULL;
-    if (opdi_sparse_take(parser, "pass")) { return opdi_syntax_new(parser, OPDI_SX_PASS, at, 0); }
-    if (opdi_sparse_take(parser, "break")) { return opdi_syntax_new(parser, OPDI_SX_BREAK, at, 0); }
-    if (opdi_sparse_take(parser, "continue")) { return opdi_syntax_new(parser, OPDI_SX_CONTINUE, at, 0); }
-    const bool is_return = opdi_sparse_at(parser, "return"), is_raise = opdi_sparse_at(parser, "raise");
+    if (opdi_script_parse_take(parser, "pass")) { return opdi_syntax_new(parser, OPDI_SX_PASS, at, 0); }
+    if (opdi_script_parse_take(parser, "break")) { return opdi_syntax_new(parser, OPDI_SX_BREAK, at, 0); }
+    if (opdi_script_parse_take(parser, "continue")) { return opdi_syntax_new(parser, OPDI_SX_CONTINUE, at, 0); }
+    const bool is_return = opdi_script_parse_at(parser, "return"), is_raise = opdi_script_parse_at(parser, "raise");
     if (is_return || is_raise) {
         parser->at++;
-        if (!opdi_sparse_is(parser, OPDI_ST_NEWLINE) && !opdi_sparse_at(parser, ";") &&
-            !(first = opdi_sparse_list(parser, ";"))) { return NULL; }
-        if (is_raise && opdi_sparse_take(parser, "from") && !opdi_sparse_ternary(parser)) { return NULL; }
+        if (!opdi_script_parse_is(parser, OPDI_ST_NEWLINE) && !opdi_script_parse_at(parser, ";") &&
+            !(first = opdi_script_parse_list(parser, ";"))) { return NULL; }
+        if (is_raise && opdi_script_parse_take(parser, "from") && !opdi_script_parse_ternary(parser)) { return NULL; }
         return opdi_syntax_1(parser, is_return ? OPDI_SX_RETURN : OPDI_SX_RAISE, at, first);
     }
-    if (opdi_sparse_take(parser, "assert")) {
-        if (!(first = opdi_sparse_ternary(parser)) ||
-            (opdi_sparse_take(parser, ",") && !(second = opdi_sparse_ternary(parser)))) { return NULL; }
+    if (opdi_script_parse_take(parser, "assert")) {
+        if (!(first = opdi_script_parse_ternary(parser)) ||
+            (opdi_script_parse_take(parser, ",") && !(second = opdi_script_parse_ternary(parser)))) { return NULL; }
         return opdi_syntax_2(parser, OPDI_SX_ASSERT, at, first, second);
     }
-    if (opdi_sparse_take(parser, "del")) {
-        first = opdi_sparse_list(parser, ";");
+    if (opdi_script_parse_take(parser, "del")) {
+        first = opdi_script_parse_list(parser, ";");
         return first ? opdi_syntax_1(parser, OPDI_SX_DELETE, at, first) : NULL;
     }
-    return opdi_sparse_assignment(parser);
+    return opdi_script_parse_assignment(parser);
 }
 /* Steps over decorators and lines that import something, which have no meaning here. */
-static bool opdi_sparse_ignored(opdi_sparser *parser) {
-    if (!opdi_sparse_at(parser, "@") && !opdi_sparse_at(parser, "import") && !opdi_sparse_at(parser, "from")) {
+static bool opdi_script_parse_ignored(opdi_script_parser *parser) {
+    if (!opdi_script_parse_at(parser, "@") && !opdi_script_parse_at(parser, "import") &&
+        !opdi_script_parse_at(parser, "from")) {
         return false;
     }
-    if (opdi_sparse_take(parser, "@")) {
+    if (opdi_script_parse_take(parser, "@")) {
         const opdi_stoken *const token = opdi_stoken_at(parser);
         const bool last = token->kind != OPDI_ST_NAME || token[1].kind != '.' || token[2].kind != OPDI_ST_NAME ||
             token[2].length != 6 || memcmp(parser->text->text + token[2].at, "setter", 6) != 0;
-        parser->decorated = !last ? OPDI_SD_SETTER : opdi_sparse_at(parser, "property") ? OPDI_SD_PROPERTY
-            : opdi_sparse_at(parser, "staticmethod") ? OPDI_SD_STATIC : parser->decorated;
+        parser->decorated = !last ? OPDI_SD_SETTER : opdi_script_parse_at(parser, "property") ? OPDI_SD_PROPERTY
+            : opdi_script_parse_at(parser, "staticmethod") ? OPDI_SD_STATIC : parser->decorated;
     }
-    while (!opdi_sparse_is(parser, OPDI_ST_NEWLINE) && !opdi_sparse_is(parser, OPDI_ST_END)) { parser->at++; }
-    if (opdi_sparse_is(parser, OPDI_ST_NEWLINE)) { parser->at++; }
+    while (!opdi_script_parse_is(parser, OPDI_ST_NEWLINE) && !opdi_script_parse_is(parser, OPDI_ST_END)) {
+        parser->at++;
+    }
+    if (opdi_script_parse_is(parser, OPDI_ST_NEWLINE)) { parser->at++; }
     return true;
 }
-static opdi_syntax *opdi_sparse_statement(opdi_sparser *parser) {
-    if (opdi_sparse_at(parser, "if")) { return opdi_sparse_if(parser); }
-    if (opdi_sparse_at(parser, "while")) { return opdi_sparse_while(parser); }
-    if (opdi_sparse_at(parser, "for")) { return opdi_sparse_for(parser); }
-    if (opdi_sparse_at(parser, "with")) { return opdi_sparse_with(parser); }
-    if (opdi_sparse_at(parser, "def")) { return opdi_sparse_def(parser); }
-    if (opdi_sparse_at(parser, "class")) { return opdi_sparse_class(parser); }
-    opdi_syntax *node = opdi_sparse_simple(parser);
+static opdi_syntax *opdi_script_parse_statement(opdi_script_parser *parser) {
+    if (opdi_script_parse_at(parser, "if")) { return opdi_script_parse_if(parser); }
+    if (opdi_script_parse_at(parser, "while")) { return opdi_script_parse_while(parser); }
+    if (opdi_script_parse_at(parser, "for")) { return opdi_script_parse_for(parser); }
+    if (opdi_script_parse_at(parser, "with")) { return opdi_script_parse_with(parser); }
+    if (opdi_script_parse_at(parser, "def")) { return opdi_script_parse_def(parser); }
+    if (opdi_script_parse_at(parser, "class")) { return opdi_script_parse_class(parser); }
+    opdi_syntax *node = opdi_script_parse_simple(parser);
     if (!node) { return NULL; }
-    if (opdi_sparse_take(parser, ";")) {
-        if (opdi_sparse_is(parser, OPDI_ST_NEWLINE)) { parser->at++; }
+    if (opdi_script_parse_take(parser, ";")) {
+        if (opdi_script_parse_is(parser, OPDI_ST_NEWLINE)) { parser->at++; }
         return node;
     }
-    if (!opdi_sparse_is(parser, OPDI_ST_NEWLINE)) { return opdi_sparse_fail(parser, "newline"); }
+    if (!opdi_script_parse_is(parser, OPDI_ST_NEWLINE)) { return opdi_script_parse_fail(parser, "newline"); }
     parser->at++;
     return node;
 }
 /* Reads what stands behind a colon: statements of the line, or an indented block. */
-static opdi_syntax *opdi_sparse_block(opdi_sparser *parser) {
+static opdi_syntax *opdi_script_parse_block(opdi_script_parser *parser) {
     const uint32_t at = opdi_stoken_at(parser)->at;
     opdi_string items = {NULL, 0, 0, false};
     bool fine = true;
-    if (!opdi_sparse_is(parser, OPDI_ST_NEWLINE)) {
+    if (!opdi_script_parse_is(parser, OPDI_ST_NEWLINE)) {
         do {
-            opdi_syntax *statement = opdi_sparse_statement(parser);
+            opdi_syntax *statement = opdi_script_parse_statement(parser);
             fine = statement && opdi_syntax_put(&items, statement);
         } while (fine && parser->tokens[parser->at - 1].kind == ';');
         return opdi_syntax_of(parser, OPDI_SX_BLOCK, at, &items, fine);
     }
     parser->at++;
-    if (!opdi_sparse_is(parser, OPDI_ST_INDENT)) { return opdi_sparse_fail(parser, "indent"); }
+    if (!opdi_script_parse_is(parser, OPDI_ST_INDENT)) { return opdi_script_parse_fail(parser, "indent"); }
     parser->at++;
-    while (fine && !opdi_sparse_is(parser, OPDI_ST_DEDENT)) {
-        if (opdi_sparse_ignored(parser)) { continue; }
-        if (opdi_sparse_is(parser, OPDI_ST_END)) { fine = opdi_sparse_fail(parser, "dedent") != NULL; }
+    while (fine && !opdi_script_parse_is(parser, OPDI_ST_DEDENT)) {
+        if (opdi_script_parse_ignored(parser)) { continue; }
+        if (opdi_script_parse_is(parser, OPDI_ST_END)) { fine = opdi_script_parse_fail(parser, "dedent") != NULL; }
         else {
-            opdi_syntax *statement = opdi_sparse_statement(parser);
+            opdi_syntax *statement = opdi_script_parse_statement(parser);
             fine = statement && opdi_syntax_put(&items, statement);
         }
     }
@@ -969,24 +991,24 @@ static int opdi_stext_lines(opdi_arena *arena, opdi_stext *text) {
     return 0;
 }
 /* Reads a whole text into arena; what the tree says of places refers to text, which must stay.  NULL with an error. */
-OPDI_INTERNAL opdi_syntax *opdi_sparse(opdi_arena *arena, opdi_stext *text) {
+OPDI_INTERNAL opdi_syntax *opdi_script_parse(opdi_arena *arena, opdi_stext *text) {
     opdi_slexer lexer;
-    opdi_sparser parser;
+    opdi_script_parser parser;
     opdi_string items = {NULL, 0, 0, false};
     bool fine = opdi_slex(&lexer, text) == 0 && opdi_stext_lines(arena, text) == 0;
     memset(&parser, 0, sizeof parser);
     parser.arena = arena;
     parser.text = text;
     parser.tokens = (const opdi_stoken *)(const void *)lexer.tokens.data;
-    const bool shifted = fine && opdi_sparse_is(&parser, OPDI_ST_INDENT);        /* all of it is indented */
+    const bool shifted = fine && opdi_script_parse_is(&parser, OPDI_ST_INDENT);  /* all of it is indented */
     if (shifted) { parser.at++; }
-    while (fine && !opdi_sparse_is(&parser, OPDI_ST_END)) {
-        if (opdi_sparse_ignored(&parser)) { continue; }
-        if (shifted && opdi_sparse_is(&parser, OPDI_ST_DEDENT)) {
+    while (fine && !opdi_script_parse_is(&parser, OPDI_ST_END)) {
+        if (opdi_script_parse_ignored(&parser)) { continue; }
+        if (shifted && opdi_script_parse_is(&parser, OPDI_ST_DEDENT)) {
             parser.at++;
             continue;
         }
-        opdi_syntax *statement = opdi_sparse_statement(&parser);
+        opdi_syntax *statement = opdi_script_parse_statement(&parser);
         fine = statement && opdi_syntax_put(&items, statement);
     }
     opdi_syntax *node = opdi_syntax_of(&parser, OPDI_SX_BLOCK, 0, &items, fine);

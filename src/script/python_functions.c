@@ -1,7 +1,7 @@
 #include "script.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>scriptpython scripts: functions that PyTorch has in Python, as sources
+//  >>script_python scripts: functions that PyTorch has in Python, as sources
 //
 //  Those of torch.nn.functional and torch.nn.init that are not operators of the same name and arguments, those of torch
 //  whose defaults, or types, are not the operator's, and what operators did in older archives.  Here torch.name is

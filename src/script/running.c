@@ -13,7 +13,7 @@ OPDI_COLD_BEGIN
 
 //== scripts ===========================================================================================================
 
-static const opdi_swork opdi_script_work = {opdi_se_inline, opdi_se_comprehension, opdi_script_discover,
+static const opdi_swork opdi_script_work = {opdi_emit_inline, opdi_emit_comprehension, opdi_script_discover,
                                             opdi_script_compiled};
 OPDI_INTERNAL opd_script *opdi_script_new(void) {
     opd_script *script = (opd_script *)opdi_alloc(sizeof *script);
@@ -89,12 +89,12 @@ OPDI_INTERNAL opd_graph *opdi_sdefault_graph(opd_script *script, opdi_sfunction 
     const opdi_sformal *const formal = &function->formals[i];
     const opdi_gtype *const plain = formal->type->kind == OPDI_GT_OPTIONAL ? formal->type->parts[0] : formal->type;
     opdi_arena arena;
-    opdi_semit task;
+    opdi_emitter task;
     opdi_sframe frame;
     opdi_sbody body;
     memset(&arena, 0, sizeof arena);
     memset(&body, 0, sizeof body);
-    opdi_semit_init(&task, script, &arena, function->unit);
+    opdi_emitter_init(&task, script, &arena, function->unit);
     if (!opdi_script_graph_begin(&task, function)) { return NULL; }
     body.function = function;
     body.block = &task.graph->body;
@@ -102,13 +102,13 @@ OPDI_INTERNAL opd_graph *opdi_sdefault_graph(opd_script *script, opdi_sfunction 
     task.body = &body;
     task.at = formal->otherwise;
     opdi_sframe_enter(&task, &frame);
-    opdi_gvalue *value = opdi_se_expr(&task, formal->otherwise, formal->type);
-    if (value && plain->kind == OPDI_GT_FLOAT && opdi_se_is(value, OPDI_GT_INT)) {
-        value = opdi_se_op1(&task, "aten::Float", value);
+    opdi_gvalue *value = opdi_emit_expr(&task, formal->otherwise, formal->type);
+    if (value && plain->kind == OPDI_GT_FLOAT && opdi_emit_is(value, OPDI_GT_INT)) {
+        value = opdi_emit_op1(&task, "aten::Float", value);
     }
-    value = opdi_se_repeated(&task, value, function->def->parts[2 + i]->parts[0], formal->type);
-    value = opdi_se_become(&task, value, formal->type, "argument '%s'", formal->name);
-    if (!value || opdi_emit_outputs(task.graph, &value, 1, true)) {
+    value = opdi_emit_repeated(&task, value, function->def->parts[2 + i]->parts[0], formal->type);
+    value = opdi_emit_become(&task, value, formal->type, "argument '%s'", formal->name);
+    if (!value || opdi_append_outputs(task.graph, &value, 1, true)) {
         opd_graph_free(task.graph);
         task.graph = NULL;
     } else {
@@ -245,10 +245,10 @@ static opdi_sfunction *opdi_script_known(const opd_script *script, const char *m
     opd_script *its = (opd_script *)(uintptr_t)script;
     opdi_sfunction *function = script ? opdi_script_method(its, method) : NULL;
     opdi_arena arena;
-    opdi_semit task;
+    opdi_emitter task;
     if (!function || function->formals) { return function; }
     memset(&arena, 0, sizeof arena);
-    opdi_semit_init(&task, its, &arena, function->unit);
+    opdi_emitter_init(&task, its, &arena, function->unit);
     task.at = function->def;
     const int rc = opdi_sfunction_know(&task, function);
     opdi_arena_free(&arena);

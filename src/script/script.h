@@ -247,7 +247,7 @@ typedef struct opdi_sbody {
     struct opdi_spooled *moved;                   /* named values of statements that were moved into branches */
     struct opdi_slater *later, **last;            /* names that results of branches and loops get at the end */
 } opdi_sbody;
-typedef struct opdi_semit {
+typedef struct opdi_emitter {
     opd_script *script;
     opdi_gspace *space;
     opd_graph *graph;
@@ -261,16 +261,16 @@ typedef struct opdi_semit {
     int moved;                                    /* in how many branches of statements that stand behind them */
     struct opdi_spooled *empty;
     opdi_gvalue *parameter;                       /* the last that torch.nn.Parameter(...) gave */
-} opdi_semit;
+} opdi_emitter;
 /* What expressions need of statements. */
 typedef struct opdi_swork {
-    opdi_gvalue *(*inlined)(opdi_semit *task, opdi_sfunction *function, opdi_gvalue *const *values);
-    opdi_gvalue *(*comprehension)(opdi_semit *task, const opdi_syntax *node, const opdi_gtype *hint);
-    int (*discover)(opdi_semit *task, opdi_sfunction *init);      /* compiles __init__ for the attributes it makes */
+    opdi_gvalue *(*inlined)(opdi_emitter *task, opdi_sfunction *function, opdi_gvalue *const *values);
+    opdi_gvalue *(*comprehension)(opdi_emitter *task, const opdi_syntax *node, const opdi_gtype *hint);
+    int (*discover)(opdi_emitter *task, opdi_sfunction *init);    /* compiles __init__ for the attributes it makes */
     opd_graph *(*compiled)(opd_script *script, opdi_sfunction *function);
 } opdi_swork;
 /* Records an error at the place that is being compiled; returns -1. */
-#define OPDI_SE_FAIL(task, ...) \
+#define OPDI_EMIT_FAIL(task, ...) \
     opdi_stext_fail((task)->at->text, (task)->at->at, (task)->at->length, __VA_ARGS__)
 /* Flags of the attributes of a module's class in a source. */
 enum { OPDI_SCLASS_PARAMETER = 1, OPDI_SCLASS_BUFFER = 2 };

@@ -7,246 +7,249 @@
 OPDI_COLD_BEGIN
 
 /* Sets a variable, as an assignment does; declared: its annotation, or NULL. */
-static int opdi_ss_set(opdi_semit *task, const char *name, opdi_gvalue *value, const opdi_gtype *declared) {
+static int opdi_statement_set(opdi_emitter *task, const char *name, opdi_gvalue *value, const opdi_gtype *declared) {
     char is[200], was[200];
     const opdi_svar *here = opdi_sframe_find(task->frame, name, opdi_svar_hash(name));
     const opdi_svar *outer = opdi_svar_find(task->frame->up, name);
-    const opdi_gtype *type = declared ? declared : here && here->type && opdi_gtype_fits(opdi_se_type(value),
-        here->type) && here->type->kind == OPDI_GT_OPTIONAL ? here->type : opdi_se_type(value);
+    const opdi_gtype *type = declared ? declared : here && here->type && opdi_gtype_fits(opdi_emit_type(value),
+        here->type) && here->type->kind == OPDI_GT_OPTIONAL ? here->type : opdi_emit_type(value);
     if (outer && outer->sugar.kind == OPDI_SK_VALUE && outer->type) {
-        if (!opdi_gtype_fits(opdi_se_type(value), outer->type)) {
-            opdi_gvalue *changed = opdi_se_convert(task, value, outer->type, false);
+        if (!opdi_gtype_fits(opdi_emit_type(value), outer->type)) {
+            opdi_gvalue *changed = opdi_emit_convert(task, value, outer->type, false);
             if (!changed) { return -1; }
-            if (!opdi_gtype_fits(opdi_se_type(changed), outer->type)) {
-                return OPDI_SE_FAIL(task, "Variable '%s' previously had type %s but is now being assigned to a value "
-                                    "of type %s", name, opdi_se_said(outer->type, was, sizeof was),
-                                    opdi_se_said(opdi_se_type(value), is, sizeof is));
+            if (!opdi_gtype_fits(opdi_emit_type(changed), outer->type)) {
+                return OPDI_EMIT_FAIL(task, "Variable '%s' previously had type %s but is now being assigned to a value "
+                                      "of type %s", name, opdi_emit_said(outer->type, was, sizeof was),
+                                      opdi_emit_said(opdi_emit_type(value), is, sizeof is));
             }
             value = changed;
         }
         type = outer->type;
     }
-    opdi_se_name(task, value, name);
+    opdi_emit_name(task, value, name);
     const opdi_sframe *frame = task->frame;
     while (frame->rest && frame->up) { frame = frame->up; }
-    if (frame->up && opdi_svar_find(frame->up, name)) { opdi_se_loaded(task, name); }
-    value->first = value->first || opdi_se_means(name);
+    if (frame->up && opdi_svar_find(frame->up, name)) { opdi_emit_loaded(task, name); }
+    value->first = value->first || opdi_emit_means(name);
     return opdi_svar_put(task, name, opdi_sugar_value(value), type);
 }
 /* Returns a number as a tensor like another one, as it is written into that. */
-static opdi_gvalue *opdi_se_as_tensor(opdi_semit *task, opdi_gvalue *value, opdi_gvalue *like) {
+static opdi_gvalue *opdi_emit_as_tensor(opdi_emitter *task, opdi_gvalue *value, opdi_gvalue *like) {
     const char *const names[] = {"dtype", "device"};
     opdi_gvalue *args[3] = {NULL, NULL, NULL};
-    if (!value || opdi_se_is(value, OPDI_GT_TENSOR) || !like) { return value; }
+    if (!value || opdi_emit_is(value, OPDI_GT_TENSOR) || !like) { return value; }
     task->nowhere = true;
     args[0] = value;
-    args[1] = opdi_se_op1(task, "prim::dtype", like);
-    args[2] = opdi_se_op1(task, "prim::device", like);
-    value = args[1] && args[2] ? opdi_se_op(task, "aten::tensor", args, 3, names, 2) : NULL;
+    args[1] = opdi_emit_op1(task, "prim::dtype", like);
+    args[2] = opdi_emit_op1(task, "prim::device", like);
+    value = args[1] && args[2] ? opdi_emit_op(task, "aten::tensor", args, 3, names, 2) : NULL;
     task->nowhere = false;
     return value;
 }
 /* target[...] = value */
-static int opdi_ss_set_item(opdi_semit *task, const opdi_syntax *target, opdi_gvalue *value) {
+static int opdi_statement_set_item(opdi_emitter *task, const opdi_syntax *target, opdi_gvalue *value) {
     opdi_gvalue *tensors[OPDI_SCRIPT_ARGS], *args[3] = {NULL, NULL, NULL};
-    opdi_gvalue *into = opdi_se_expr(task, target->parts[0], NULL);
+    opdi_gvalue *into = opdi_emit_expr(task, target->parts[0], NULL);
     if (!into) { return -1; }
-    if (opdi_se_is(into, OPDI_GT_TENSOR)) {
-        const int count = opdi_se_indices(task, &into, target, tensors);
-        if (count < 0 || !(value = opdi_se_as_tensor(task, value, into))) { return -1; }
-        if (!count) { return opdi_se_op2(task, "aten::copy_", into, value) ? 0 : -1; }
-        return opdi_se_op3(task, "aten::index_put_", into, opdi_se_index_list(task, tensors, count), value) ? 0 : -1;
+    if (opdi_emit_is(into, OPDI_GT_TENSOR)) {
+        const int count = opdi_emit_indices(task, &into, target, tensors);
+        if (count < 0 || !(value = opdi_emit_as_tensor(task, value, into))) { return -1; }
+        if (!count) { return opdi_emit_op2(task, "aten::copy_", into, value) ? 0 : -1; }
+        return opdi_emit_op3(task, "aten::index_put_", into, opdi_emit_index_list(task, tensors, count), value) ? 0
+            : -1;
     }
     if (target->nparts != 2 || target->parts[1]->kind == OPDI_SX_SLICE) {
-        return OPDI_SE_FAIL(task, "Sliced expression not yet supported for subscripted assignment of a list");
+        return OPDI_EMIT_FAIL(task, "Sliced expression not yet supported for subscripted assignment of a list");
     }
     args[0] = into;
-    if (!(args[1] = opdi_se_expr(task, target->parts[1], NULL))) { return -1; }
+    if (!(args[1] = opdi_emit_expr(task, target->parts[1], NULL))) { return -1; }
     args[2] = value;
-    if (opdi_se_is(into, OPDI_GT_CLASS)) {
-        return opdi_se_method(task, into, "__setitem__", args + 1, 2) ? 0 : -1;
+    if (opdi_emit_is(into, OPDI_GT_CLASS)) {
+        return opdi_emit_method(task, into, "__setitem__", args + 1, 2) ? 0 : -1;
     }
-    const opdi_gtype *type = opdi_se_type(into);
+    const opdi_gtype *type = opdi_emit_type(into);
     if ((type->kind == OPDI_GT_DICT || type->kind == OPDI_GT_LIST) &&
-        !(args[2] = opdi_se_convert(task, value, type->parts[type->nparts - 1], true))) { return -1; }
-    return opdi_se_op(task, "aten::_set_item", args, 3, NULL, 0) ? 0 : -1;
+        !(args[2] = opdi_emit_convert(task, value, type->parts[type->nparts - 1], true))) { return -1; }
+    return opdi_emit_op(task, "aten::_set_item", args, 3, NULL, 0) ? 0 : -1;
 }
 /* object.name = value; in __init__ of a class of a source, the first one makes the attribute. */
-static int opdi_ss_set_attr(opdi_semit *task, const opdi_syntax *target, opdi_gvalue *value,
-                            const opdi_gtype *declared) {
+static int opdi_statement_set_attr(opdi_emitter *task, const opdi_syntax *target, opdi_gvalue *value,
+                                   const opdi_gtype *declared) {
     char said[200];
-    opdi_gvalue *object = opdi_se_expr(task, target->parts[0], NULL);
+    opdi_gvalue *object = opdi_emit_expr(task, target->parts[0], NULL);
     if (!object) { return -1; }
-    if (!opdi_se_is(object, OPDI_GT_CLASS)) { return OPDI_SE_FAIL(task, "cannot set an attribute of this value"); }
-    opdi_gclass *gclass = opdi_se_type(object)->klass;
-    if (gclass->kind == OPDI_CLASS_ENUM) { return OPDI_SE_FAIL(task, "a member of an enum cannot be changed"); }
+    if (!opdi_emit_is(object, OPDI_GT_CLASS)) { return OPDI_EMIT_FAIL(task, "cannot set an attribute of this value"); }
+    opdi_gclass *gclass = opdi_emit_type(object)->klass;
+    if (gclass->kind == OPDI_CLASS_ENUM) { return OPDI_EMIT_FAIL(task, "a member of an enum cannot be changed"); }
     const opdi_sclass *klass = (const opdi_sclass *)gclass->user;
     int32_t slot = opdi_gclass_slot(gclass, target->word);
     (void)snprintf(said, sizeof said, "%.150s.setter", target->word);
-    if (slot < 0 && opdi_se_method_of(task, object, said)) {
-        return opdi_se_method(task, object, said, &value, 1) ? 0 : -1;
+    if (slot < 0 && opdi_emit_method_of(task, object, said)) {
+        return opdi_emit_method(task, object, said, &value, 1) ? 0 : -1;
     }
     const bool inside = task->graph->into && task->graph->into != &task->graph->body;
     if (slot < 0 && !gclass->open && klass && klass->state == 1 && inside) {
-        return OPDI_SE_FAIL(task, "First assignment cannot be in a control-flow block. Initialize the field at the top "
-                            "level first");
+        return OPDI_EMIT_FAIL(task,
+                              "First assignment cannot be in a control-flow block. Initialize the field at the top "
+                              "level first");
     }
     if (slot < 0 && (gclass->open || (klass && klass->state == 1))) {
         const char *name = opdi_arena_copy(&task->space->arena, target->word, strlen(target->word));
-        const opdi_gtype *type = declared ? declared : opdi_se_type(value);
+        const opdi_gtype *type = declared ? declared : opdi_emit_type(value);
         if (!name || (slot = opdi_gclass_add(gclass, name, type, 0)) < 0) { return -1; }
     }
     if (slot >= 0 && value == task->parameter && klass && klass->state == 1) {
         gclass->attributes[slot].flags |= OPDI_SCLASS_PARAMETER;
     }
     if (slot < 0) {
-        return OPDI_SE_FAIL(task, "Tried to set nonexistent attribute: %s. Did you forget to initialize it in "
-                            "__init__()? (%s)", target->word, opdi_se_said(opdi_se_type(object), said, sizeof said));
+        return OPDI_EMIT_FAIL(task, "Tried to set nonexistent attribute: %s. Did you forget to initialize it in "
+                              "__init__()? (%s)", target->word,
+                                  opdi_emit_said(opdi_emit_type(object), said, sizeof said));
     }
-    value = opdi_se_become(task, value, gclass->attributes[slot].type, "attribute '%s'", target->word);
-    return value && opdi_se_attribute(task, object, gclass->attributes[slot].name, value) ? 0 : -1;
+    value = opdi_emit_become(task, value, gclass->attributes[slot].type, "attribute '%s'", target->word);
+    return value && opdi_emit_attribute(task, object, gclass->attributes[slot].name, value) ? 0 : -1;
 }
 /* Assigns value to a target; 0, or -1 with an error. */
-OPDI_INTERNAL int opdi_ss_assign(opdi_semit *task, const opdi_syntax *target, opdi_gvalue *value) {
+OPDI_INTERNAL int opdi_statement_assign(opdi_emitter *task, const opdi_syntax *target, opdi_gvalue *value) {
     opdi_gvalue *parts[OPDI_SCRIPT_ARGS];
     const opdi_syntax *const before = task->at;
     int rc = 0;
     switch (target->kind) {
-    case OPDI_SX_NAME: return opdi_ss_set(task, target->word, value, NULL);
-    case OPDI_SX_ATTR: return opdi_ss_set_attr(task, target, value, NULL);
+    case OPDI_SX_NAME: return opdi_statement_set(task, target->word, value, NULL);
+    case OPDI_SX_ATTR: return opdi_statement_set_attr(task, target, value, NULL);
     case OPDI_SX_SUBSCRIPT:
         task->at = target;
-        rc = opdi_ss_set_item(task, target, value);
+        rc = opdi_statement_set_item(task, target, value);
         task->at = before;
         return rc;
     case OPDI_SX_TUPLE: case OPDI_SX_LIST: {
         int star = -1;
         for (int i = 0; i < target->nparts; i++) {
             if (target->parts[i]->kind != OPDI_SX_STAR) { continue; }
-            if (star >= 0) { return OPDI_SE_FAIL(task, "only one target of an assignment can have a star"); }
+            if (star >= 0) { return OPDI_EMIT_FAIL(task, "only one target of an assignment can have a star"); }
             star = i;
         }
         int count = target->nparts;
         if (star >= 0) {
-            if (!opdi_se_is(value, OPDI_GT_TUPLE)) {
-                return OPDI_SE_FAIL(task, "a target with a star takes what is left of a tuple, but the value is "
-                                    "no tuple");
+            if (!opdi_emit_is(value, OPDI_GT_TUPLE)) {
+                return OPDI_EMIT_FAIL(task, "a target with a star takes what is left of a tuple, but the value is "
+                                      "no tuple");
             }
-            if (opdi_se_type(value)->nparts < count - 1) {
-                return OPDI_SE_FAIL(task, "need at least %d values to unpack, but there are %d", count - 1,
-                                    opdi_se_type(value)->nparts);
+            if (opdi_emit_type(value)->nparts < count - 1) {
+                return OPDI_EMIT_FAIL(task, "need at least %d values to unpack, but there are %d", count - 1,
+                                      opdi_emit_type(value)->nparts);
             }
-            count = opdi_se_type(value)->nparts;
+            count = opdi_emit_type(value)->nparts;
         }
-        if (count > OPDI_SCRIPT_ARGS) { return OPDI_SE_FAIL(task, "%d targets", count); }
-        if (opdi_se_unpack(task, value, parts, count)) { return -1; }
+        if (count > OPDI_SCRIPT_ARGS) { return OPDI_EMIT_FAIL(task, "%d targets", count); }
+        if (opdi_emit_unpack(task, value, parts, count)) { return -1; }
         const int extra = count - target->nparts;
         for (int i = 0; !rc && i < target->nparts; i++) {
             if (i == star) {
-                opdi_gvalue *rest = opdi_se_tuple(task, parts + i, extra + 1);
-                rc = rest ? opdi_ss_assign(task, target->parts[i]->parts[0], rest) : -1;
-            } else { rc = opdi_ss_assign(task, target->parts[i], parts[star >= 0 && i > star ? i + extra : i]); }
+                opdi_gvalue *rest = opdi_emit_tuple(task, parts + i, extra + 1);
+                rc = rest ? opdi_statement_assign(task, target->parts[i]->parts[0], rest) : -1;
+            } else { rc = opdi_statement_assign(task, target->parts[i], parts[star >= 0 && i > star ? i + extra : i]); }
         }
         return rc;
     }
     default:
         task->at = target;
-        return OPDI_SE_FAIL(task, "cannot assign to this");
+        return OPDI_EMIT_FAIL(task, "cannot assign to this");
     }
 }
 /* target op= value */
-static int opdi_ss_augmented(opdi_semit *task, const opdi_syntax *node) {
+static int opdi_statement_augmented(opdi_emitter *task, const opdi_syntax *node) {
     const opdi_syntax *target = node->parts[0];
     const bool item = target->kind == OPDI_SX_SUBSCRIPT;
     opdi_gvalue *tensors[OPDI_SCRIPT_ARGS], *old = NULL, *into = NULL;
     int count = 0;
     if (item) {
-        if (!(into = opdi_se_expr(task, target->parts[0], NULL))) { return -1; }
-        if (opdi_se_is(into, OPDI_GT_TENSOR)) {
+        if (!(into = opdi_emit_expr(task, target->parts[0], NULL))) { return -1; }
+        if (opdi_emit_is(into, OPDI_GT_TENSOR)) {
             opdi_gvalue *part = into;
-            if ((count = opdi_se_indices(task, &part, target, tensors)) < 0) { return -1; }
+            if ((count = opdi_emit_indices(task, &part, target, tensors)) < 0) { return -1; }
             into = part;
-            old = count ? opdi_se_op2(task, "aten::index", part, opdi_se_index_list(task, tensors, count)) : part;
+            old = count ? opdi_emit_op2(task, "aten::index", part, opdi_emit_index_list(task, tensors, count)) : part;
         }
     }
-    if (!old && !(old = opdi_se_expr(task, target, NULL))) { return -1; }
-    opdi_gvalue *value = opdi_se_expr(task, node->parts[1], NULL);
+    if (!old && !(old = opdi_emit_expr(task, target, NULL))) { return -1; }
+    opdi_gvalue *value = opdi_emit_expr(task, node->parts[1], NULL);
     if (!value) { return -1; }
     task->at = node;
-    const bool repeated = node->op == OPDI_SO_MUL && opdi_se_is(value, OPDI_GT_INT);
-    const bool tensor = opdi_se_is(old, OPDI_GT_TENSOR);
-    const bool list = opdi_se_is(old, OPDI_GT_LIST) && (!node->op || repeated) && !item;
-    if (list && !repeated) { value = opdi_se_convert(task, value, opdi_se_type(old), false); }
+    const bool repeated = node->op == OPDI_SO_MUL && opdi_emit_is(value, OPDI_GT_INT);
+    const bool tensor = opdi_emit_is(old, OPDI_GT_TENSOR);
+    const bool list = opdi_emit_is(old, OPDI_GT_LIST) && (!node->op || repeated) && !item;
+    if (list && !repeated) { value = opdi_emit_convert(task, value, opdi_emit_type(old), false); }
     char method[24];
     (void)snprintf(method, sizeof method, "__i%s", opdi_soperators[node->op].method + 2);
-    opdi_gvalue *now = value && opdi_se_method_of(task, old, method)
-        ? opdi_se_method(task, old, method, &value, 1) : (tensor && node->op != OPDI_SO_MATMUL) || list
-        ? opdi_se_op2(task, opdi_soperators[node->op].written, old, value)
-        : opdi_se_operator(task, node->op, old, value);
+    opdi_gvalue *now = value && opdi_emit_method_of(task, old, method)
+        ? opdi_emit_method(task, old, method, &value, 1) : (tensor && node->op != OPDI_SO_MATMUL) || list
+        ? opdi_emit_op2(task, opdi_soperators[node->op].written, old, value)
+        : opdi_emit_operator(task, node->op, old, value);
     if (!now) { return -1; }
     if (count) {
-        return opdi_se_op3(task, "aten::index_put_", into, opdi_se_index_list(task, tensors, count), now) ? 0 : -1;
+        return opdi_emit_op3(task, "aten::index_put_", into, opdi_emit_index_list(task, tensors, count), now) ? 0 : -1;
     }
-    if (item && tensor && opdi_se_is(into, OPDI_GT_TENSOR)) { return 0; }
+    if (item && tensor && opdi_emit_is(into, OPDI_GT_TENSOR)) { return 0; }
     if (target->kind == OPDI_SX_ATTR && (tensor || list)) { return 0; }
-    return opdi_ss_assign(task, target, now);
+    return opdi_statement_assign(task, target, now);
 }
 /* Compiles `return value` or, with node NULL, the end of a function. */
-OPDI_INTERNAL opdi_sleave opdi_ss_return(opdi_semit *task, const opdi_syntax *value) {
+OPDI_INTERNAL opdi_sleave opdi_statement_return(opdi_emitter *task, const opdi_syntax *value) {
     opdi_sbody *body = task->body;
     char is[200], was[200];
-    opdi_gvalue *out = value ? opdi_se_expr(task, value, body->result) : opdi_se_none(task);
+    opdi_gvalue *out = value ? opdi_emit_expr(task, value, body->result) : opdi_emit_none(task);
     if (!out) { return OPDI_LEAVE_ERROR; }
     if (body->result) {
-        if (!(out = opdi_se_convert(task, out, body->result, true))) { return OPDI_LEAVE_ERROR; }
-        if (!opdi_gtype_fits(opdi_se_type(out), body->result)) {
-            (void)OPDI_SE_FAIL(task, value ? "Return value was annotated as having type %s but is actually of type %s"
-                               : "Function was annotated as having type %s, but does not return along all paths (%s)",
-                               opdi_se_said(body->result, was, sizeof was),
-                               opdi_se_said(opdi_se_type(out), is, sizeof is));
+        if (!(out = opdi_emit_convert(task, out, body->result, true))) { return OPDI_LEAVE_ERROR; }
+        if (!opdi_gtype_fits(opdi_emit_type(out), body->result)) {
+            (void)OPDI_EMIT_FAIL(task, value ? "Return value was annotated as having type %s but is actually of type %s"
+                                 : "Function was annotated as having type %s, but does not return along all paths (%s)",
+                                 opdi_emit_said(body->result, was, sizeof was),
+                                 opdi_emit_said(opdi_emit_type(out), is, sizeof is));
             return OPDI_LEAVE_ERROR;
         }
     } else {
-        body->result = opdi_se_type(out);
-        opdi_se_awaited(task, body->result);
+        body->result = opdi_emit_type(out);
+        opdi_emit_awaited(task, body->result);
     }
     if (opdi_svar_put(task, "$ret", opdi_sugar_value(out), body->result) ||
-        opdi_svar_value(task, "$done", opdi_se_flag_value(task, true))) { return OPDI_LEAVE_ERROR; }
-    if (body->loops && (opdi_ss_set_flag(task, "$skip", true) || opdi_ss_set_flag(task, "$go", false))) {
+        opdi_svar_value(task, "$done", opdi_emit_flag_value(task, true))) { return OPDI_LEAVE_ERROR; }
+    if (body->loops && (opdi_statement_set_flag(task, "$skip", true) || opdi_statement_set_flag(task, "$go", false))) {
         return OPDI_LEAVE_ERROR;
     }
     return OPDI_LEAVE_RETURN;
 }
 /* raise X("text") */
-static opdi_sleave opdi_ss_raise(opdi_semit *task, const opdi_syntax *node) {
+static opdi_sleave opdi_statement_raise(opdi_emitter *task, const opdi_syntax *node) {
     const opdi_syntax *what = node->parts[0];
     char name[256];
     opdi_gvalue *args[2] = {NULL, NULL};
     if (!what) {
-        (void)OPDI_SE_FAIL(task, "raise without an exception");
+        (void)OPDI_EMIT_FAIL(task, "raise without an exception");
         return OPDI_LEAVE_ERROR;
     }
     const opdi_syntax *called = what->kind == OPDI_SX_CALL ? what->parts[0] : what;
     if (!opdi_syntax_dotted(called, name, sizeof name)) {
-        (void)OPDI_SE_FAIL(task, "raise takes an exception");
+        (void)OPDI_EMIT_FAIL(task, "raise takes an exception");
         return OPDI_LEAVE_ERROR;
     }
     if (what->kind == OPDI_SX_CALL && what->nparts > 1) {
-        args[0] = opdi_se_expr(task, what->parts[1], NULL);
-        if (args[0] && !opdi_se_is(args[0], OPDI_GT_STR)) { args[0] = opdi_se_op1(task, "aten::str", args[0]); }
-    } else { args[0] = opdi_se_text(task, ""); }
-    const char *full = strchr(name, '.') ? name : opdi_se_join(task, "builtins.", name, "");
+        args[0] = opdi_emit_expr(task, what->parts[1], NULL);
+        if (args[0] && !opdi_emit_is(args[0], OPDI_GT_STR)) { args[0] = opdi_emit_op1(task, "aten::str", args[0]); }
+    } else { args[0] = opdi_emit_text(task, ""); }
+    const char *full = strchr(name, '.') ? name : opdi_emit_join(task, "builtins.", name, "");
     task->at = called;
-    args[1] = full ? opdi_se_text(task, full) : NULL;
+    args[1] = full ? opdi_emit_text(task, full) : NULL;
     task->at = node;
-    return args[0] && args[1] && opdi_se_builtin(task, "prim::RaiseException", args, 2, NULL) ? OPDI_LEAVE_RAISE
+    return args[0] && args[1] && opdi_emit_builtin(task, "prim::RaiseException", args, 2, NULL) ? OPDI_LEAVE_RAISE
         : OPDI_LEAVE_ERROR;
 }
 /* assert condition, text */
-static opdi_sleave opdi_ss_assert(opdi_semit *task, const opdi_syntax *node) {
+static opdi_sleave opdi_statement_assert(opdi_emitter *task, const opdi_syntax *node) {
     opdi_scond cond;
     opdi_sbranch branch;
-    if (opdi_se_cond(task, node->parts[0], &cond)) { return OPDI_LEAVE_ERROR; }
+    if (opdi_emit_cond(task, node->parts[0], &cond)) { return OPDI_LEAVE_ERROR; }
     if (cond.fixed == 1) { return OPDI_LEAVE_NOT; }
     if (opdi_sbranch_begin(task, &branch, cond.value)) { return OPDI_LEAVE_ERROR; }
     opdi_sbranch_side(task, &branch, 1);
@@ -254,89 +257,91 @@ static opdi_sleave opdi_ss_assert(opdi_semit *task, const opdi_syntax *node) {
     opdi_gvalue *text = NULL;
     task->nowhere = true;
     if (node->parts[1] && node->parts[1]->kind == OPDI_SX_TEXT) {
-        const char *whole = opdi_se_join(task, "AssertionError: ", node->parts[1]->word, "");
-        text = whole ? opdi_se_text(task, whole) : NULL;
+        const char *whole = opdi_emit_join(task, "AssertionError: ", node->parts[1]->word, "");
+        text = whole ? opdi_emit_text(task, whole) : NULL;
     } else if (node->parts[1]) {
         task->nowhere = false;
-        text = opdi_se_expr(task, node->parts[1], NULL);
-        if (text && !opdi_se_is(text, OPDI_GT_STR)) { text = opdi_se_op1(task, "aten::str", text); }
-        text = opdi_se_op2(task, "aten::add", opdi_se_text(task, "AssertionError: "), text);
-    } else { text = opdi_se_text(task, "AssertionError: "); }
+        text = opdi_emit_expr(task, node->parts[1], NULL);
+        if (text && !opdi_emit_is(text, OPDI_GT_STR)) { text = opdi_emit_op1(task, "aten::str", text); }
+        text = opdi_emit_op2(task, "aten::add", opdi_emit_text(task, "AssertionError: "), text);
+    } else { text = opdi_emit_text(task, "AssertionError: "); }
     task->at = node;
     opdi_gvalue *args[2] = {NULL, NULL};
     args[0] = text;
-    args[1] = text ? opdi_se_none(task) : NULL;
+    args[1] = text ? opdi_emit_none(task) : NULL;
     task->nowhere = false;
-    if (!args[1] || !opdi_se_builtin(task, "prim::RaiseException", args, 2, NULL) ||
-        opdi_sbranch_end(task, &branch) || opdi_se_apply(task, cond.holds)) { return OPDI_LEAVE_ERROR; }
+    if (!args[1] || !opdi_emit_builtin(task, "prim::RaiseException", args, 2, NULL) ||
+        opdi_sbranch_end(task, &branch) || opdi_emit_apply(task, cond.holds)) { return OPDI_LEAVE_ERROR; }
     return OPDI_LEAVE_NOT;
 }
 /* with value as target: body */
-static opdi_sleave opdi_ss_with(opdi_semit *task, const opdi_syntax *node) {
+static opdi_sleave opdi_statement_with(opdi_emitter *task, const opdi_syntax *node) {
     const opdi_syntax *what = node->parts[0], *body = node->parts[2];
     const char *end = NULL;
-    opdi_gvalue *held = opdi_se_region(task, what, &end);
+    opdi_gvalue *held = opdi_emit_region(task, what, &end);
     if (end) {
-        const opdi_sleave leave = held ? opdi_ss_statements(task, body->parts, body->nparts) : OPDI_LEAVE_ERROR;
-        return leave == OPDI_LEAVE_ERROR || opdi_se_op1(task, end, held) ? leave : OPDI_LEAVE_ERROR;
+        const opdi_sleave leave = held ? opdi_statement_statements(task, body->parts, body->nparts) : OPDI_LEAVE_ERROR;
+        return leave == OPDI_LEAVE_ERROR || opdi_emit_op1(task, end, held) ? leave : OPDI_LEAVE_ERROR;
     }
-    opdi_gvalue *value = opdi_se_expr(task, what, NULL), *args[3] = {NULL, NULL, NULL}, *region = NULL;
-    opdi_gvalue *entered = value ? opdi_se_method(task, value, "__enter__", NULL, 0) : NULL;
-    if (!entered || (node->parts[1] && opdi_ss_assign(task, node->parts[1], entered))) { return OPDI_LEAVE_ERROR; }
-    const char *const klass = opdi_se_is(value, OPDI_GT_CLASS) ? opdi_se_type(value)->klass->name : "";
+    opdi_gvalue *value = opdi_emit_expr(task, what, NULL), *args[3] = {NULL, NULL, NULL}, *region = NULL;
+    opdi_gvalue *entered = value ? opdi_emit_method(task, value, "__enter__", NULL, 0) : NULL;
+    if (!entered || (node->parts[1] && opdi_statement_assign(task, node->parts[1], entered))) {
+        return OPDI_LEAVE_ERROR;
+    }
+    const char *const klass = opdi_emit_is(value, OPDI_GT_CLASS) ? opdi_emit_type(value)->klass->name : "";
     if (strcmp(klass, "__torch__.torch.amp.autocast_mode.autocast") == 0 ||
         strcmp(klass, "__torch__.torch.cpu.amp.autocast_mode.autocast") == 0 ||
         strcmp(klass, "__torch__.torch.cuda.amp.autocast_mode.autocast") == 0) {
-        if (!(region = opdi_se_autocast(task, value))) { return OPDI_LEAVE_ERROR; }
+        if (!(region = opdi_emit_autocast(task, value))) { return OPDI_LEAVE_ERROR; }
     }
-    const opdi_sleave leave = opdi_ss_statements(task, body->parts, body->nparts);
-    if (leave == OPDI_LEAVE_ERROR || (region && !opdi_se_builtin(task, "prim::autocast_end", &region, 1, NULL))) {
+    const opdi_sleave leave = opdi_statement_statements(task, body->parts, body->nparts);
+    if (leave == OPDI_LEAVE_ERROR || (region && !opdi_emit_builtin(task, "prim::autocast_end", &region, 1, NULL))) {
         return OPDI_LEAVE_ERROR;
     }
-    for (int i = 0; i < 3; i++) { if (!(args[i] = opdi_se_none(task))) { return OPDI_LEAVE_ERROR; } }
-    return opdi_se_method(task, value, "__exit__", args, 3) ? leave : OPDI_LEAVE_ERROR;
+    for (int i = 0; i < 3; i++) { if (!(args[i] = opdi_emit_none(task))) { return OPDI_LEAVE_ERROR; } }
+    return opdi_emit_method(task, value, "__exit__", args, 3) ? leave : OPDI_LEAVE_ERROR;
 }
-static opdi_sleave opdi_ss_delete(opdi_semit *task, const opdi_syntax *target) {
+static opdi_sleave opdi_statement_delete(opdi_emitter *task, const opdi_syntax *target) {
     if (target->kind == OPDI_SX_NAME) {
         return opdi_svar_put(task, target->word, opdi_sugar_of(OPDI_SK_NOTHING), NULL) ? OPDI_LEAVE_ERROR
             : OPDI_LEAVE_NOT;
     }
     if (target->kind == OPDI_SX_TUPLE) {
         for (int i = 0; i < target->nparts; i++) {
-            if (opdi_ss_delete(task, target->parts[i]) == OPDI_LEAVE_ERROR) { return OPDI_LEAVE_ERROR; }
+            if (opdi_statement_delete(task, target->parts[i]) == OPDI_LEAVE_ERROR) { return OPDI_LEAVE_ERROR; }
         }
         return OPDI_LEAVE_NOT;
     }
     if (target->kind != OPDI_SX_SUBSCRIPT || target->nparts != 2) {
-        (void)OPDI_SE_FAIL(task, "del statements are only supported for deleting from lists and dicts");
+        (void)OPDI_EMIT_FAIL(task, "del statements are only supported for deleting from lists and dicts");
         return OPDI_LEAVE_ERROR;
     }
-    opdi_gvalue *from = opdi_se_expr(task, target->parts[0], NULL);
-    opdi_gvalue *index = from ? opdi_se_expr(task, target->parts[1], NULL) : NULL;
-    if (index && opdi_se_is(from, OPDI_GT_CLASS)) {
-        return opdi_se_method(task, from, "__delitem__", &index, 1) ? OPDI_LEAVE_NOT : OPDI_LEAVE_ERROR;
+    opdi_gvalue *from = opdi_emit_expr(task, target->parts[0], NULL);
+    opdi_gvalue *index = from ? opdi_emit_expr(task, target->parts[1], NULL) : NULL;
+    if (index && opdi_emit_is(from, OPDI_GT_CLASS)) {
+        return opdi_emit_method(task, from, "__delitem__", &index, 1) ? OPDI_LEAVE_NOT : OPDI_LEAVE_ERROR;
     }
     task->at = target;
-    return opdi_se_op2(task, "aten::Delete", from, index) ? OPDI_LEAVE_NOT : OPDI_LEAVE_ERROR;
+    return opdi_emit_op2(task, "aten::Delete", from, index) ? OPDI_LEAVE_NOT : OPDI_LEAVE_ERROR;
 }
-static opdi_sleave opdi_ss_annotated(opdi_semit *task, const opdi_syntax *node) {
+static opdi_sleave opdi_statement_annotated(opdi_emitter *task, const opdi_syntax *node) {
     const opdi_syntax *target = node->parts[0];
-    const opdi_gtype *type = opdi_se_annotation(task, node->parts[1]);
+    const opdi_gtype *type = opdi_emit_annotation(task, node->parts[1]);
     if (!type) { return OPDI_LEAVE_ERROR; }
     if (!node->parts[2]) { return OPDI_LEAVE_NOT; }
-    opdi_gvalue *value = opdi_se_expr(task, node->parts[2], type);
+    opdi_gvalue *value = opdi_emit_expr(task, node->parts[2], type);
     task->at = node;
-    value = opdi_se_become(task, value, type, "'%s'", target->kind == OPDI_SX_NAME ? target->word : "assignment");
+    value = opdi_emit_become(task, value, type, "'%s'", target->kind == OPDI_SX_NAME ? target->word : "assignment");
     if (!value) { return OPDI_LEAVE_ERROR; }
     if (target->kind == OPDI_SX_ATTR) {
-        return opdi_ss_set_attr(task, target, value, type) ? OPDI_LEAVE_ERROR : OPDI_LEAVE_NOT;
+        return opdi_statement_set_attr(task, target, value, type) ? OPDI_LEAVE_ERROR : OPDI_LEAVE_NOT;
     }
     if (target->kind != OPDI_SX_NAME) {
-        return opdi_ss_assign(task, target, value) ? OPDI_LEAVE_ERROR : OPDI_LEAVE_NOT;
+        return opdi_statement_assign(task, target, value) ? OPDI_LEAVE_ERROR : OPDI_LEAVE_NOT;
     }
-    return opdi_ss_set(task, target->word, value, type) ? OPDI_LEAVE_ERROR : OPDI_LEAVE_NOT;
+    return opdi_statement_set(task, target->word, value, type) ? OPDI_LEAVE_ERROR : OPDI_LEAVE_NOT;
 }
-static opdi_sleave opdi_ss_assignment(opdi_semit *task, const opdi_syntax *node) {
+static opdi_sleave opdi_statement_assignment(opdi_emitter *task, const opdi_syntax *node) {
     const opdi_gtype *hint = NULL;
     if (node->nparts == 2 && node->parts[1]->kind == OPDI_SX_NAME) {
         const opdi_svar *var = opdi_svar_find(task->frame, node->parts[1]->word);
@@ -346,42 +351,44 @@ static opdi_sleave opdi_ss_assignment(opdi_semit *task, const opdi_syntax *node)
     const opdi_syntax *value = node->parts[0];
     if (node->nparts == 2 && node->parts[1]->kind == OPDI_SX_NAME && (value->kind == OPDI_SX_ATTR ||
         value->kind == OPDI_SX_NAME || value->kind == OPDI_SX_CALL)) {
-        const opdi_sugar sugar = opdi_se_sugar(task, value, hint);             /* a function, a module */
+        const opdi_sugar sugar = opdi_emit_sugar(task, value, hint);           /* a function, a module */
         if (sugar.kind == OPDI_SK_NOTHING) { return OPDI_LEAVE_ERROR; }
         if (sugar.kind != OPDI_SK_VALUE) {
             return opdi_svar_put(task, node->parts[1]->word, sugar, NULL) ? OPDI_LEAVE_ERROR : OPDI_LEAVE_NOT;
         }
         task->at = node;
         sugar.value->first = sugar.value->first || value->kind == OPDI_SX_NAME;      /* it stays as it is named */
-        if (value->kind == OPDI_SX_NAME && !opdi_se_means(value->word)) { opdi_se_loaded(task, node->parts[1]->word); }
-        const int rc = opdi_ss_assign(task, node->parts[1], sugar.value);
+        if (value->kind == OPDI_SX_NAME && !opdi_emit_means(value->word)) {
+            opdi_emit_loaded(task, node->parts[1]->word);
+        }
+        const int rc = opdi_statement_assign(task, node->parts[1], sugar.value);
         return rc ? OPDI_LEAVE_ERROR : OPDI_LEAVE_NOT;
     }
     if (value->kind != OPDI_SX_LIST && value->kind != OPDI_SX_DICT && value->kind != OPDI_SX_LISTCOMP &&
         value->kind != OPDI_SX_DICTCOMP && value->kind != OPDI_SX_TERNARY) { hint = NULL; }
-    opdi_gvalue *out = opdi_se_expr(task, value, hint);
+    opdi_gvalue *out = opdi_emit_expr(task, value, hint);
     for (int i = 1; out && i < node->nparts; i++) {
-        if (opdi_ss_assign(task, node->parts[i], out)) { return OPDI_LEAVE_ERROR; }
+        if (opdi_statement_assign(task, node->parts[i], out)) { return OPDI_LEAVE_ERROR; }
     }
     return out ? OPDI_LEAVE_NOT : OPDI_LEAVE_ERROR;
 }
 /* Compiles an if, and the statements behind it where one side leaves: they go into the other.  *taken: they did. */
-static opdi_sleave opdi_ss_if(opdi_semit *task, const opdi_syntax *node, opdi_syntax *const *rest, int nrest,
-                              bool *taken) {
+static opdi_sleave opdi_statement_if(opdi_emitter *task, const opdi_syntax *node, opdi_syntax *const *rest, int nrest,
+                                     bool *taken) {
     opdi_scond cond;
     opdi_sbranch branch;
-    if (opdi_se_cond(task, node->parts[0], &cond)) { return OPDI_LEAVE_ERROR; }
+    if (opdi_emit_cond(task, node->parts[0], &cond)) { return OPDI_LEAVE_ERROR; }
     if (cond.fixed >= 0) {
         const opdi_syntax *body = node->parts[cond.fixed ? 1 : 2];
-        if (opdi_se_apply(task, cond.fixed ? cond.holds : cond.fails)) { return OPDI_LEAVE_ERROR; }
-        return body ? opdi_ss_statements(task, body->parts, body->nparts) : OPDI_LEAVE_NOT;
+        if (opdi_emit_apply(task, cond.fixed ? cond.holds : cond.fails)) { return OPDI_LEAVE_ERROR; }
+        return body ? opdi_statement_statements(task, body->parts, body->nparts) : OPDI_LEAVE_NOT;
     }
     if (opdi_sbranch_begin(task, &branch, cond.value)) { return OPDI_LEAVE_ERROR; }
     for (int i = 0; i < 2; i++) {
         const opdi_syntax *body = node->parts[1 + i];
         opdi_sbranch_side(task, &branch, i);
-        if (opdi_se_apply(task, i ? cond.fails : cond.holds)) { return OPDI_LEAVE_ERROR; }
-        branch.leaves[i] = body ? opdi_ss_statements(task, body->parts, body->nparts) : OPDI_LEAVE_NOT;
+        if (opdi_emit_apply(task, i ? cond.fails : cond.holds)) { return OPDI_LEAVE_ERROR; }
+        branch.leaves[i] = body ? opdi_statement_statements(task, body->parts, body->nparts) : OPDI_LEAVE_NOT;
         if (branch.leaves[i] == OPDI_LEAVE_ERROR) { return OPDI_LEAVE_ERROR; }
     }
     int into = -1;
@@ -395,7 +402,7 @@ static opdi_sleave opdi_ss_if(opdi_semit *task, const opdi_syntax *node, opdi_sy
         *taken = branch.unnamed = branch.frames[into].rest = true;
         opdi_sbranch_side(task, &branch, into);
         task->moved++;
-        branch.leaves[into] = opdi_ss_statements(task, rest, nrest);
+        branch.leaves[into] = opdi_statement_statements(task, rest, nrest);
         task->moved--;
     }
     task->at = node;
@@ -404,9 +411,9 @@ static opdi_sleave opdi_ss_if(opdi_semit *task, const opdi_syntax *node, opdi_sy
     return opdi_sleave_of(branch.leaves[0], branch.leaves[1]);
 }
 /* Compiles what stands behind statements that may have left: only if they did not. */
-OPDI_INTERNAL opdi_sleave opdi_ss_guarded(opdi_semit *task, opdi_syntax *const *rest, int nrest) {
+OPDI_INTERNAL opdi_sleave opdi_statement_guarded(opdi_emitter *task, opdi_syntax *const *rest, int nrest) {
     const int loops = task->body->loops;
-    opdi_gvalue *left = opdi_ss_flag(task, loops ? "$skip" : "$done", loops);
+    opdi_gvalue *left = opdi_statement_flag(task, loops ? "$skip" : "$done", loops);
     opdi_sbranch branch;
     task->nowhere = true;
     const int begun = left ? opdi_sbranch_begin(task, &branch, left) : -1;
@@ -415,32 +422,32 @@ OPDI_INTERNAL opdi_sleave opdi_ss_guarded(opdi_semit *task, opdi_syntax *const *
     branch.leaves[0] = loops ? OPDI_LEAVE_TURN : OPDI_LEAVE_RETURN;
     branch.unnamed = branch.frames[1].rest = true;
     opdi_sbranch_side(task, &branch, 1);
-    branch.leaves[1] = nrest ? opdi_ss_statements(task, rest, nrest) : opdi_ss_return(task, NULL);
+    branch.leaves[1] = nrest ? opdi_statement_statements(task, rest, nrest) : opdi_statement_return(task, NULL);
     if (branch.leaves[1] == OPDI_LEAVE_ERROR || opdi_sbranch_end(task, &branch)) { return OPDI_LEAVE_ERROR; }
     return opdi_sleave_of(branch.leaves[0], branch.leaves[1]);
 }
-static opdi_sleave opdi_ss_for(opdi_semit *task, const opdi_syntax *node) {
+static opdi_sleave opdi_statement_for(opdi_emitter *task, const opdi_syntax *node) {
     opdi_sloop loop;
     memset(&loop, 0, sizeof loop);
     loop.node = node;
     loop.target = node->parts[0];
     loop.body = node->parts[2];
-    loop.iter = opdi_se_iterate(task, node->parts[1]);
+    loop.iter = opdi_emit_iterate(task, node->parts[1]);
     if (!loop.iter) { return OPDI_LEAVE_ERROR; }
     task->at = node;
-    return loop.iter->count >= 0 ? opdi_ss_unrolled(task, &loop) : opdi_ss_loop(task, &loop);
+    return loop.iter->count >= 0 ? opdi_statement_unrolled(task, &loop) : opdi_statement_loop(task, &loop);
 }
-static opdi_sleave opdi_ss_while(opdi_semit *task, const opdi_syntax *node) {
+static opdi_sleave opdi_statement_while(opdi_emitter *task, const opdi_syntax *node) {
     opdi_sloop loop;
     memset(&loop, 0, sizeof loop);
     loop.node = node;
     loop.condition = node->parts[0];
     loop.body = node->parts[1];
-    return opdi_ss_loop(task, &loop);
+    return opdi_statement_loop(task, &loop);
 }
 /* Takes a function that is defined inside of another one: it sees its variables. */
-static opdi_sleave opdi_ss_def(opdi_semit *task, const opdi_syntax *node) {
-    opdi_sfunction *function = (opdi_sfunction *)opdi_se_alloc(task, sizeof *function);
+static opdi_sleave opdi_statement_def(opdi_emitter *task, const opdi_syntax *node) {
+    opdi_sfunction *function = (opdi_sfunction *)opdi_emit_alloc(task, sizeof *function);
     opdi_sugar sugar = opdi_sugar_of(OPDI_SK_FUNCTION);
     if (!function) { return OPDI_LEAVE_ERROR; }
     function->name = node->word;
@@ -450,19 +457,19 @@ static opdi_sleave opdi_ss_def(opdi_semit *task, const opdi_syntax *node) {
     sugar.function = function;
     return opdi_svar_put(task, node->word, sugar, NULL) ? OPDI_LEAVE_ERROR : OPDI_LEAVE_NOT;
 }
-static opdi_sleave opdi_ss_break(opdi_semit *task, bool ends) {
+static opdi_sleave opdi_statement_break(opdi_emitter *task, bool ends) {
     if (!task->body->loops) {
-        (void)OPDI_SE_FAIL(task, ends ? "break is only allowed in loops" : "continue is only allowed in loops");
+        (void)OPDI_EMIT_FAIL(task, ends ? "break is only allowed in loops" : "continue is only allowed in loops");
         return OPDI_LEAVE_ERROR;
     }
-    if (opdi_ss_set_flag(task, "$skip", true) || (ends && opdi_ss_set_flag(task, "$go", false)) ||
+    if (opdi_statement_set_flag(task, "$skip", true) || (ends && opdi_statement_set_flag(task, "$go", false)) ||
         (!ends && opdi_sloop_again(task, task->body->again))) { return OPDI_LEAVE_ERROR; }
     return OPDI_LEAVE_TURN;
 }
 /* True for super().__init__(), which a module's __init__ calls; there is nothing to do. */
-static bool opdi_ss_is_super(const opdi_semit *task, const opdi_syntax *call) {
+static bool opdi_statement_is_super(const opdi_emitter *task, const opdi_syntax *call) {
     char name[80];
-    if (!opdi_se_in_module(task) || call->kind != OPDI_SX_CALL || call->parts[0]->kind != OPDI_SX_ATTR ||
+    if (!opdi_emit_in_module(task) || call->kind != OPDI_SX_CALL || call->parts[0]->kind != OPDI_SX_ATTR ||
         strcmp(call->parts[0]->word, "__init__") != 0) { return false; }
     const opdi_syntax *of = call->parts[0]->parts[0];
     if (of->kind == OPDI_SX_CALL) { of = of->parts[0]; }
@@ -471,9 +478,9 @@ static bool opdi_ss_is_super(const opdi_semit *task, const opdi_syntax *call) {
 }
 /* self.register_buffer("name", tensor, persistent=True), self.register_parameter("name", parameter): returns 1, 0 for
    another expression, or -1 with an error. */
-static int opdi_ss_registers(opdi_semit *task, const opdi_syntax *call) {
+static int opdi_statement_registers(opdi_emitter *task, const opdi_syntax *call) {
     char name[80];
-    if (!opdi_se_in_module(task) || call->kind != OPDI_SX_CALL || call->parts[0]->kind != OPDI_SX_ATTR ||
+    if (!opdi_emit_in_module(task) || call->kind != OPDI_SX_CALL || call->parts[0]->kind != OPDI_SX_ATTR ||
         !opdi_syntax_dotted(call->parts[0]->parts[0], name, sizeof name) ||
         strcmp(name, task->body->function->formals[0].name) != 0) { return 0; }
     const bool buffer = strcmp(call->parts[0]->word, "register_buffer") == 0;
@@ -486,57 +493,57 @@ static int opdi_ss_registers(opdi_semit *task, const opdi_syntax *call) {
     if (persistent) { kept = persistent->kind == OPDI_SX_TRUE; }
     if (!value || call->nparts > (buffer ? 4 : 3) || call->parts[1]->kind != OPDI_SX_TEXT ||
         (persistent && !kept && persistent->kind != OPDI_SX_FALSE)) {
-        return OPDI_SE_FAIL(task, "%s takes a name in quotes, a tensor%s", call->parts[0]->word,
-                            buffer ? ", and persistent=True or False" : "");
+        return OPDI_EMIT_FAIL(task, "%s takes a name in quotes, a tensor%s", call->parts[0]->word,
+                              buffer ? ", and persistent=True or False" : "");
     }
     opdi_syntax target = *call->parts[0];
     target.word = call->parts[1]->word;
-    opdi_gvalue *const given = opdi_se_expr(task, value, NULL);
-    if (!given || opdi_ss_set_attr(task, &target, given, NULL)) { return -1; }
+    opdi_gvalue *const given = opdi_emit_expr(task, value, NULL);
+    if (!given || opdi_statement_set_attr(task, &target, given, NULL)) { return -1; }
     opdi_gclass *const gclass = task->body->function->owner->gclass;
     const int32_t slot = opdi_gclass_slot(gclass, target.word);
-    if (slot >= 0 && buffer && kept && opdi_se_is(given, OPDI_GT_TENSOR)) {
+    if (slot >= 0 && buffer && kept && opdi_emit_is(given, OPDI_GT_TENSOR)) {
         gclass->attributes[slot].flags |= OPDI_SCLASS_BUFFER;
     }
     return 1;
 }
-static opdi_sleave opdi_ss_expression(opdi_semit *task, const opdi_syntax *node) {
-    if (node->kind == OPDI_SX_TEXT || node->kind == OPDI_SX_DOTS || opdi_ss_is_super(task, node)) {
+static opdi_sleave opdi_statement_expression(opdi_emitter *task, const opdi_syntax *node) {
+    if (node->kind == OPDI_SX_TEXT || node->kind == OPDI_SX_DOTS || opdi_statement_is_super(task, node)) {
         return OPDI_LEAVE_NOT;
     }
-    const int registered = opdi_ss_registers(task, node);
+    const int registered = opdi_statement_registers(task, node);
     if (registered) { return registered < 0 ? OPDI_LEAVE_ERROR : OPDI_LEAVE_NOT; }
-    return opdi_se_sugar(task, node, NULL).kind == OPDI_SK_NOTHING ? OPDI_LEAVE_ERROR : OPDI_LEAVE_NOT;
+    return opdi_emit_sugar(task, node, NULL).kind == OPDI_SK_NOTHING ? OPDI_LEAVE_ERROR : OPDI_LEAVE_NOT;
 }
-static opdi_sleave opdi_ss_statement(opdi_semit *task, const opdi_syntax *node) {
+static opdi_sleave opdi_statement_statement(opdi_emitter *task, const opdi_syntax *node) {
     task->at = node;
     switch (node->kind) {
-    case OPDI_SX_EXPR: return opdi_ss_expression(task, node->parts[0]);
-    case OPDI_SX_ASSIGN: return opdi_ss_assignment(task, node);
-    case OPDI_SX_ANNOTATED: return opdi_ss_annotated(task, node);
-    case OPDI_SX_AUGMENTED: return opdi_ss_augmented(task, node) ? OPDI_LEAVE_ERROR : OPDI_LEAVE_NOT;
-    case OPDI_SX_WHILE: return opdi_ss_while(task, node);
-    case OPDI_SX_FOR: return opdi_ss_for(task, node);
-    case OPDI_SX_RETURN: return opdi_ss_return(task, node->parts[0]);
+    case OPDI_SX_EXPR: return opdi_statement_expression(task, node->parts[0]);
+    case OPDI_SX_ASSIGN: return opdi_statement_assignment(task, node);
+    case OPDI_SX_ANNOTATED: return opdi_statement_annotated(task, node);
+    case OPDI_SX_AUGMENTED: return opdi_statement_augmented(task, node) ? OPDI_LEAVE_ERROR : OPDI_LEAVE_NOT;
+    case OPDI_SX_WHILE: return opdi_statement_while(task, node);
+    case OPDI_SX_FOR: return opdi_statement_for(task, node);
+    case OPDI_SX_RETURN: return opdi_statement_return(task, node->parts[0]);
     case OPDI_SX_PASS: return OPDI_LEAVE_NOT;
-    case OPDI_SX_BREAK: return opdi_ss_break(task, true);
-    case OPDI_SX_CONTINUE: return opdi_ss_break(task, false);
-    case OPDI_SX_RAISE: return opdi_ss_raise(task, node);
-    case OPDI_SX_ASSERT: return opdi_ss_assert(task, node);
-    case OPDI_SX_DELETE: return opdi_ss_delete(task, node->parts[0]);
-    case OPDI_SX_WITH: return opdi_ss_with(task, node);
-    case OPDI_SX_DEF: return opdi_ss_def(task, node);
+    case OPDI_SX_BREAK: return opdi_statement_break(task, true);
+    case OPDI_SX_CONTINUE: return opdi_statement_break(task, false);
+    case OPDI_SX_RAISE: return opdi_statement_raise(task, node);
+    case OPDI_SX_ASSERT: return opdi_statement_assert(task, node);
+    case OPDI_SX_DELETE: return opdi_statement_delete(task, node->parts[0]);
+    case OPDI_SX_WITH: return opdi_statement_with(task, node);
+    case OPDI_SX_DEF: return opdi_statement_def(task, node);
     case OPDI_SX_AGAIN: return opdi_sloop_again(task, task->body->again) ? OPDI_LEAVE_ERROR : OPDI_LEAVE_NOT;
     case OPDI_SX_TURN: return opdi_sloop_unrolled_turn(task, task->body->unrolled, (int)node->integer);
     default:
-        (void)OPDI_SE_FAIL(task, "this statement is not supported");
+        (void)OPDI_EMIT_FAIL(task, "this statement is not supported");
         return OPDI_LEAVE_ERROR;
     }
 }
 /* Compiles statements; what can never be reached is left out. */
-OPDI_INTERNAL opdi_sleave opdi_ss_statements(opdi_semit *task, opdi_syntax *const *nodes, int count) {
+OPDI_INTERNAL opdi_sleave opdi_statement_statements(opdi_emitter *task, opdi_syntax *const *nodes, int count) {
     if (++task->depth > 4 * OPDI_SCRIPT_DEPTH) {
-        (void)OPDI_SE_FAIL(task, "this is nested too deep");
+        (void)OPDI_EMIT_FAIL(task, "this is nested too deep");
         return OPDI_LEAVE_ERROR;
     }
     opdi_sleave leave = OPDI_LEAVE_NOT;
@@ -544,11 +551,12 @@ OPDI_INTERNAL opdi_sleave opdi_ss_statements(opdi_semit *task, opdi_syntax *cons
         bool taken = false;
         task->at = nodes[i];
         leave = nodes[i]->kind == OPDI_SX_IF
-            ? opdi_ss_if(task, nodes[i], nodes + i + 1, count - i - 1, &taken) : opdi_ss_statement(task, nodes[i]);
-        if (leave == OPDI_LEAVE_ERROR && opd_ok()) { (void)OPDI_SE_FAIL(task, "this cannot be compiled"); }
+            ? opdi_statement_if(task, nodes[i], nodes + i + 1, count - i - 1, &taken)
+                : opdi_statement_statement(task, nodes[i]);
+        if (leave == OPDI_LEAVE_ERROR && opd_ok()) { (void)OPDI_EMIT_FAIL(task, "this cannot be compiled"); }
         if (taken) { break; }
         if (leave == OPDI_LEAVE_MAYBE && i + 1 < count) {
-            leave = opdi_ss_guarded(task, nodes + i + 1, count - i - 1);
+            leave = opdi_statement_guarded(task, nodes + i + 1, count - i - 1);
             break;
         }
     }

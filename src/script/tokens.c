@@ -2,7 +2,7 @@
 
 #if !defined(OPD_NO_SCRIPTS)
 //----------------------------------------------------------------------------------------------------------------------
-//  >>scripttext   the text of scripts: tokens, and the tree of syntax
+//  >>script_parsing the text of scripts: tokens, and the tree of syntax
 //
 //  Python as far as TorchScript takes it.  Reads text into an arena; knows no types and no tensors.  Indentation may be
 //  nested 100 deep, expressions 200; a text has at most 64 MiB.

@@ -1,7 +1,7 @@
 #include "script.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>scripttypes  scripts: what names mean, types that are written, how nodes are made and named
+//  >>script_types scripts: what names mean, types that are written, how nodes are made and named
 //
 //  A script is compiled into graphs, one for each method that is asked for; what it calls becomes part of it.  While
 //  that goes on, an expression is a value of the graph or something that has a meaning at compile time only.
@@ -14,20 +14,20 @@ OPDI_COLD_BEGIN
 
 //== emission ==========================================================================================================
 
-OPDI_INTERNAL void *opdi_se_alloc(opdi_semit *task, size_t size) {
+OPDI_INTERNAL void *opdi_emit_alloc(opdi_emitter *task, size_t size) {
     void *memory = opdi_arena_alloc(task->arena, size + 1);
     if (memory) { memset(memory, 0, size + 1); }
     return memory;
 }
-OPDI_INTERNAL const opdi_gtype *opdi_se_type(const opdi_gvalue *value) {
+OPDI_INTERNAL const opdi_gtype *opdi_emit_type(const opdi_gvalue *value) {
     return opdi_gvalue_gtype(value->graph, value);
 }
-OPDI_INTERNAL bool opdi_se_is(const opdi_gvalue *value, int kind) {
-    const opdi_gtype *type = value ? opdi_se_type(value) : NULL;
+OPDI_INTERNAL bool opdi_emit_is(const opdi_gvalue *value, int kind) {
+    const opdi_gtype *type = value ? opdi_emit_type(value) : NULL;
     return type && type->kind == kind;
 }
 /* Returns a type's text as annotations have it, in one of four buffers of the thread's stack frame. */
-OPDI_INTERNAL const char *opdi_se_said(const opdi_gtype *type, char *buf, size_t cap) {
+OPDI_INTERNAL const char *opdi_emit_said(const opdi_gtype *type, char *buf, size_t cap) {
     opdi_text text = opdi_text_of(buf, cap);
     opdi_gtype_print(&text, type, true);
     return buf;
@@ -49,9 +49,9 @@ OPDI_INTERNAL opdi_sugar opdi_sugar_word(opdi_skind kind, const char *word) {
     return sugar;
 }
 /* Joins texts in the emission's arena; NULL without memory. */
-OPDI_INTERNAL const char *opdi_se_join(opdi_semit *task, const char *first, const char *second, const char *third) {
+OPDI_INTERNAL const char *opdi_emit_join(opdi_emitter *task, const char *first, const char *second, const char *third) {
     const size_t a = strlen(first), b = strlen(second), c = strlen(third);
-    char *text = (char *)opdi_se_alloc(task, a + b + c + 1);
+    char *text = (char *)opdi_emit_alloc(task, a + b + c + 1);
     if (!text) { return NULL; }
     memcpy(text, first, a);
     memcpy(text + a, second, b);
@@ -82,11 +82,11 @@ OPDI_INTERNAL opdi_svar *opdi_svar_find(const opdi_sframe *frame, const char *na
     return NULL;
 }
 /* Sets name in the innermost frame without a look at types; 0, or -1 without memory. */
-OPDI_INTERNAL int opdi_svar_put(opdi_semit *task, const char *name, opdi_sugar sugar, const opdi_gtype *type) {
+OPDI_INTERNAL int opdi_svar_put(opdi_emitter *task, const char *name, opdi_sugar sugar, const opdi_gtype *type) {
     const uint32_t hash = opdi_svar_hash(name);
     opdi_svar *var = opdi_sframe_find(task->frame, name, hash);
     if (!var) {
-        if (!(var = (opdi_svar *)opdi_se_alloc(task, sizeof *var))) { return -1; }
+        if (!(var = (opdi_svar *)opdi_emit_alloc(task, sizeof *var))) { return -1; }
         var->name = name;
         var->hash = hash;
         var->next = task->frame->vars;
@@ -96,10 +96,10 @@ OPDI_INTERNAL int opdi_svar_put(opdi_semit *task, const char *name, opdi_sugar s
     var->type = type;
     return 0;
 }
-OPDI_INTERNAL int opdi_svar_value(opdi_semit *task, const char *name, opdi_gvalue *value) {
-    return value ? opdi_svar_put(task, name, opdi_sugar_value(value), opdi_se_type(value)) : -1;
+OPDI_INTERNAL int opdi_svar_value(opdi_emitter *task, const char *name, opdi_gvalue *value) {
+    return value ? opdi_svar_put(task, name, opdi_sugar_value(value), opdi_emit_type(value)) : -1;
 }
-OPDI_INTERNAL void opdi_sframe_enter(opdi_semit *task, opdi_sframe *frame) {
+OPDI_INTERNAL void opdi_sframe_enter(opdi_emitter *task, opdi_sframe *frame) {
     frame->up = task->frame;
     frame->vars = NULL;
     frame->rest = false;
@@ -146,7 +146,7 @@ OPDI_INTERNAL opdi_sclass *opdi_script_class(opd_script *script, const char *nam
 
 //== types that are written ============================================================================================
 
-OPDI_INTERNAL const opdi_gtype *opdi_se_annotation(opdi_semit *task, const opdi_syntax *node);
+OPDI_INTERNAL const opdi_gtype *opdi_emit_annotation(opdi_emitter *task, const opdi_syntax *node);
 OPDI_INTERNAL opdi_sclass *opdi_sclass_know(opd_script *script, opdi_sclass *klass);
 
 /* Writes a dotted name ("torch.Tensor") into buf; false when the node is something else, or too long. */
@@ -164,7 +164,7 @@ OPDI_INTERNAL bool opdi_syntax_dotted(const opdi_syntax *node, char *buf, size_t
     return true;
 }
 /* Returns the class that is called that in the text being compiled, or NULL. */
-OPDI_INTERNAL opdi_sclass *opdi_se_class(opdi_semit *task, const char *name) {
+OPDI_INTERNAL opdi_sclass *opdi_emit_class(opdi_emitter *task, const char *name) {
     char full[1200];
     opdi_sclass *klass = strchr(name, '.') ? opdi_script_class(task->script, name) : NULL;
     if (klass || !task->unit) { return klass; }
@@ -183,8 +183,8 @@ static const struct { const char *word; int kind; } opdi_sannotations[] = {
     {"memory_format", OPDI_GT_INT}, {"MemoryFormat", OPDI_GT_INT}, {"LongTensor", OPDI_GT_TENSOR},
     {"Parameter", OPDI_GT_TENSOR}, {"QScheme", OPDI_GT_QSCHEME}, {"Capsule", OPDI_GT_CAPSULE}};
 /* Returns the type that a name says, or NULL with an error. */
-static const opdi_gtype *opdi_se_type_named(opdi_semit *task, const char *name) {
-    opdi_sclass *klass = opdi_se_class(task, name);
+static const opdi_gtype *opdi_emit_type_named(opdi_emitter *task, const char *name) {
+    opdi_sclass *klass = opdi_emit_class(task, name);
     const char *dot = strrchr(name, '.');
     if (klass) { return opdi_sclass_know(task->script, klass) ? klass->gclass->type : NULL; }
     if (!opd_ok()) { return NULL; }
@@ -202,17 +202,17 @@ static const opdi_gtype *opdi_se_type_named(opdi_semit *task, const char *name) 
         }
         return gclass ? gclass->type : NULL;
     }
-    (void)OPDI_SE_FAIL(task, "Unknown type name '%s'", name);
+    (void)OPDI_EMIT_FAIL(task, "Unknown type name '%s'", name);
     return NULL;
 }
 /* Returns the type written as NAME[parts]. */
-static const opdi_gtype *opdi_se_applied(opdi_semit *task, const opdi_syntax *node) {
+static const opdi_gtype *opdi_emit_applied(opdi_emitter *task, const opdi_syntax *node) {
     char full[256];
     const opdi_gtype *parts[64];
     const opdi_syntax *const *written = (const opdi_syntax *const *)&node->parts[1];
     int count = node->nparts - 1;
     if (!opdi_syntax_dotted(node->parts[0], full, sizeof full)) {
-        (void)OPDI_SE_FAIL(task, "this is no type");
+        (void)OPDI_EMIT_FAIL(task, "this is no type");
         return NULL;
     }
     const char *name = strrchr(full, '.') ? strrchr(full, '.') + 1 : full;
@@ -222,16 +222,16 @@ static const opdi_gtype *opdi_se_applied(opdi_semit *task, const opdi_syntax *no
         written = (const opdi_syntax *const *)written[0]->parts;
     }
     if (count > 64) {
-        (void)OPDI_SE_FAIL(task, "a type of %d parts", count);
+        (void)OPDI_EMIT_FAIL(task, "a type of %d parts", count);
         return NULL;
     }
-    for (int i = 0; i < count; i++) { if (!(parts[i] = opdi_se_annotation(task, written[i]))) { return NULL; } }
+    for (int i = 0; i < count; i++) { if (!(parts[i] = opdi_emit_annotation(task, written[i]))) { return NULL; } }
     if (is_tuple) { return opdi_gtype_tuple(task->space, parts, count); }
     if (count == 1 && (strcmp(name, "List") == 0 || strcmp(name, "list") == 0 ||
                        strncmp(name, "BroadcastingList", 16) == 0)) { return opdi_gtype_list(task->space, parts[0]); }
     if (count == 1 && strcmp(name, "Optional") == 0) { return opdi_gtype_optional(task->space, parts[0]); }
     if (count == 1 && (strcmp(name, "Final") == 0 || strcmp(name, "Union") == 0)) { return parts[0]; }
-    if (count == 1 && strcmp(name, "Future") == 0) { return parts[0]; }          /* see opdi_se_fork */
+    if (count == 1 && strcmp(name, "Future") == 0) { return parts[0]; }          /* see opdi_emit_fork */
     if (count == 2 && (strcmp(name, "Dict") == 0 || strcmp(name, "dict") == 0)) {
         return opdi_gtype_dict(task->space, parts[0], parts[1]);
     }
@@ -242,22 +242,22 @@ static const opdi_gtype *opdi_se_applied(opdi_semit *task, const opdi_syntax *no
     if (count > 1 && strcmp(name, "Union") == 0) {
         return opdi_gtype_make(task->space, OPDI_GT_UNION, parts, count, NULL, NULL);
     }
-    (void)OPDI_SE_FAIL(task, "Unknown type constructor %s", name);
+    (void)OPDI_EMIT_FAIL(task, "Unknown type constructor %s", name);
     return NULL;
 }
 /* Returns the type that an annotation says, or NULL with an error. */
-OPDI_INTERNAL const opdi_gtype *opdi_se_annotation(opdi_semit *task, const opdi_syntax *node) {
+OPDI_INTERNAL const opdi_gtype *opdi_emit_annotation(opdi_emitter *task, const opdi_syntax *node) {
     char name[1024];
     const opdi_syntax *const before = task->at;
     const opdi_gtype *type = NULL;
     task->at = node;
     if (node->kind == OPDI_SX_NONE) { type = opdi_gtype_simple(OPDI_GT_NONE); }
-    else if (node->kind == OPDI_SX_SUBSCRIPT) { type = opdi_se_applied(task, node); }
-    else if (node->kind == OPDI_SX_TEXT) { type = opdi_se_type_named(task, node->word); }
+    else if (node->kind == OPDI_SX_SUBSCRIPT) { type = opdi_emit_applied(task, node); }
+    else if (node->kind == OPDI_SX_TEXT) { type = opdi_emit_type_named(task, node->word); }
     else if (node->kind == OPDI_SX_TUPLE && !node->nparts) { type = opdi_gtype_tuple(task->space, NULL, 0); }
     else if (node->kind == OPDI_SX_BINARY && node->op == OPDI_SO_OR) {
-        const opdi_gtype *first = opdi_se_annotation(task, node->parts[0]);
-        const opdi_gtype *second = first ? opdi_se_annotation(task, node->parts[1]) : NULL;
+        const opdi_gtype *first = opdi_emit_annotation(task, node->parts[0]);
+        const opdi_gtype *second = first ? opdi_emit_annotation(task, node->parts[1]) : NULL;
         if (second && first->kind == OPDI_GT_NONE) { type = opdi_gtype_optional(task->space, second); }
         else if (second && second->kind == OPDI_GT_NONE) { type = opdi_gtype_optional(task->space, first); }
         else if (second) {
@@ -266,8 +266,8 @@ OPDI_INTERNAL const opdi_gtype *opdi_se_annotation(opdi_semit *task, const opdi_
             parts[1] = second;
             type = opdi_gtype_make(task->space, OPDI_GT_UNION, parts, 2, NULL, NULL);
         }
-    } else if (opdi_syntax_dotted(node, name, sizeof name)) { type = opdi_se_type_named(task, name); }
-    else { (void)OPDI_SE_FAIL(task, "Expression of this kind cannot be used in a type expression"); }
+    } else if (opdi_syntax_dotted(node, name, sizeof name)) { type = opdi_emit_type_named(task, name); }
+    else { (void)OPDI_EMIT_FAIL(task, "Expression of this kind cannot be used in a type expression"); }
     task->at = before;
     return type;
 }
@@ -351,7 +351,7 @@ static int opdi_sclass_new(opd_script *script, opdi_sunit *unit, const opdi_synt
 /* Reads a text; NULL with an error. */
 OPDI_INTERNAL opdi_sunit *opdi_sunit_read(opd_script *script, opdi_sunit *unit) {
     if (unit->tree) { return unit; }
-    opdi_syntax *tree = opdi_sparse(&script->arena, &unit->text);
+    opdi_syntax *tree = opdi_script_parse(&script->arena, &unit->text);
     for (int i = 0; tree && i < tree->nparts; i++) {
         const opdi_syntax *node = tree->parts[i];
         if (node->kind == OPDI_SX_CLASS) { if (opdi_sclass_new(script, unit, node)) { return NULL; } }
@@ -371,7 +371,7 @@ OPDI_INTERNAL opdi_sunit *opdi_sunit_read(opd_script *script, opdi_sunit *unit) 
     unit->tree = tree;
     return tree ? unit : NULL;
 }
-OPDI_INTERNAL void opdi_semit_init(opdi_semit *task, opd_script *script, opdi_arena *arena, opdi_sunit *unit) {
+OPDI_INTERNAL void opdi_emitter_init(opdi_emitter *task, opd_script *script, opdi_arena *arena, opdi_sunit *unit) {
     memset(task, 0, sizeof *task);
     task->script = script;
     task->space = script->space;
@@ -401,7 +401,7 @@ OPDI_INTERNAL bool opdi_sclass_lists(const opdi_sclass *klass, const char *list,
     return false;
 }
 /* Adds the attribute that a statement of a class's body declares, if it does; 0, or -1 with an error. */
-static int opdi_sclass_field(opdi_semit *task, opdi_sclass *klass, const opdi_syntax *node) {
+static int opdi_sclass_field(opdi_emitter *task, opdi_sclass *klass, const opdi_syntax *node) {
     const opdi_syntax *type = NULL;
     const char *name = NULL;
     if (node->kind == OPDI_SX_ANNOTATED && node->parts[0]->kind == OPDI_SX_NAME &&
@@ -415,7 +415,7 @@ static int opdi_sclass_field(opdi_semit *task, opdi_sclass *klass, const opdi_sy
         type = node->parts[0];
     }
     if (!type || opdi_gclass_slot(klass->gclass, name) >= 0) { return 0; }
-    const opdi_gtype *its = opdi_se_annotation(task, type);
+    const opdi_gtype *its = opdi_emit_annotation(task, type);
     return its && opdi_gclass_add(klass->gclass, name, its, 0) >= 0 ? 0 : -1;
 }
 //== enums =============================================================================================================
@@ -509,10 +509,10 @@ OPDI_INTERNAL const opd_value *opdi_senum_at(opdi_arena *arena, opdi_sclass *kla
 OPDI_INTERNAL opdi_sclass *opdi_sclass_know(opd_script *script, opdi_sclass *klass) {
     const opdi_syntax *body = klass->def->parts[1];
     opdi_arena arena;
-    opdi_semit task;
+    opdi_emitter task;
     if (klass->state) { return klass; }
     memset(&arena, 0, sizeof arena);
-    opdi_semit_init(&task, script, &arena, klass->unit);
+    opdi_emitter_init(&task, script, &arena, klass->unit);
     klass->state = 1;
     int rc = klass->gclass->kind == OPDI_CLASS_MODULE && !script->archive &&
         opdi_gclass_add(klass->gclass, "training", opdi_gtype_simple(OPDI_GT_BOOL), 0) < 0 ? -1 : 0;

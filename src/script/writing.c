@@ -1,7 +1,7 @@
 #include "script.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>script_text  sources of scripts saved: graphs written in the grammar of archives
+//  >>script_writing sources of scripts saved: graphs written in the grammar of archives
 //
 //  What is written is what a method's graph does, not its source: a statement for each node, with what it calls in it.
 //  So it has nothing of Python that archives have not.
@@ -398,8 +398,8 @@ static int opdi_sp_loop(opdi_sprint *print, const opdi_gnode *node) {
     int64_t most = 0;
     (void)snprintf(form.round, sizeof form.round, "%s%d", print->named, (int)body->inputs[0]->id);
     (void)snprintf(form.again, sizeof form.again, "%s%dc", print->named, (int)body->inputs[0]->id);
-    form.asks = opdi_se_known_bool(node->in[1]) != 1 || opdi_se_known_bool(body->outputs[0]) != 1;
-    form.counts = !opdi_se_known_int(node->in[0], &most) || most != INT64_MAX || opdi_sp_reads(body, body->inputs[0]);
+    form.asks = opdi_emit_known_bool(node->in[1]) != 1 || opdi_emit_known_bool(body->outputs[0]) != 1;
+    form.counts = !opdi_emit_known_int(node->in[0], &most) || most != INT64_MAX || opdi_sp_reads(body, body->inputs[0]);
     if (opdi_sp_loop_begin(print, node, &form)) { return -1; }
     print->indent++;
     const int rc = opdi_sp_block(print, body) || opdi_sp_turn(print, node, &form) ? -1 : 0;
@@ -536,7 +536,7 @@ static int opdi_sp_method(const opd_script *script, opdi_sfunction *function, co
     print.named = named;
     print.indent = 2;
     print.none = opd_value_none();
-    const opdi_gtype *const result = graph->result ? opdi_se_type(graph->result) : opdi_gtype_simple(OPDI_GT_NONE);
+    const opdi_gtype *const result = graph->result ? opdi_emit_type(graph->result) : opdi_gtype_simple(OPDI_GT_NONE);
     const opdi_gtype *const said = function->result ? function->result : result;
     opdi_string_add(code, "  def ");
     opdi_string_add(code, as);

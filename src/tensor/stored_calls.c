@@ -1,10 +1,10 @@
 #include "tensor.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>widened      calls with tensors of stored dtypes; numbers as their elements
+//  >>stored_calls calls with tensors of stored dtypes; numbers as their elements
 //
-//  What runs in place of a built-in kernel, as >>stored says: elements moved as integers, numbers computed in a wider
-//  dtype.  Calls the operators again.
+//  What runs in place of a built-in kernel, as >>stored_dtypes says: elements moved as integers, numbers computed in a
+//  wider dtype.  Calls the operators again.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_COLD_BEGIN

@@ -80,28 +80,28 @@ OPDI_INTERNAL int64_t opdi_check_numel(const opd_tensor *tensor) {
     return tensor->numel * (opd_dtype_is_complex((opd_scalar_type)tensor->dtype) ? 2 : 1);
 }
 /* A float64 or complex128 tensor on the CPU of tensor's sizes. */
-OPDI_INTERNAL opd_tensor *opdi_check_desk(const opd_tensor *tensor) {
+OPDI_INTERNAL opd_tensor *opdi_check_scratch(const opd_tensor *tensor) {
     return opdi_own(opdi_tensor_make(tensor->dims, NULL, tensor->ndim,
                                      opd_dtype_is_complex((opd_scalar_type)tensor->dtype) ? OPD_COMPLEX128
                                      : OPD_FLOAT64, OPD_CPU));
 }
 /* Returns the numbers of tensor as doubles, which live in the innermost scope; NULL with an error. */
 OPDI_INTERNAL double *opdi_check_read(const opd_tensor *tensor) {
-    opd_tensor *desk = opdi_check_desk(tensor);
-    return !desk || opdi_copy(desk, tensor) ? NULL : (double *)(void *)desk->data;
+    opd_tensor *scratch = opdi_check_scratch(tensor);
+    return !scratch || opdi_copy(scratch, tensor) ? NULL : (double *)(void *)scratch->data;
 }
 /* Sets tensor to home (NULL: zero) + step times a direction of an axis (side 0: of an input, 1: of an output); 0, or -1
    with an error. */
 static int opdi_check_write(const opdi_check *check, opd_tensor *tensor, const opd_tensor *home, const opdi_axis *axis,
                             int side, int64_t direction, double step) {
     opd_scope scope = opd_scope_open();
-    opd_tensor *desk = opdi_check_desk(tensor);
+    opd_tensor *scratch = opdi_check_scratch(tensor);
     int rc = -1;
-    for (int64_t k = 0; desk && k < axis->numel; k++) {
+    for (int64_t k = 0; scratch && k < axis->numel; k++) {
         const double base = home ? ((const double *)(const void *)home->data)[k] : 0;
-        ((double *)(void *)desk->data)[k] = base + step * opdi_check_direction(check, axis, side, direction, k);
+        ((double *)(void *)scratch->data)[k] = base + step * opdi_check_direction(check, axis, side, direction, k);
     }
-    if (desk) { rc = opdi_copy(tensor, desk); }
+    if (scratch) { rc = opdi_copy(tensor, scratch); }
     opd_scope_close(&scope);
     return rc;
 }
@@ -747,7 +747,7 @@ static int opdi_check_inputs(opdi_check *check) {
         axis->tensor = tensor;
         axis->which = i;
         axis->numel = opdi_check_numel(tensor);
-        if (!(axis->home = opdi_check_desk(tensor)) || opdi_copy(axis->home, tensor)) { return -1; }
+        if (!(axis->home = opdi_check_scratch(tensor)) || opdi_copy(axis->home, tensor)) { return -1; }
         check->nin++;
     }
     return check->nin ? 0 : opd_fail(OPD_ERROR_ARGUMENT,

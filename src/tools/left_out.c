@@ -1,5 +1,5 @@
 //----------------------------------------------------------------------------------------------------------------------
-//  >>leftout      what tools that are left out answer
+//  >>left_out     what tools that are left out answer
 //
 //  Each function of theirs is there, so that programs, plug-ins and other tools are linked as ever: it fails and says
 //  which macro left it out, writes NULL where its results would be, and takes nothing over.  What frees or closes does

@@ -117,9 +117,9 @@ static opd_tensor **opdi_trial_copies(const opdi_trial *trial, bool grad) {
 }
 /* Returns a contiguous copy of tensor on the host; NULL with an error. */
 static opd_tensor *opdi_trial_bytes(const opd_tensor *tensor) {
-    opd_tensor *desk = opdi_own(opdi_tensor_make(tensor->dims, NULL, tensor->ndim, (opd_scalar_type)tensor->dtype,
-                                                 OPD_CPU));
-    return desk && opdi_copy(desk, tensor) == 0 ? desk : NULL;
+    opd_tensor *scratch = opdi_own(opdi_tensor_make(tensor->dims, NULL, tensor->ndim, (opd_scalar_type)tensor->dtype,
+                                                    OPD_CPU));
+    return scratch && opdi_copy(scratch, tensor) == 0 ? scratch : NULL;
 }
 
 //== what the schema says ==============================================================================================
@@ -362,17 +362,17 @@ static int opdi_opcheck_grads(const opdi_trial *trial, opd_tensor *const *in, op
         if (opdi_requires_grad(in[k])) { to[m++] = in[k]; }
     }
     for (k = 0; k < nouts; k++) {
-        opd_tensor *desk;
+        opd_tensor *scratch;
         bool leaf = false;
         for (int j = 0; j < trial->count; j++) { leaf |= outs[k] == in[j] && !trial->written[j]; }
         if (leaf || !opdi_requires_grad(outs[k])) { continue; }
-        if (!(desk = opdi_check_desk(outs[k]))) { return -1; }
+        if (!(scratch = opdi_check_scratch(outs[k]))) { return -1; }
         for (int64_t element = 0; element < opdi_check_numel(outs[k]); element++) {
-            ((double *)(void *)desk->data)[element] = opdi_check_random(k, element + (int64_t)trial->options->seed);
+            ((double *)(void *)scratch->data)[element] = opdi_check_random(k, element + (int64_t)trial->options->seed);
         }
         seeds[count] = opdi_own(opdi_tensor_make(outs[k]->dims, NULL, outs[k]->ndim, (opd_scalar_type)outs[k]->dtype,
                                                  opdi_place_of(outs[k])));
-        if (!seeds[count] || opdi_copy(seeds[count], desk)) { return -1; }
+        if (!seeds[count] || opdi_copy(seeds[count], scratch)) { return -1; }
         from[count++] = outs[k];
     }
     if (count == 0 || m == 0) { return 0; }
@@ -671,23 +671,23 @@ static opd_tensor *opdi_trial_grown(const opd_tensor *tensor, int64_t from) {
     const opd_tensor *old = opdi_trial_bytes(tensor);
     const size_t size = opd_dtype_size((opd_scalar_type)tensor->dtype);
     int64_t dims[OPD_MAX_DIMS];
-    opd_tensor *desk, *out;
+    opd_tensor *scratch, *out;
     for (int dim = 0; dim < tensor->ndim; dim++) {
         dims[dim] = tensor->dims[dim] + (from == 0 && tensor->dims[dim] > 1 ? tensor->dims[dim]
                                          : tensor->dims[dim] == from);
     }
     if (!old ||
-        !(desk = opdi_own(opdi_tensor_make(dims, NULL, tensor->ndim, (opd_scalar_type)tensor->dtype, OPD_CPU)))) {
+        !(scratch = opdi_own(opdi_tensor_make(dims, NULL, tensor->ndim, (opd_scalar_type)tensor->dtype, OPD_CPU)))) {
         return NULL;
     }
-    for (int64_t i = 0; i < desk->numel && old->numel; i++) {
-        memcpy(desk->data + (size_t)i * size, old->data + (size_t)(i % old->numel) * size, size);
+    for (int64_t i = 0; i < scratch->numel && old->numel; i++) {
+        memcpy(scratch->data + (size_t)i * size, old->data + (size_t)(i % old->numel) * size, size);
     }
-    if (opdi_place_of(tensor) == OPD_CPU) { out = desk; }
+    if (opdi_place_of(tensor) == OPD_CPU) { out = scratch; }
     else {
         out = opdi_own(opdi_tensor_make(dims, NULL, tensor->ndim, (opd_scalar_type)tensor->dtype,
                                         opdi_place_of(tensor)));
-        if (!out || opdi_copy(out, desk)) { return NULL; }
+        if (!out || opdi_copy(out, scratch)) { return NULL; }
     }
     return opdi_requires_grad(tensor) ? opd_tensor_set_requires_grad(out, true) : out;
 }

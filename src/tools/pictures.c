@@ -52,7 +52,7 @@ static const char *opdi_picture_name(const opdi_picture *picture, const opd_tens
    saved-tensor hook has it; -1 with an error. */
 static int64_t opdi_picture_saved_one(opdi_picture *picture, const opd_tensor *tensor) {
     const int64_t before = picture->storages.count;
-    if (!tensor || opdi_parcel_at(tensor)) { return 0; }  /* a saved-tensor hook has it */
+    if (!tensor || opdi_packed_saved_at(tensor)) { return 0; }  /* a saved-tensor hook has it */
     if (opdi_found_add(&picture->storages, (uintptr_t)tensor->storage) < 0) { return -1; }
     if (picture->storages.count > before) { picture->bytes += tensor->storage->bytes; }
     return tensor->numel * (int64_t)opd_dtype_size((opd_scalar_type)tensor->dtype);

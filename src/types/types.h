@@ -98,7 +98,7 @@ static inline bool opdi_is_float8(int dtype) {
 }
 /* uint16, uint32, uint64: unsigned, and without most of the operators. */
 static inline bool opdi_is_bare_unsigned(int dtype) { return dtype >= OPD_UINT16 && dtype <= OPD_UINT64; }
-/* True for a dtype that few operators compute with: see >>stored. */
+/* True for a dtype that few operators compute with: see >>stored_dtypes. */
 static inline bool opdi_is_stored_dtype(int dtype) { return dtype > OPD_BFLOAT16 || dtype == OPD_COMPLEX32; }
 #if defined(OPDI_CORE)
 enum { OPDI_CLASS_NONE = 0, OPDI_CLASS_BOOL, OPDI_CLASS_INT, OPDI_CLASS_FLOAT, OPDI_CLASS_COMPLEX };
@@ -140,7 +140,7 @@ typedef struct opdi_foreign {
 #define OPDI_IS_VIEW 4u          /* a differentiable view: has an opdi_view_record */
 #define OPDI_LAZY 8u             /* conjugated or negated when it is read: has a key of OPDI_LAZY_KEYS */
 #define OPDI_CONTIGUOUS 16u      /* row-major without gaps (kept up to date) */
-#define OPDI_STORED 32u          /* of a dtype that few operators compute with: see >>stored */
+#define OPDI_STORED 32u          /* of a dtype that few operators compute with: see >>stored_dtypes */
 #define OPDI_BATCHED 64u         /* one example of many: has an opdi_batched */
 #define OPDI_TRACED 128u         /* a value of the graph that is being recorded */
 /* A tensor and the node that made it (own). */

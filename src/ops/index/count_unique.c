@@ -45,16 +45,16 @@ static int opdi_bincount_kernel(opd_call *call) {
         count = OPDI_MAX(count, values[i] == INT64_MAX ? values[i] : values[i] + 1);
     }
     opd_tensor *out = opd_result(call, 0, &count, 1, dtype);
-    opd_tensor *desk = out ? opdi_work_for(out, dtype) : NULL;
-    if (!desk) { return -1; }
-    memset(desk->data, 0, (size_t)count * opd_dtype_size(dtype));
+    opd_tensor *scratch = out ? opdi_work_for(out, dtype) : NULL;
+    if (!scratch) { return -1; }
+    memset(scratch->data, 0, (size_t)count * opd_dtype_size(dtype));
     for (int64_t i = 0; i < input->numel; i++) {
-        if (!weights) { ((int64_t *)(void *)desk->data)[values[i]]++; }
+        if (!weights) { ((int64_t *)(void *)scratch->data)[values[i]]++; }
         else if (dtype == OPD_FLOAT32) {
-            ((float *)(void *)desk->data)[values[i]] += ((const float *)(const void *)weights->data)[i];
-        } else { ((double *)(void *)desk->data)[values[i]] += ((const double *)(const void *)weights->data)[i]; }
+            ((float *)(void *)scratch->data)[values[i]] += ((const float *)(const void *)weights->data)[i];
+        } else { ((double *)(void *)scratch->data)[values[i]] += ((const double *)(const void *)weights->data)[i]; }
     }
-    return opdi_done_with(out, desk);
+    return opdi_done_with(out, scratch);
 }
 /* bincount on another device, made of operators. */
 static int opdi_bincount_device_kernel(opd_call *call) {

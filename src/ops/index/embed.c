@@ -112,23 +112,23 @@ static int opdi_embedding_renorm_kernel(opd_call *call) {
     if (index->data && !(index = opdi_embedding_rows_in(index, rows))) { return -1; }
     opd_tensor *out = opdi_update(call, true);
     if (!out || !out->data) { return out ? 0 : -1; }
-    opd_tensor *desk = opdi_desk_filled(out, dtype);
+    opd_tensor *scratch = opdi_scratch_filled(out, dtype);
     const size_t bytes = (size_t)rows / 8 + 1;
-    uint8_t *seen = desk ? (uint8_t *)opdi_scope_alloc(bytes) : NULL;
+    uint8_t *seen = scratch ? (uint8_t *)opdi_scope_alloc(bytes) : NULL;
     if (!seen) { return -1; }
     memset(seen, 0, bytes);
     for (int64_t i = 0; i < index->numel; i++) {
         const int64_t at = ((const int64_t *)(const void *)index->data)[i];
         if (seen[at / 8] >> at % 8 & 1) { continue; }
         seen[at / 8] |= (uint8_t)(1 << at % 8);
-        char *row = desk->data + at * width * (int64_t)opd_dtype_size(dtype);
+        char *row = scratch->data + at * width * (int64_t)opd_dtype_size(dtype);
         const double norm = opdi_row_norm(row, width, pairs, twice, p), factor = most / (norm + 1e-7);
         for (int64_t k = 0; norm > most && k < width * (1 + pairs); k++) {
             if (twice) { ((double *)(void *)row)[k] *= factor; }
             else { ((float *)(void *)row)[k] *= (float)factor; }
         }
     }
-    return opdi_done_with(out, desk);
+    return opdi_done_with(out, scratch);
 }
 /* y = x f, f = max_norm / (n + 1e-7) with n the norm of row x: the row's gradient is f (g - n' (g . x) / (n + 1e-7)),
    n' the norm's, and g . x the real part of the product with x's conjugate; where a row is as it was, it is g. */
@@ -184,14 +184,14 @@ static int opdi_embedding_dense_backward_kernel(opd_call *call) {
     }
     opd_tensor *out = opd_result(call, 0, sizes, 2, (opd_scalar_type)grad->dtype);
     if (!out || !out->data) { return out ? 0 : -1; }
-    opd_tensor *desk = opdi_work_f32(out);
-    grad = desk ? opdi_dense_as(grad, (opd_scalar_type)desk->dtype) : NULL;
+    opd_tensor *scratch = opdi_work_f32(out);
+    grad = scratch ? opdi_dense_as(grad, (opd_scalar_type)scratch->dtype) : NULL;
     input = grad ? opdi_dense_as(input, OPD_INT64) : NULL;
     count = input ? opdi_own(opdi_tensor_make(&rows, NULL, 1, OPD_INT64, OPD_CPU)) : NULL;
     if (!count) { return -1; }
     int64_t *counts = (int64_t *)(void *)count->data;
     memset(counts, 0, (size_t)rows * sizeof *counts);
-    memset(desk->data, 0, (size_t)desk->numel * opd_dtype_size((opd_scalar_type)desk->dtype));
+    memset(scratch->data, 0, (size_t)scratch->numel * opd_dtype_size((opd_scalar_type)scratch->dtype));
     for (int64_t i = 0; i < input->numel; i++) {
         int64_t depth = ((const int64_t *)(const void *)input->data)[i];
         if (depth == skip) { continue; }
@@ -202,17 +202,17 @@ static int opdi_embedding_dense_backward_kernel(opd_call *call) {
         int64_t depth = ((const int64_t *)(const void *)input->data)[i];
         if (depth == skip) { continue; }
         double f = scale ? 1.0 / (double)counts[depth] : 1.0;
-        if (desk->dtype == OPD_FLOAT32) {
-            float *a = (float *)(void *)desk->data + depth * sizes[1];
+        if (scratch->dtype == OPD_FLOAT32) {
+            float *a = (float *)(void *)scratch->data + depth * sizes[1];
             const float *b = (const float *)(const void *)grad->data + i * sizes[1], sum = (float)f;
             for (int64_t channel = 0; channel < sizes[1]; channel++) { a[channel] += sum * b[channel]; }
         } else {
-            double *a = (double *)(void *)desk->data + depth * sizes[1];
+            double *a = (double *)(void *)scratch->data + depth * sizes[1];
             const double *b = (const double *)(const void *)grad->data + i * sizes[1];
             for (int64_t channel = 0; channel < sizes[1]; channel++) { a[channel] += f * b[channel]; }
         }
     }
-    return opdi_done_with(out, desk);
+    return opdi_done_with(out, scratch);
 }
 OPDI_COLD_BEGIN
 static int opdi_embedding_dense_backward_backward(opd_backward_call *bw) {
@@ -316,11 +316,11 @@ static int opdi_one_hot_kernel(opd_call *call) {
     sizes[input->ndim] = count;
     opd_tensor *out = opd_result(call, 0, sizes, input->ndim + 1, OPD_INT64);
     if (!out || !out->data) { return out ? 0 : -1; }
-    opd_tensor *desk = opdi_work_for(out, OPD_INT64);
-    if (!desk) { return -1; }
-    memset(desk->data, 0, (size_t)desk->numel * 8);
-    for (int64_t i = 0; i < input->numel; i++) { ((int64_t *)(void *)desk->data)[i * count + values[i]] = 1; }
-    return opdi_done_with(out, desk);
+    opd_tensor *scratch = opdi_work_for(out, OPD_INT64);
+    if (!scratch) { return -1; }
+    memset(scratch->data, 0, (size_t)scratch->numel * 8);
+    for (int64_t i = 0; i < input->numel; i++) { ((int64_t *)(void *)scratch->data)[i * count + values[i]] = 1; }
+    return opdi_done_with(out, scratch);
 }
 OPDI_COLD_BEGIN
 static int opdi_one_hot_batch(opd_call *call) {
@@ -460,13 +460,13 @@ static int opdi_embedding_bag_of(opd_call *call, bool forward_only) {
     }
     other.packed = weight->dtype != dtype || !(weight->flags & OPDI_CONTIGUOUS);
     opd_tensor *rows = other.packed ? opdi_dense_as(opd_index_select(weight, 0, input), dtype) : weight;
-    opd_tensor *desk = rows ? opdi_work_for(results[0], dtype) : NULL;
-    if (!desk || (factors && !(factors = opdi_dense_as(factors, dtype)))) { return -1; }
+    opd_tensor *scratch = rows ? opdi_work_for(results[0], dtype) : NULL;
+    if (!scratch || (factors && !(factors = opdi_dense_as(factors, dtype)))) { return -1; }
     opd_tensor *counts = opdi_own(opdi_tensor_make(sizes, NULL, 1, OPD_INT64, OPD_CPU));
     if (!counts) { return -1; }
     other.rows = rows->data;
     other.weights = factors ? factors->data : NULL;
-    other.out = desk->data;
+    other.out = scratch->data;
     other.counts = (int64_t *)(void *)counts->data;
     if (mode == OPDI_BAG_MAX) {
         opd_tensor *most = opdi_work_for(results[3], OPD_INT64);
@@ -490,7 +490,7 @@ static int opdi_embedding_bag_of(opd_call *call, bool forward_only) {
         }
         if (opdi_done_with(results[1], bags)) { return -1; }
     }
-    return opdi_done_with(results[0], desk);
+    return opdi_done_with(results[0], scratch);
 }
 static int opdi__embedding_bag_kernel(opd_call *call) { return opdi_embedding_bag_of(call, false); }
 static int opdi__embedding_bag_forward_only_kernel(opd_call *call) { return opdi_embedding_bag_of(call, true); }

@@ -1,9 +1,9 @@
 #include "../ops.h"
 
-//== folds that happen on a desk =======================================================================================
+//== folds in float32 ==================================================================================================
 //
 //  Sums and products in halves are made in float32 and rounded once, as PyTorch's scatter_add; means need counts.  The
-//  desk holds all of out, or, when few places are written, only their rows, so that the cost is that of the index.
+//  scratch holds all of out, or, when few places are written, only their rows, so that the cost is that of the index.
 
 #if !defined(OPD_NO_OP_INDEX)
 #if defined(OPDI_OPERATORS)
@@ -78,7 +78,7 @@ static opd_tensor *opdi_few_rows(opdi_few *few) {
     few->rows = opdi_view(rows, &part, &one, 1, 0);
     return few->rows ? slot : NULL;
 }
-/* Prepares f->desk, numbers of dtype `work` of the rows of `a` that index names, and f->index and f->src for it. */
+/* Prepares f->scratch, numbers of dtype `work` of the rows of `a` that index names, and f->index and f->src for it. */
 OPDI_INTERNAL int opdi_few_open(opdi_few *few, opd_scalar_type work) {
     int64_t sizes[OPD_MAX_DIMS];
     opd_tensor *slot;
@@ -96,11 +96,11 @@ OPDI_INTERNAL int opdi_few_open(opdi_few *few, opd_scalar_type work) {
     few->part = opdi_own(opdi_tensor_make(sizes, NULL, few->self->ndim, (opd_scalar_type)few->self->dtype, OPD_CPU));
     if (!few->rows || !few->index || !few->part) { return -1; }
     if (opdi_indexed_go(OPDI_WALK_GATHER, few->self, few->dim, few->rows, few->part, 1)) { return -1; }
-    few->desk = opdi_dense_as(few->part, work);
-    return few->desk ? 0 : -1;
+    few->scratch = opdi_dense_as(few->part, work);
+    return few->scratch ? 0 : -1;
 }
 OPDI_INTERNAL int opdi_few_close(opdi_few *few) {
-    if (few->desk != few->part && opdi_copy(few->part, few->desk)) { return -1; }
+    if (few->scratch != few->part && opdi_copy(few->part, few->scratch)) { return -1; }
     return opdi_indexed_go(OPDI_WALK_SCATTER, few->self, few->dim, few->rows, few->part, 1);
 }
 /* Folds of this kind into tensor are made in float32, to be rounded once. */
@@ -183,11 +183,12 @@ OPDI_INTERNAL int opdi_fold_into(int kind, opd_tensor *out, int dim, opd_tensor 
         few.dim = dim;
         few.index = index;
         few.src = src;
-        return opdi_few_open(&few, OPD_FLOAT32) || opdi_indexed_go(kind, few.desk, few.dim, few.index, few.src, alpha)
+        return opdi_few_open(&few, OPD_FLOAT32) ||
+            opdi_indexed_go(kind, few.scratch, few.dim, few.index, few.src, alpha)
             ? -1 : opdi_few_close(&few);
     }
-    opd_tensor *desk = opdi_desk_filled(out, OPD_FLOAT32);
-    return desk && opdi_indexed_go(kind, desk, dim, index, src, alpha) == 0 ? opdi_done_with(out, desk) : -1;
+    opd_tensor *scratch = opdi_scratch_filled(out, OPD_FLOAT32);
+    return scratch && opdi_indexed_go(kind, scratch, dim, index, src, alpha) == 0 ? opdi_done_with(out, scratch) : -1;
 }
 /* scatter in all its forms: kind SCATTER moves, the others fold. */
 static int opdi_scatter_kind(opd_call *call, int kind, const char *name) {
@@ -286,38 +287,39 @@ OPDI_INTERNAL opd_value opdi_reduce_start(int how, opd_scalar_type dtype) {
     return opd_value_int(most ? INT64_MAX >> (63 - bits) : -(INT64_MAX >> (63 - bits)) - 1);
 }
 OPDI_COLD_END
-/* desk /= max(count, 1), rounding down for integers. */
-static void opdi_reduce_divide(opd_tensor *desk, const opd_tensor *count) {
+/* scratch /= max(count, 1), rounding down for integers. */
+static void opdi_reduce_divide(opd_tensor *scratch, const opd_tensor *count) {
     const int64_t *counts = (const int64_t *)(const void *)count->data;
-    for (int64_t i = 0; i < desk->numel; i++) {
+    for (int64_t i = 0; i < scratch->numel; i++) {
         const int64_t depth = OPDI_MAX(counts[i], (int64_t)1);
-        if (desk->dtype == OPD_FLOAT32) { ((float *)(void *)desk->data)[i] /= (float)depth; }
-        else if (desk->dtype == OPD_FLOAT64) { ((double *)(void *)desk->data)[i] /= (double)depth; }
+        if (scratch->dtype == OPD_FLOAT32) { ((float *)(void *)scratch->data)[i] /= (float)depth; }
+        else if (scratch->dtype == OPD_FLOAT64) { ((double *)(void *)scratch->data)[i] /= (double)depth; }
         else {
-            int64_t *at = (int64_t *)(void *)desk->data + i, q = *at / depth;
+            int64_t *at = (int64_t *)(void *)scratch->data + i, q = *at / depth;
             *at = *at % depth < 0 ? q - 1 : q;
         }
     }
 }
 OPDI_COLD_BEGIN
-/* The fold itself, on a desk (of means: contiguous, of a compute type). */
-static int opdi_reduce_on(opd_tensor *desk, int dim, opd_tensor *index, opd_tensor *src, int how, bool include_self) {
+/* The fold itself, in scratch memory (of means: contiguous, of a compute type). */
+static int opdi_reduce_on(opd_tensor *scratch, int dim, opd_tensor *index, opd_tensor *src, int how,
+                          bool include_self) {
     static const int kinds[] = {OPDI_WALK_ADD, OPDI_WALK_MUL, OPDI_WALK_MAX, OPDI_WALK_MIN, OPDI_WALK_ADD};
-    const opd_scalar_type dtype = (opd_scalar_type)desk->dtype;
+    const opd_scalar_type dtype = (opd_scalar_type)scratch->dtype;
     if (!include_self) {
         opd_tensor *start = opdi_filler(opdi_reduce_start(how, dtype), dtype);
-        if (!start || opdi_indexed_go(OPDI_WALK_SCATTER, desk, dim, index, start, 1)) { return -1; }
+        if (!start || opdi_indexed_go(OPDI_WALK_SCATTER, scratch, dim, index, start, 1)) { return -1; }
     }
-    if (opdi_indexed_go(kinds[how], desk, dim, index, src, 1)) { return -1; }
+    if (opdi_indexed_go(kinds[how], scratch, dim, index, src, 1)) { return -1; }
     if (how != 4) { return 0; }
     opd_tensor *one = opdi_filler(opd_value_int(1), OPD_INT64);
     opd_tensor *start = opdi_filler(opd_value_int(include_self), OPD_INT64);
-    opd_tensor *count = opdi_own(opdi_tensor_make(opdi_sizes(desk), NULL, desk->ndim, OPD_INT64, OPD_CPU));
+    opd_tensor *count = opdi_own(opdi_tensor_make(opdi_sizes(scratch), NULL, scratch->ndim, OPD_INT64, OPD_CPU));
     if (!one || !start || !count || opdi_copy(count, start) ||
         opdi_indexed_go(OPDI_WALK_ADD, count, dim, index, one, 1)) {
         return -1;
     }
-    opdi_reduce_divide(desk, count);
+    opdi_reduce_divide(scratch, count);
     return 0;
 }
 /* Folds src into out at index along dim (index and src of one shape or src larger). */
@@ -335,11 +337,12 @@ OPDI_INTERNAL int opdi_reduce_into(opd_tensor *out, int dim, opd_tensor *index, 
         few.dim = dim;
         few.index = index;
         few.src = src;
-        return opdi_few_open(&few, dtype) || opdi_reduce_on(few.desk, few.dim, few.index, few.src, how, include_self)
+        return opdi_few_open(&few, dtype) || opdi_reduce_on(few.scratch, few.dim, few.index, few.src, how, include_self)
             ? -1 : opdi_few_close(&few);
     }
-    opd_tensor *desk = opdi_desk_filled(out, dtype);
-    return desk && opdi_reduce_on(desk, dim, index, src, how, include_self) == 0 ? opdi_done_with(out, desk) : -1;
+    opd_tensor *scratch = opdi_scratch_filled(out, dtype);
+    return scratch && opdi_reduce_on(scratch, dim, index, src, how, include_self) == 0 ? opdi_done_with(out, scratch)
+        : -1;
 }
 static int opdi_scatter_reduce_two_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 2), *src = opd_arg_tensor(call, 3);

@@ -23,8 +23,8 @@ OPDI_INTERNAL opd_tensor *opdi_update(opd_call *call, bool keep_strides) {
     if (out && out->data && opdi_copy(out, self)) { return NULL; }
     return out;
 }
-/* A desk that holds what `out` holds. */
-OPDI_INTERNAL opd_tensor *opdi_desk_filled(opd_tensor *out, opd_scalar_type dtype) {
+/* Returns scratch memory of a dtype, filled with what `out` holds. */
+OPDI_INTERNAL opd_tensor *opdi_scratch_filled(opd_tensor *out, opd_scalar_type dtype) {
     opd_tensor *delta = opdi_work_for(out, dtype);
     return delta && delta != out && opdi_copy(delta, out) ? NULL : delta;
 }
@@ -65,9 +65,9 @@ OPDI_INTERNAL opd_tensor *opdi_index_load(opd_tensor *index, int64_t size, bool 
 //== gather, scatter: one walk =========================================================================================
 //
 //  For every position p of `index`: a's element lies at p with dim `dim` replaced by index[p], b's at p.  Folds are
-//  made in the compute type, a block of b at a time, and stored in a's dtype at once; sums in halves have a desk of
-//  float32 (opdi_fold_into).  Parts of one walk never share an element of a, so that results do not depend on the
-//  threads.
+//  made in the compute type, a block of b at a time, and stored in a's dtype at once; sums in halves are
+//  made in float32 (opdi_fold_into).  Parts of one walk never share an element of a, so that results do not depend on
+//  the threads.
 
 typedef struct opdi_indexed {
     int ndim, row, split;                         /* row: the dim of inner loops; split: the one of parts, or -1 */

@@ -20,7 +20,7 @@ typedef struct opdi_pick_plan {
     int nout;
     int64_t nb, na, nq;                           /* products of before, after, shape */
     int64_t *offset;                              /* [nq] elements; NULL on fakes */
-    opd_tensor *desk;                             /* whose memory that is */
+    opd_tensor *scratch;                          /* whose memory that is */
     opd_tensor *index[OPD_MAX_DIMS];              /* one for each dim of self, NULL: all of it */
 } opdi_pick_plan;
 
@@ -92,9 +92,9 @@ static int opdi_pick_expand(opdi_pick_plan *plan, const opd_tensor *self, opd_te
 OPDI_COLD_END
 /* Broadcasts the indices and adds up their offsets into self. */
 static int opdi_pick_offsets(opdi_pick_plan *plan, const opd_tensor *self) {
-    plan->desk = opdi_own(opdi_tensor_make(plan->shape, NULL, plan->nshape, OPD_INT64, OPD_CPU));
-    if (!plan->desk) { return -1; }
-    plan->offset = (int64_t *)(void *)plan->desk->data;
+    plan->scratch = opdi_own(opdi_tensor_make(plan->shape, NULL, plan->nshape, OPD_INT64, OPD_CPU));
+    if (!plan->scratch) { return -1; }
+    plan->offset = (int64_t *)(void *)plan->scratch->data;
     memset(plan->offset, 0, (size_t)plan->nq * sizeof *plan->offset);
     for (int dim = 0; dim < self->ndim; dim++) {
         const int64_t size = opdi_sizes(self)[dim], stride = opdi_strides(self)[dim];
@@ -269,10 +269,10 @@ static int opdi_index_Tensor_kernel(opd_call *call) {
     opd_tensor *out = opdi_pick_result(call, &plan, self);
     if (!out || !out->data) { return out ? 0 : -1; }
     if (opdi_pick_offsets(&plan, self)) { return -1; }
-    opd_tensor *desk = opdi_work_for(out, (opd_scalar_type)self->dtype);
-    if (!desk) { return -1; }
-    opdi_pick_go(&plan, self, desk);
-    return opdi_done_with(out, desk);
+    opd_tensor *scratch = opdi_work_for(out, (opd_scalar_type)self->dtype);
+    if (!scratch) { return -1; }
+    opdi_pick_go(&plan, self, scratch);
+    return opdi_done_with(out, scratch);
 }
 static int opdi_index_Tensor_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
@@ -422,16 +422,16 @@ static int opdi_put_values(opd_tensor *out, opd_tensors list, opd_tensor *values
     int64_t sizes[OPD_MAX_DIMS + 1], strides[OPD_MAX_DIMS + 1];
     opdi_pick_plan plan;
     opdi_few other;
-    opd_tensor *desk = out;
+    opd_tensor *scratch = out;
     const int kind = accumulate ? OPDI_WALK_ADD : OPDI_WALK_SCATTER;
     bool few = false;
     int ndim = 0;
     if (opdi_pick_make(&plan, out, list)) { return -1; }
     if (opdi_fold_rounds(kind, out) && !(few = opdi_is_few(plan.nb * plan.nq * plan.na, out))) {
-        desk = opdi_desk_filled(out, OPD_FLOAT32);
-        if (!desk || opdi_pick_make(&plan, desk, list)) { return -1; }
+        scratch = opdi_scratch_filled(out, OPD_FLOAT32);
+        if (!scratch || opdi_pick_make(&plan, scratch, list)) { return -1; }
     }
-    if (opdi_pick_offsets(&plan, desk) || opdi_put_check(&plan, values)) { return -1; }
+    if (opdi_pick_offsets(&plan, scratch) || opdi_put_check(&plan, values)) { return -1; }
     for (int dim = 0; dim < plan.nbefore; dim++) {
         sizes[ndim] = plan.before[dim];
         strides[ndim++] = plan.before_stride[dim];
@@ -444,17 +444,17 @@ static int opdi_put_values(opd_tensor *out, opd_tensors list, opd_tensor *values
     }
     if (ndim > OPD_MAX_DIMS) { return opd_fail(OPD_ERROR_SHAPE, "a tensor has at most %d dimensions", OPD_MAX_DIMS); }
     other.dim = plan.nbefore;
-    other.self = opdi_view(desk, sizes, strides, ndim, 0);
+    other.self = opdi_view(scratch, sizes, strides, ndim, 0);
     other.src = opdi_put_source(&plan, out, values, sizes, ndim);
-    other.index = opdi_rows_spread(plan.desk, other.dim, sizes, ndim);
+    other.index = opdi_rows_spread(plan.scratch, other.dim, sizes, ndim);
     if (!other.self || !other.src || !other.index || other.index->numel == 0) {
         return other.self && other.src && other.index ? 0 : -1;
     }
     if (few) {
         return opdi_few_open(&other, OPD_FLOAT32) ||
-            opdi_indexed_go(kind, other.desk, other.dim, other.index, other.src, 1) ? -1 : opdi_few_close(&other);
+            opdi_indexed_go(kind, other.scratch, other.dim, other.index, other.src, 1) ? -1 : opdi_few_close(&other);
     }
-    return opdi_indexed_go(kind, other.self, other.dim, other.index, other.src, 1) ? -1 : opdi_done_with(out, desk);
+    return opdi_indexed_go(kind, other.self, other.dim, other.index, other.src, 1) ? -1 : opdi_done_with(out, scratch);
 }
 static int opdi_index_put_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *values = opd_arg_tensor(call, 2);
@@ -752,11 +752,11 @@ static int opdi_masked_select_kernel(opd_call *call) {
     count = opdi_mask_count(mask);
     opd_tensor *out = opd_result(call, 0, &count, 1, (opd_scalar_type)self->dtype);
     if (!out || !out->data) { return out ? 0 : -1; }
-    opd_tensor *desk = opdi_work_for(out, (opd_scalar_type)out->dtype);
-    if (!desk) { return -1; }
-    opdi_masked_move(desk->data, self->data, mask->data, self->numel,
+    opd_tensor *scratch = opdi_work_for(out, (opd_scalar_type)out->dtype);
+    if (!scratch) { return -1; }
+    opdi_masked_move(scratch->data, self->data, mask->data, self->numel,
                      (int)opd_dtype_size((opd_scalar_type)self->dtype), true);
-    return opdi_done_with(out, desk);
+    return opdi_done_with(out, scratch);
 }
 /* grad back to the chosen places of a tensor with mask's and self's common size. */
 static int opdi_masked_select_backward(opd_backward_call *bw) {
@@ -823,15 +823,16 @@ static int opdi_masked_scatter_kernel(opd_call *call) {
     }
     if (!(call->targets && call->inplace) && opdi_copy(out, self)) { return -1; }
     opd_tensor *mean = opdi_own(opdi_tensor_make(sizes, NULL, ndim, (opd_scalar_type)mask->dtype, OPD_CPU));
-    opd_tensor *desk = opdi_desk_filled(out, (opd_scalar_type)out->dtype);
+    opd_tensor *scratch = opdi_scratch_filled(out, (opd_scalar_type)out->dtype);
     src = opdi_packed(src);
-    if (!mean || !desk || !src || opdi_copy(mean, mask)) { return -1; }
+    if (!mean || !scratch || !src || opdi_copy(mean, mask)) { return -1; }
     if (opdi_mask_count(mean) > src->numel) {
         return opd_fail(OPD_ERROR_SHAPE, "Number of elements of source < number of ones in mask");
     }
-    opdi_masked_move(desk->data, src->data, mean->data, desk->numel, (int)opd_dtype_size((opd_scalar_type)out->dtype),
+    opdi_masked_move(scratch->data, src->data, mean->data, scratch->numel,
+                     (int)opd_dtype_size((opd_scalar_type)out->dtype),
                      false);
-    return opdi_done_with(out, desk);
+    return opdi_done_with(out, scratch);
 }
 /* The gradient of count elements of source without results whose sizes the mask decides: how many chosen ones stand in
    front of an element says where its gradient belongs. */

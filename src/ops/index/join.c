@@ -677,8 +677,8 @@ static int opdi_pad_nd_kernel(opd_call *call) {
     opd_tensor *out = opd_result(call, 0, sizes, in->ndim, (opd_scalar_type)in->dtype);
     if (!out || !out->data) { return out ? 0 : -1; }
     in = opdi_packed(in);
-    opd_tensor *desk = in ? opdi_work_for(out, (opd_scalar_type)out->dtype) : NULL;
-    return desk && opdi_pad_run(in, desk, pad, reflect, false) == 0 ? opdi_done_with(out, desk) : -1;
+    opd_tensor *scratch = in ? opdi_work_for(out, (opd_scalar_type)out->dtype) : NULL;
+    return scratch && opdi_pad_run(in, scratch, pad, reflect, false) == 0 ? opdi_done_with(out, scratch) : -1;
 }
 /* The gradient of reflection and replication padding: each element of grad is added to the one that it was copied
    from. */
@@ -700,11 +700,11 @@ static int opdi_pad_nd_backward_kernel(opd_call *call) {
     }
     opd_tensor *out = opd_result(call, 0, opdi_sizes(in), in->ndim, (opd_scalar_type)grad->dtype);
     if (!out || !out->data) { return out ? 0 : -1; }
-    opd_tensor *desk = opdi_work_f32(out);
-    grad = desk ? opdi_dense_as(grad, (opd_scalar_type)desk->dtype) : NULL;
+    opd_tensor *scratch = opdi_work_f32(out);
+    grad = scratch ? opdi_dense_as(grad, (opd_scalar_type)scratch->dtype) : NULL;
     if (!grad) { return -1; }
-    memset(desk->data, 0, (size_t)desk->numel * opd_dtype_size((opd_scalar_type)desk->dtype));
-    return opdi_pad_run(desk, grad, pad, reflect, true) == 0 ? opdi_done_with(out, desk) : -1;
+    memset(scratch->data, 0, (size_t)scratch->numel * opd_dtype_size((opd_scalar_type)scratch->dtype));
+    return opdi_pad_run(scratch, grad, pad, reflect, true) == 0 ? opdi_done_with(out, scratch) : -1;
 }
 /* vmap: planes of the examples are planes. */
 static int opdi_pad_nd_batch(opd_call *call) {

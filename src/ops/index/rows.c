@@ -66,17 +66,17 @@ OPDI_INTERNAL int opdi_rows_select(opd_tensor *first, int dim, opd_tensor *index
     opd_tensor *input = opdi_index_load(index, size, false, &bad);
     if (!input) { return -1; }
     if (bad >= 0) { return opd_fail(OPD_ERROR_INDEX, "%s", text); }
-    opd_tensor *desk = opdi_work_for(out, (opd_scalar_type)out->dtype);
-    if (!desk) { return -1; }
+    opd_tensor *scratch = opdi_work_for(out, (opd_scalar_type)out->dtype);
+    if (!scratch) { return -1; }
     if (!(first->flags & OPDI_CONTIGUOUS)) {
-        return opdi_rows_walk(first, dim, input, desk) ? -1 : opdi_done_with(out, desk);
+        return opdi_rows_walk(first, dim, input, scratch) ? -1 : opdi_done_with(out, scratch);
     }
-    int64_t outer = opdi_rows_init(&rows, first, dim, input, desk);
+    int64_t outer = opdi_rows_init(&rows, first, dim, input, scratch);
     if (out->numel) {
         opdi_parallel_for(outer * rows.n, OPDI_MAX((int64_t)1, 4 * OPDI_GRAIN / OPDI_MAX(rows.bytes, (int64_t)1)),
                           opdi_rows_part, &rows);
     }
-    return opdi_done_with(out, desk);
+    return opdi_done_with(out, scratch);
 }
 static int opdi_index_select_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 2);

@@ -33,11 +33,11 @@ static int opdi_repeat_interleave_Tensor_kernel(opd_call *call) {
         return opd_fail(OPD_ERROR_SHAPE, "allocated size does not match required size");
     }
     opd_tensor *out = opd_result(call, 0, &count, 1, (opd_scalar_type)result->dtype);
-    opd_tensor *desk = out ? opdi_work_for(out, OPD_INT64) : NULL;
-    if (!desk) { return -1; }
-    int64_t *at = (int64_t *)(void *)desk->data;
+    opd_tensor *scratch = out ? opdi_work_for(out, OPD_INT64) : NULL;
+    if (!scratch) { return -1; }
+    int64_t *at = (int64_t *)(void *)scratch->data;
     for (int64_t i = 0; i < input->numel; i++) { for (int64_t k = 0; k < values[i]; k++) { *at++ = i; } }
-    return opdi_done_with(out, desk);
+    return opdi_done_with(out, scratch);
 }
 OPDI_COLD_BEGIN
 OPDI_OP(repeat_interleave_Tensor) {
@@ -133,21 +133,21 @@ static int opdi_search(opd_call *call, opd_tensor *seq, opd_tensor *values, opd_
     }
     opd_tensor *out = opd_result(call, 0, opdi_sizes(values), values->ndim, narrow ? OPD_INT32 : OPD_INT64);
     if (!out || !out->data) { return out ? 0 : -1; }
-    opd_tensor *desk = opdi_work_for(out, OPD_INT64);
-    seq = desk ? opdi_dense_as(seq, dtype) : NULL;
+    opd_tensor *scratch = opdi_work_for(out, OPD_INT64);
+    seq = scratch ? opdi_dense_as(seq, dtype) : NULL;
     values = seq ? opdi_dense_as(values, dtype) : NULL;
     if (!values || (sorter && !(sorter = opdi_packed(sorter)))) { return -1; }
     for (int64_t i = 0; i < values->numel; i++) {
         const int64_t row = seq->ndim > 1 ? i / rows : 0;
         const int64_t *order = sorter ? (const int64_t *)(const void *)sorter->data + row * count : NULL;
         const char *text = seq->data + row * count * 8;
-        ((int64_t *)(void *)desk->data)[i] = whole
+        ((int64_t *)(void *)scratch->data)[i] = whole
             ? opdi_search_i64(text, order, count, ((const int64_t *)(const void *)values->data)[i], right)
                                                    : opdi_search_f64(text, order, count,
                                                                      ((const double *)(const void *)values->data)[i],
                                                                      right);
     }
-    return opdi_done_with(out, desk);
+    return opdi_done_with(out, scratch);
 }
 OPDI_COLD_BEGIN
 /* Checks searchsorted: seq [.., n], in whose leading dims values must agree unless there are none, and sorter, which

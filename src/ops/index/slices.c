@@ -39,23 +39,23 @@ static int opdi_as_strided_scatter_check(opd_call *call) {
 /* The formulas: self's gradient is g with zeros where src went, src's is g seen through the same view.  `flat`: the
    view counts elements in memory, so self and g have to lie there alike. */
 static int opdi_view_scatter(opd_call *call, const char *name, int nargs, bool flat) {
-    opd_tensor *self = opd_arg_tensor(call, 0), *src = opd_arg_tensor(call, 1), *out, *desk;
+    opd_tensor *self = opd_arg_tensor(call, 0), *src = opd_arg_tensor(call, 1), *out, *scratch;
     opd_value values[6];
     opd_op *op = NULL;
     if (flat && opdi_as_strided_scatter_check(call)) { return -1; }
     const int64_t own = flat && !opdi_overlaps_itself(self) ? opd_offset(self) : 0;
     if (own && !call->targets) {
-        desk = out = opdi_copy_of_memory(call, self, own);
-        if (desk && opd_return_tensor(call, desk)) { return -1; }
-    } else { desk = out = opdi_updates_self(call) ? self : opdi_result_kept(call, self); }
-    if (out && own && call->targets) { desk = opdi_copy_of_memory(call, self, own); }
+        scratch = out = opdi_copy_of_memory(call, self, own);
+        if (scratch && opd_return_tensor(call, scratch)) { return -1; }
+    } else { scratch = out = opdi_updates_self(call) ? self : opdi_result_kept(call, self); }
+    if (out && own && call->targets) { scratch = opdi_copy_of_memory(call, self, own); }
     else if (out && flat && call->targets && !call->inplace) {    /* an out= may lie in memory otherwise */
-        desk = opdi_own(opdi_tensor_make(self->dims, opdi_overlaps_itself(self) ? NULL : opdi_strides(self),
-                                         self->ndim, (opd_scalar_type)self->dtype, opdi_place_of(out)));
-        if (desk && desk->data && opdi_copy(desk, self)) { return -1; }
+        scratch = opdi_own(opdi_tensor_make(self->dims, opdi_overlaps_itself(self) ? NULL : opdi_strides(self),
+                                            self->ndim, (opd_scalar_type)self->dtype, opdi_place_of(out)));
+        if (scratch && scratch->data && opdi_copy(scratch, self)) { return -1; }
     }
-    if (!desk) { return -1; }
-    values[0] = opd_value_tensor(desk);
+    if (!scratch) { return -1; }
+    values[0] = opd_value_tensor(scratch);
     for (int i = 1; i < nargs; i++) { values[i] = call->args[i + 1]; }
     opd_tensor *place = opd_call_op(OPD_OP(&op, name), values, nargs);
     if (!place) { return -1; }
@@ -66,7 +66,7 @@ static int opdi_view_scatter(opd_call *call, const char *name, int nargs, bool f
                         opdi_sizes_text(opdi_sizes(src), src->ndim, first, sizeof first),
                         opdi_sizes_text(opdi_sizes(place), place->ndim, second, sizeof second));
     }
-    return out->data && (opdi_copy(place, src) || opdi_done_with(out, desk)) ? -1 : 0;
+    return out->data && (opdi_copy(place, src) || opdi_done_with(out, scratch)) ? -1 : 0;
 }
 static int opdi_view_scatter_backward(opd_backward_call *bw, const char *view, const char *scatter, int nargs,
                                       bool flat) {

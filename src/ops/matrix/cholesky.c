@@ -113,22 +113,22 @@ OPDI_INTERNAL int64_t opdi_batch_of(const opd_tensor *tensor) { return opdi_matr
 OPDI_INTERNAL bool opdi_no_data(const opd_tensor *tensor) { return tensor->numel > 0 && !tensor->data; }
 
 /* 1: the tensors have no data, and nothing is to be computed; -1 with an error. */
-OPDI_INTERNAL int opdi_desk_open(opdi_desk *desk, int count) {
-    desk->count = count;
-    for (int i = 0; i < count; i++) { if (!desk->out[i]) { return -1; } }
-    for (int i = 0; i < count; i++) { if (opdi_no_data(desk->out[i])) { return 1; } }
+OPDI_INTERNAL int opdi_results_open(opdi_results *results, int count) {
+    results->count = count;
+    for (int i = 0; i < count; i++) { if (!results->out[i]) { return -1; } }
+    for (int i = 0; i < count; i++) { if (opdi_no_data(results->out[i])) { return 1; } }
     bool wide = false;
-    for (int i = 0; i < count; i++) { wide = wide || opdi_is_complex(desk->out[i]); }
+    for (int i = 0; i < count; i++) { wide = wide || opdi_is_complex(results->out[i]); }
     for (int i = 0; i < count; i++) {
-        const opd_scalar_type dtype = OPDI_DTYPE(desk->out[i]);
-        desk->work[i] = opdi_work_for(desk->out[i], wide && dtype == OPD_FLOAT32 ? OPD_FLOAT64
-                                      : opdi_solver_dtype(dtype));
-        if (!desk->work[i]) { return -1; }
+        const opd_scalar_type dtype = OPDI_DTYPE(results->out[i]);
+        results->work[i] = opdi_work_for(results->out[i], wide && dtype == OPD_FLOAT32 ? OPD_FLOAT64
+                                         : opdi_solver_dtype(dtype));
+        if (!results->work[i]) { return -1; }
     }
     return 0;
 }
-OPDI_INTERNAL int opdi_desk_close(opdi_desk *desk) {
-    for (int i = 0; i < desk->count; i++) { if (opdi_done_with(desk->out[i], desk->work[i])) { return -1; } }
+OPDI_INTERNAL int opdi_results_close(opdi_results *results) {
+    for (int i = 0; i < results->count; i++) { if (opdi_done_with(results->out[i], results->work[i])) { return -1; } }
     return 0;
 }
 /* Expands matrices that are not of the batch sizes [ndim - 2] already, as a contiguous tensor to work on. */
@@ -305,34 +305,34 @@ OPDI_INTERNAL opd_tensor *opdi_times_inverse(opd_tensor *a, opd_tensor *factor) 
 static int opdi_linalg_cholesky_ex_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0);
     opdi_solver solver;
-    opdi_desk desk;
+    opdi_results results;
     if (opdi_square_check(input, "linalg.cholesky") || opdi_float_check(input, "linalg.cholesky", false) ||
         opdi_solver_check(input, "cholesky_cpu")) {
         return -1;
     }
     memset(&solver, 0, sizeof solver);
     const int64_t n = opd_size(input, -1), batch = opdi_batch_of(input);
-    desk.out[0] = opdi_solver_result(call, 0, input, n, n, OPDI_DTYPE(input));
-    desk.out[1] = desk.out[0] ? opdi_solver_result(call, 1, input, -1, -1, OPD_INT32) : NULL;
+    results.out[0] = opdi_solver_result(call, 0, input, n, n, OPDI_DTYPE(input));
+    results.out[1] = results.out[0] ? opdi_solver_result(call, 1, input, -1, -1, OPD_INT32) : NULL;
     solver.upper = opd_arg_bool(call, 1);
-    if (!solver.upper && desk.out[1]) {           /* the upper triangle of the transposed matrices, as they lie */
-        desk.out[0] = opdi_mt(desk.out[0]);
+    if (!solver.upper && results.out[1]) {        /* the upper triangle of the transposed matrices, as they lie */
+        results.out[0] = opdi_mt(results.out[0]);
         input = opdi_mt(input);
         solver.upper = true;
         if (!input) { return -1; }
     }
-    const int rc = opdi_desk_open(&desk, 2);
+    const int rc = opdi_results_open(&results, 2);
     if (rc) { return rc < 0 ? -1 : 0; }
-    if (opdi_copy(desk.work[0], input)) { return -1; }
+    if (opdi_copy(results.work[0], input)) { return -1; }
     solver.rows = n;
-    opdi_solver_data(&solver, 0, desk.work[0], n * n);
-    solver.info = (int32_t *)(void *)desk.work[1]->data;
+    opdi_solver_data(&solver, 0, results.work[0], n * n);
+    solver.info = (int32_t *)(void *)results.work[1]->data;
     if (opdi_solver_run(&solver, batch, opdi_cube(n) / 3, OPDI_DTYPE(input), opdi_cholesky_one_f32,
                         opdi_cholesky_one_f64, opdi_cholesky_one_c128) ||
         (opd_arg_bool(call, 2) && opdi_info_check("linalg.cholesky_ex", solver.info, batch, input->ndim == 2))) {
         return -1;
     }
-    return opdi_desk_close(&desk);
+    return opdi_results_close(&results);
 }
 /* L^-H phi(L^H g) L^-1, made Hermitian; phi is the lower triangle with half the diagonal. */
 static int opdi_linalg_cholesky_ex_backward(opd_backward_call *bw) {
@@ -386,27 +386,27 @@ static int opdi_cholesky_solved(opd_call *call, opd_tensor *b, opd_tensor *input
     int64_t sizes[OPD_MAX_DIMS];
     int ndim;
     opdi_solver solver;
-    opdi_desk desk;
+    opdi_results results;
     memset(&solver, 0, sizeof solver);
     if (opdi_batches_join(b, input, sizes, &ndim)) { return -1; }
     const int64_t n = opd_size(input, -1), columns = opd_size(b, -1);
     sizes[ndim - 2] = n;
     sizes[ndim - 1] = columns;
-    desk.out[0] = opdi_columns_result(call, 0, sizes, ndim, OPDI_DTYPE(b));
-    const int rc = opdi_desk_open(&desk, 1);
-    if (rc || desk.out[0]->numel == 0) { return rc < 0 ? -1 : 0; }
+    results.out[0] = opdi_columns_result(call, 0, sizes, ndim, OPDI_DTYPE(b));
+    const int rc = opdi_results_open(&results, 1);
+    if (rc || results.out[0]->numel == 0) { return rc < 0 ? -1 : 0; }
     int64_t step;
     input = opdi_matrices_read(input, sizes, ndim, &step, &solver.columns_first);
-    if (!input || opdi_matrices_into(desk.work[0], b, sizes, ndim)) { return -1; }
+    if (!input || opdi_matrices_into(results.work[0], b, sizes, ndim)) { return -1; }
     solver.rows = n;
     solver.columns = columns;
     solver.upper = upper;
     opdi_solver_data(&solver, 0, input, step);
-    opdi_solver_data(&solver, 1, desk.work[0], n * columns);
-    return opdi_solver_run(&solver, opdi_batch_of(desk.work[0]), (double)n * (double)n * 2 * (double)columns,
+    opdi_solver_data(&solver, 1, results.work[0], n * columns);
+    return opdi_solver_run(&solver, opdi_batch_of(results.work[0]), (double)n * (double)n * 2 * (double)columns,
                            OPDI_DTYPE(b), opdi_cholesky_solve_one_f32, opdi_cholesky_solve_one_f64,
                            opdi_cholesky_solve_one_c128) ? -1
-        : opdi_desk_close(&desk);
+        : opdi_results_close(&results);
 }
 static int opdi_cholesky_solve_kernel(opd_call *call) {
     opd_tensor *b = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1);
@@ -457,16 +457,16 @@ OPDI_OP(cholesky_solve) {
 /* (L L^T)^-1: cholesky_solve of the identity. */
 static int opdi_cholesky_inverse_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0);
-    opdi_desk desk;
+    opdi_results results;
     opdi_solver solver;
     if (opdi_square_check(input, "cholesky_inverse") || opdi_solver_check(input, "cholesky_inverse_out_cpu")) {
         return -1;
     }
     memset(&solver, 0, sizeof solver);
     const int64_t n = opd_size(input, -1), batch = opdi_batch_of(input);
-    desk.out[0] = opdi_solver_result(call, 0, input, n, n, OPDI_DTYPE(input));
-    const int rc = opdi_desk_open(&desk, 1);
-    if (rc || desk.out[0]->numel == 0) { return rc < 0 ? -1 : 0; }
+    results.out[0] = opdi_solver_result(call, 0, input, n, n, OPDI_DTYPE(input));
+    const int rc = opdi_results_open(&results, 1);
+    if (rc || results.out[0]->numel == 0) { return rc < 0 ? -1 : 0; }
     opd_tensor *diagonal = opd_contiguous(opd_eq_Scalar(opd_diagonal_full(input, 0, -2, -1), opd_value_int(0)));
     for (int64_t i = 0; diagonal && i < diagonal->numel; i++) {
         if (((const bool *)(const void *)diagonal->data)[i]) {
@@ -476,14 +476,15 @@ static int opdi_cholesky_inverse_kernel(opd_call *call) {
     solver.rows = solver.columns = n;
     solver.upper = opd_arg_bool(call, 1);
     input = opdi_solver_dense(input);
-    if (!diagonal || !input || opdi_matrices_into(desk.work[0], opdi_identity_like(input), opdi_sizes(input),
+    if (!diagonal || !input || opdi_matrices_into(results.work[0], opdi_identity_like(input), opdi_sizes(input),
                                                    input->ndim)) {
         return -1;
     }
     opdi_solver_data(&solver, 0, input, n * n);
-    opdi_solver_data(&solver, 1, desk.work[0], n * n);
+    opdi_solver_data(&solver, 1, results.work[0], n * n);
     return opdi_solver_run(&solver, batch, opdi_cube(n) * 2, OPDI_DTYPE(input), opdi_cholesky_solve_one_f32,
-                           opdi_cholesky_solve_one_f64, opdi_cholesky_solve_one_c128) ? -1 : opdi_desk_close(&desk);
+                           opdi_cholesky_solve_one_f64, opdi_cholesky_solve_one_c128) ? -1
+                               : opdi_results_close(&results);
 }
 static int opdi_cholesky_inverse_backward(opd_backward_call *bw) {
     opd_tensor *inverse = opdi_mh(opd_bw_result(bw, 0));
@@ -520,7 +521,7 @@ static int opdi_linalg_solve_triangular_kernel(opd_call *call) {
     int64_t sizes[OPD_MAX_DIMS];
     int ndim;
     opdi_solver solver;
-    opdi_desk desk;
+    opdi_results results;
     if (opdi_square_check(input, "linalg.solve_triangular") || opdi_b_check(b, "linalg.solve_triangular") ||
         opdi_equation_check(input, b, left, "linalg.solve_triangular") || opdi_same_dtype(input, b) ||
         opdi_solver_check(input, "triangular_solve_cpu") || opdi_batches_join(input, b, sizes, &ndim)) {
@@ -534,18 +535,18 @@ static int opdi_linalg_solve_triangular_kernel(opd_call *call) {
     solver.unit = opd_arg_bool(call, 4);
     sizes[ndim - 2] = opd_size(b, -2);
     sizes[ndim - 1] = opd_size(b, -1);
-    desk.out[0] = opdi_columns_result(call, 0, sizes, ndim, OPDI_DTYPE(b));
-    const int rc = opdi_desk_open(&desk, 1);
-    if (rc || desk.out[0]->numel == 0) { return rc < 0 ? -1 : 0; }
+    results.out[0] = opdi_columns_result(call, 0, sizes, ndim, OPDI_DTYPE(b));
+    const int rc = opdi_results_open(&results, 1);
+    if (rc || results.out[0]->numel == 0) { return rc < 0 ? -1 : 0; }
     int64_t step;
     input = opdi_matrices_read(input, sizes, ndim, &step, &solver.columns_first);
-    if (!input || opdi_matrices_into(desk.work[0], b, sizes, ndim)) { return -1; }
+    if (!input || opdi_matrices_into(results.work[0], b, sizes, ndim)) { return -1; }
     opdi_solver_data(&solver, 0, input, step);
-    opdi_solver_data(&solver, 1, desk.work[0], solver.rows * solver.columns);
-    return opdi_solver_run(&solver, opdi_batch_of(desk.work[0]),
+    opdi_solver_data(&solver, 1, results.work[0], solver.rows * solver.columns);
+    return opdi_solver_run(&solver, opdi_batch_of(results.work[0]),
                            (double)solver.rows * (double)solver.rows * (double)solver.columns, OPDI_DTYPE(b),
                            opdi_triangle_one_f32, opdi_triangle_one_f64, opdi_triangle_one_c128) ? -1
-        : opdi_desk_close(&desk);
+        : opdi_results_close(&results);
 }
 static int opdi_linalg_solve_triangular_backward(opd_backward_call *bw) {
     const bool upper = opdi_bw_bool(bw, 2), left = opdi_bw_bool(bw, 3), unit = opdi_bw_bool(bw, 4);

@@ -252,7 +252,7 @@ OPDI_COLD_BEGIN
 static int opdi_eig_any(opd_call *call, const char *name, bool vectors) {
     opd_tensor *input = opd_arg_tensor(call, 0);
     opdi_solver solver;
-    opdi_desk desk;
+    opdi_results results;
     if (opdi_square_check(input, name) || opdi_float_check(input, name, false) ||
         opdi_solver_check(input, "linalg_eig_out_cpu")) {
         return -1;
@@ -267,10 +267,10 @@ static int opdi_eig_any(opd_call *call, const char *name, bool vectors) {
     opd_tensor *info = opdi_int32_beside(input, -1);
     const opd_scalar_type work = pair ? OPD_COMPLEX128 : OPDI_DTYPE(input);
     input = opdi_dense_as(input, work);
-    desk.count = 1 + vectors;
-    for (int i = 0; i < desk.count; i++) {
-        desk.out[i] = out[i];
-        if (!(desk.work[i] = opdi_work_for(out[i], pair ? OPD_COMPLEX128 : dtype))) { return -1; }
+    results.count = 1 + vectors;
+    for (int i = 0; i < results.count; i++) {
+        results.out[i] = out[i];
+        if (!(results.work[i] = opdi_work_for(out[i], pair ? OPD_COMPLEX128 : dtype))) { return -1; }
     }
     if (!info || !input) { return -1; }
     for (int64_t i = 0; i < input->numel * (1 + pair); i++) {
@@ -285,11 +285,11 @@ static int opdi_eig_any(opd_call *call, const char *name, bool vectors) {
     solver.vectors = vectors;
     solver.info = (int32_t *)(void *)info->data;
     opdi_solver_data(&solver, 0, input, n * n);
-    opdi_solver_data(&solver, 1, desk.work[0], n);
-    if (vectors) { opdi_solver_data(&solver, 2, desk.work[1], n * n); }
+    opdi_solver_data(&solver, 1, results.work[0], n);
+    if (vectors) { opdi_solver_data(&solver, 2, results.work[1], n * n); }
     return opdi_solver_run(&solver, batch, 25 * opdi_cube(n), OPDI_DTYPE(input), opdi_eig_one_f32, opdi_eig_one_f64,
                            opdi_eig_one_c128) ||
-        opdi_info_check(name, solver.info, batch, info->ndim == 0) ? -1 : opdi_desk_close(&desk);
+        opdi_info_check(name, solver.info, batch, info->ndim == 0) ? -1 : opdi_results_close(&results);
 }
 static int opdi_linalg_eig_kernel(opd_call *call) { return opdi_eig_any(call, "linalg.eig", true); }
 static int opdi__linalg_eigvals_kernel(opd_call *call) { return opdi_eig_any(call, "linalg.eigvals", false); }

@@ -1,7 +1,7 @@
 #include "../ops.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>op:cfactor   matrices of complex numbers factored: Cholesky, LU, QR, L D L^H; triangles solved
+//  >>op:complex_factor matrices of complex numbers factored: Cholesky, LU, QR, L D L^H; triangles solved
 //
 //  What >>op:factor does for real numbers, in its forms: complex128, column by column, without blocks.  Matrices of
 //  complex64 are copied into such, and rounded on their way back.

@@ -9,26 +9,26 @@ OPDI_COLD_BEGIN
 
 static int opdi_linalg_inv_ex_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0);
-    opdi_desk desk;
+    opdi_results results;
     if (opdi_square_check(input, "linalg.inv") || opdi_float_check(input, "linalg.inv", true) ||
         opdi_solver_check(input, "linalg_inv_cpu")) {
         return -1;
     }
     const int64_t n = opd_size(input, -1);
-    desk.out[0] = opdi_solver_result(call, 0, input, n, n, OPDI_DTYPE(input));
-    desk.out[1] = desk.out[0] ? opdi_solver_result(call, 1, input, -1, -1, OPD_INT32) : NULL;
-    const int rc = opdi_desk_open(&desk, 2);
+    results.out[0] = opdi_solver_result(call, 0, input, n, n, OPDI_DTYPE(input));
+    results.out[1] = results.out[0] ? opdi_solver_result(call, 1, input, -1, -1, OPD_INT32) : NULL;
+    const int rc = opdi_results_open(&results, 2);
     if (rc) { return rc < 0 ? -1 : 0; }
-    opd_tensor *factors = opd_empty_like(desk.work[0]), *pivots = opdi_int32_beside(input, n);
-    if (!factors || !pivots || opdi_lu_run(factors, pivots, desk.work[1], input) ||
+    opd_tensor *factors = opd_empty_like(results.work[0]), *pivots = opdi_int32_beside(input, n);
+    if (!factors || !pivots || opdi_lu_run(factors, pivots, results.work[1], input) ||
         (opd_arg_bool(call, 1) && opdi_info_check("linalg.inv_ex",
-                                                  (const int32_t *)(const void *)desk.work[1]->data,
-                                                  desk.work[1]->numel, input->ndim == 2)) ||
-        opdi_matrices_into(desk.work[0], opdi_identity_like(input), opdi_sizes(input), input->ndim) ||
-        opdi_lu_solve_run(factors, pivots, desk.work[0], true, false)) {
+                                                  (const int32_t *)(const void *)results.work[1]->data,
+                                                  results.work[1]->numel, input->ndim == 2)) ||
+        opdi_matrices_into(results.work[0], opdi_identity_like(input), opdi_sizes(input), input->ndim) ||
+        opdi_lu_solve_run(factors, pivots, results.work[0], true, false)) {
         return -1;
     }
-    return opdi_desk_close(&desk);
+    return opdi_results_close(&results);
 }
 static int opdi_linalg_inv_ex_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *over = opdi_mt(opd_bw_result(bw, 0));
@@ -70,29 +70,29 @@ OPDI_OP(inverse) {
 static int opdi_det_any(opd_call *call, const char *name, bool both) {
     opd_tensor *input = opd_arg_tensor(call, 0);
     opdi_solver solver;
-    opdi_desk desk;
+    opdi_results results;
     if (opdi_square_check(input, name) || opdi_float_check(input, name, both) || opdi_solver_check(input, "lu_cpu")) {
         return -1;
     }
     const int64_t n = opd_size(input, -1);
     const int at = 1 + both;
-    desk.out[0] = opdi_solver_result(call, 0, input, -1, -1, OPDI_DTYPE(input));
-    desk.out[1] = both && desk.out[0]
+    results.out[0] = opdi_solver_result(call, 0, input, -1, -1, OPDI_DTYPE(input));
+    results.out[1] = both && results.out[0]
         ? opdi_solver_result(call, 1, input, -1, -1, (opd_scalar_type)opdi_real_dtype(input->dtype)) : NULL;
-    desk.out[at] = desk.out[at - 1] ? opdi_solver_result(call, at, input, n, n, OPDI_DTYPE(input)) : NULL;
-    desk.out[at + 1] = desk.out[at] ? opdi_solver_result(call, at + 1, input, n, -1, OPD_INT32) : NULL;
-    const int rc = desk.out[at + 1] ? opdi_desk_open(&desk, at + 2) : -1;
+    results.out[at] = results.out[at - 1] ? opdi_solver_result(call, at, input, n, n, OPDI_DTYPE(input)) : NULL;
+    results.out[at + 1] = results.out[at] ? opdi_solver_result(call, at + 1, input, n, -1, OPD_INT32) : NULL;
+    const int rc = results.out[at + 1] ? opdi_results_open(&results, at + 2) : -1;
     if (rc) { return rc < 0 ? -1 : 0; }
     opd_tensor *info = opdi_int32_beside(input, -1);
-    if (!info || opdi_lu_run(desk.work[at], desk.work[at + 1], info, input)) { return -1; }
+    if (!info || opdi_lu_run(results.work[at], results.work[at + 1], info, input)) { return -1; }
     memset(&solver, 0, sizeof solver);
     solver.rows = solver.npivots = n;
     solver.vectors = both;
-    solver.pivots = (int32_t *)(void *)desk.work[at + 1]->data;
-    opdi_solver_data(&solver, 0, desk.work[at], n * n);
-    for (int i = 0; i < at; i++) { opdi_solver_data(&solver, i + 1, desk.work[i], 1); }
+    solver.pivots = (int32_t *)(void *)results.work[at + 1]->data;
+    opdi_solver_data(&solver, 0, results.work[at], n * n);
+    for (int i = 0; i < at; i++) { opdi_solver_data(&solver, i + 1, results.work[i], 1); }
     return opdi_solver_run(&solver, opdi_batch_of(input), (double)n, OPDI_DTYPE(input), opdi_det_one_f32,
-                           opdi_det_one_f64, opdi_det_one_c128) ? -1 : opdi_desk_close(&desk);
+                           opdi_det_one_f64, opdi_det_one_c128) ? -1 : opdi_results_close(&results);
 }
 static int opdi__linalg_det_kernel(opd_call *call) { return opdi_det_any(call, "linalg.det", false); }
 static int opdi__linalg_slogdet_kernel(opd_call *call) { return opdi_det_any(call, "linalg.slogdet", true); }
@@ -297,16 +297,16 @@ static int opdi_orgqr_run(opd_tensor *q, opd_tensor *factors, opd_tensor *tau) {
 }
 static int opdi_geqrf_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0);
-    opdi_desk desk;
+    opdi_results results;
     if (input->ndim < 2) { return opd_fail(OPD_ERROR_SHAPE, "torch.geqrf: input must have at least 2 dimensions."); }
     if (opdi_solver_check(input, "geqrf_cpu")) { return -1; }
     const int64_t rows = opd_size(input, -2), columns = opd_size(input, -1);
-    desk.out[0] = opdi_solver_result(call, 0, input, rows, columns, OPDI_DTYPE(input));
-    desk.out[1] = desk.out[0] ? opdi_solver_result(call, 1, input, OPDI_MIN(rows, columns), -1, OPDI_DTYPE(input))
+    results.out[0] = opdi_solver_result(call, 0, input, rows, columns, OPDI_DTYPE(input));
+    results.out[1] = results.out[0] ? opdi_solver_result(call, 1, input, OPDI_MIN(rows, columns), -1, OPDI_DTYPE(input))
         : NULL;
-    const int rc = opdi_desk_open(&desk, 2);
+    const int rc = opdi_results_open(&results, 2);
     if (rc) { return rc < 0 ? -1 : 0; }
-    return opdi_geqrf_run(desk.work[0], desk.work[1], input) ? -1 : opdi_desk_close(&desk);
+    return opdi_geqrf_run(results.work[0], results.work[1], input) ? -1 : opdi_results_close(&results);
 }
 static int opdi_geqrf_backward(opd_backward_call *bw) {
     (void)bw;
@@ -339,7 +339,7 @@ static int opdi_reflections_check(const opd_tensor *input, const opd_tensor *tau
 static int opdi_linalg_householder_product_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *tau = opd_arg_tensor(call, 1);
     const char *name = "torch.linalg.householder_product";
-    opdi_desk desk;
+    opdi_results results;
     if (input->ndim >= 2 && opd_size(input, -2) < opd_size(input, -1)) {
         return opd_fail(OPD_ERROR_SHAPE, "%s: input.shape[-2] must be greater than or equal to input.shape[-1]", name);
     }
@@ -347,12 +347,12 @@ static int opdi_linalg_householder_product_kernel(opd_call *call) {
         return opd_fail(OPD_ERROR_SHAPE, "%s: input.shape[-1] must be greater than or equal to tau.shape[-1]", name);
     }
     if (opdi_reflections_check(input, tau, name) || opdi_solver_check(input, "orgqr_cpu")) { return -1; }
-    desk.out[0] = opdi_solver_result(call, 0, input, opd_size(input, -2), opd_size(input, -1), OPDI_DTYPE(input));
-    const int rc = opdi_desk_open(&desk, 1);
-    if (rc || desk.out[0]->numel == 0) { return rc < 0 ? -1 : 0; }
+    results.out[0] = opdi_solver_result(call, 0, input, opd_size(input, -2), opd_size(input, -1), OPDI_DTYPE(input));
+    const int rc = opdi_results_open(&results, 1);
+    if (rc || results.out[0]->numel == 0) { return rc < 0 ? -1 : 0; }
     input = opdi_solver_dense(input);
     tau = opdi_solver_dense(tau);
-    return !input || !tau || opdi_orgqr_run(desk.work[0], input, tau) ? -1 : opdi_desk_close(&desk);
+    return !input || !tau || opdi_orgqr_run(results.work[0], input, tau) ? -1 : opdi_results_close(&results);
 }
 /* The v of reflection i: column i of input below the diagonal, 1 on it; [.., rows, 1]. */
 static opd_tensor *opdi_reflection_of(opd_tensor *input, int64_t i) {
@@ -459,27 +459,28 @@ static int opdi_ormqr_check(const opd_tensor *input, const opd_tensor *tau, cons
 static int opdi_ormqr_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *tau = opd_arg_tensor(call, 1), *other = opd_arg_tensor(call, 2);
     opdi_solver solver;
-    opdi_desk desk;
+    opdi_results results;
     memset(&solver, 0, sizeof solver);
     solver.left = opd_arg_bool(call, 3);
     solver.turned = opd_arg_bool(call, 4);
     if (opdi_ormqr_check(input, tau, other, solver.left)) { return -1; }
-    desk.out[0] = opdi_columns_result(call, 0, opdi_sizes(other), other->ndim, OPDI_DTYPE(other));
-    const int rc = opdi_desk_open(&desk, 1);
-    if (rc || desk.out[0]->numel == 0) { return rc < 0 ? -1 : 0; }
+    results.out[0] = opdi_columns_result(call, 0, opdi_sizes(other), other->ndim, OPDI_DTYPE(other));
+    const int rc = opdi_results_open(&results, 1);
+    if (rc || results.out[0]->numel == 0) { return rc < 0 ? -1 : 0; }
     input = opdi_solver_dense(input);
     tau = opdi_solver_dense(tau);
-    if (!input || !tau || opdi_copy(desk.work[0], other)) { return -1; }
+    if (!input || !tau || opdi_copy(results.work[0], other)) { return -1; }
     solver.rows = opd_size(input, -2);
     solver.columns = opd_size(other, solver.left ? -1 : -2);
     solver.npivots = opd_size(input, -1);
     solver.count = opd_size(tau, -1);
     opdi_solver_data(&solver, 0, input, solver.rows * solver.npivots);
     opdi_solver_data(&solver, 1, tau, solver.count);
-    opdi_solver_data(&solver, 2, desk.work[0], solver.rows * solver.columns);
+    opdi_solver_data(&solver, 2, results.work[0], solver.rows * solver.columns);
     return opdi_solver_run(&solver, opdi_batch_of(other),
                            4 * (double)solver.rows * (double)solver.columns * (double)solver.count, OPDI_DTYPE(other),
-                           opdi_ormqr_one_f32, opdi_ormqr_one_f64, opdi_ormqr_one_c128) ? -1 : opdi_desk_close(&desk);
+                           opdi_ormqr_one_f32, opdi_ormqr_one_f64, opdi_ormqr_one_c128) ? -1
+                               : opdi_results_close(&results);
 }
 /* Q is that of all rows, whose gradient linalg_householder_product takes to the reflections; other's comes by Q the
    other way round. */
@@ -524,17 +525,17 @@ static int opdi_linalg_qr_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0);
     const int mode = opdi_qr_mode(opd_arg_str(call, 1));
     const int64_t none = 0;
-    opdi_desk desk;
+    opdi_results results;
     if (opdi_matrix_check(input, "linalg.qr") || opdi_float_check(input, "linalg.qr", false) || mode < 0 ||
         opdi_solver_check(input, "geqrf_cpu")) {
         return -1;
     }
     const int64_t rows = opd_size(input, -2), columns = opd_size(input, -1), count = OPDI_MIN(rows, columns);
     const int64_t wide = mode == 1 ? rows : count;
-    desk.out[0] = mode == 2 ? opd_result(call, 0, &none, 1, OPDI_DTYPE(input))
+    results.out[0] = mode == 2 ? opd_result(call, 0, &none, 1, OPDI_DTYPE(input))
         : opdi_solver_result(call, 0, input, rows, wide, OPDI_DTYPE(input));
-    desk.out[1] = desk.out[0] ? opdi_solver_result(call, 1, input, wide, columns, OPDI_DTYPE(input)) : NULL;
-    const int rc = opdi_desk_open(&desk, 2);
+    results.out[1] = results.out[0] ? opdi_solver_result(call, 1, input, wide, columns, OPDI_DTYPE(input)) : NULL;
+    const int rc = opdi_results_open(&results, 2);
     if (rc) { return rc < 0 ? -1 : 0; }
     const opd_scalar_type dtype = opdi_solver_dtype(OPDI_DTYPE(input));
     opd_tensor *factors = opdi_own(opdi_tensor_make(opdi_sizes(input), NULL, input->ndim, dtype, OPD_CPU));
@@ -544,10 +545,10 @@ static int opdi_linalg_qr_kernel(opd_call *call) {
     opd_tensor *tau = opdi_own(opdi_tensor_make(sizes, NULL, input->ndim - 1, dtype, OPD_CPU));
     if (!factors || !tau || opdi_geqrf_run(factors, tau, input)) { return -1; }
     opd_tensor *upper = opd_triu(opd_narrow(factors, -2, 0, wide));
-    if (!upper || opdi_copy(desk.work[1], upper) || (mode != 2 && opdi_orgqr_run(desk.work[0], factors, tau))) {
+    if (!upper || opdi_copy(results.work[1], upper) || (mode != 2 && opdi_orgqr_run(results.work[0], factors, tau))) {
         return -1;
     }
-    return opdi_desk_close(&desk);
+    return opdi_results_close(&results);
 }
 /* For rows >= columns: (gQ + Q s) R^-H, where s is Hermitian with the upper triangle of gR R^H - Q^H gQ. */
 static opd_tensor *opdi_qr_gradient(opd_tensor *q_grad, opd_tensor *r_grad, opd_tensor *q, opd_tensor *r) {

@@ -30,7 +30,7 @@ OPDI_INTERNAL opd_tensor *opdi_int32_beside(const opd_tensor *like, int64_t colu
 }
 static int opdi_linalg_lu_factor_ex_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0);
-    opdi_desk desk;
+    opdi_results results;
     if (input->ndim < 2) {
         char text[256];
         return opd_fail(OPD_ERROR_SHAPE, "torch.lu_factor: Expected tensor with 2 or more dimensions. Got size: %s "
@@ -41,18 +41,18 @@ static int opdi_linalg_lu_factor_ex_kernel(opd_call *call) {
         return opd_fail(OPD_ERROR_ARGUMENT, "linalg.lu_factor: LU without pivoting is not implemented on the CPU");
     }
     const int64_t rows = opd_size(input, -2), columns = opd_size(input, -1);
-    desk.out[0] = opdi_solver_result(call, 0, input, rows, columns, OPDI_DTYPE(input));
-    desk.out[1] = desk.out[0] ? opdi_solver_result(call, 1, input, OPDI_MIN(rows, columns), -1, OPD_INT32) : NULL;
-    desk.out[2] = desk.out[1] ? opdi_solver_result(call, 2, input, -1, -1, OPD_INT32) : NULL;
-    const int rc = opdi_desk_open(&desk, 3);
+    results.out[0] = opdi_solver_result(call, 0, input, rows, columns, OPDI_DTYPE(input));
+    results.out[1] = results.out[0] ? opdi_solver_result(call, 1, input, OPDI_MIN(rows, columns), -1, OPD_INT32) : NULL;
+    results.out[2] = results.out[1] ? opdi_solver_result(call, 2, input, -1, -1, OPD_INT32) : NULL;
+    const int rc = opdi_results_open(&results, 3);
     if (rc) { return rc < 0 ? -1 : 0; }
-    if (opdi_lu_run(desk.work[0], desk.work[1], desk.work[2], input) ||
+    if (opdi_lu_run(results.work[0], results.work[1], results.work[2], input) ||
         (opd_arg_bool(call, 2) && opdi_info_check("torch.linalg.lu_factor_ex",
-                                                  (const int32_t *)(const void *)desk.work[2]->data,
-                                                  desk.work[2]->numel, input->ndim == 2))) {
+                                                  (const int32_t *)(const void *)results.work[2]->data,
+                                                  results.work[2]->numel, input->ndim == 2))) {
         return -1;
     }
-    return opdi_desk_close(&desk);
+    return opdi_results_close(&results);
 }
 /* The gradient of A = P L U of those of L and U (NULL: none).  Of L and U, the square parts on the left and top are
    L1 and U1; what is right of U1 (or below L1) moves gradient to them first. */
@@ -315,7 +315,7 @@ static int opdi_linalg_lu_solve_kernel(opd_call *call) {
     const bool left = opd_arg_bool(call, 3);
     int64_t sizes[OPD_MAX_DIMS];
     int ndim;
-    opdi_desk desk;
+    opdi_results results;
     if (factors->ndim >= 2 && factors->dtype != b->dtype) {
         return opd_fail(OPD_ERROR_DTYPE, "linalg.lu_solve: Expected LU and B to have the same dtype, but found LU of "
                         "type %s and B of type %s instead", opd_dtype_cname(OPDI_DTYPE(factors)),
@@ -328,13 +328,14 @@ static int opdi_linalg_lu_solve_kernel(opd_call *call) {
     }
     sizes[ndim - 2] = opd_size(b, -2);
     sizes[ndim - 1] = opd_size(b, -1);
-    desk.out[0] = left ? opdi_columns_result(call, 0, sizes, ndim, OPDI_DTYPE(b))
+    results.out[0] = left ? opdi_columns_result(call, 0, sizes, ndim, OPDI_DTYPE(b))
         : opd_result(call, 0, sizes, ndim, OPDI_DTYPE(b));
-    const int rc = opdi_desk_open(&desk, 1);
-    if (rc || desk.out[0]->numel == 0) { return rc < 0 ? -1 : 0; }
+    const int rc = opdi_results_open(&results, 1);
+    if (rc || results.out[0]->numel == 0) { return rc < 0 ? -1 : 0; }
     pivots = opdi_dense_as(pivots, OPD_INT32);
-    return !pivots || opdi_pivots_within(pivots) || opdi_matrices_into(desk.work[0], b, sizes, ndim) ||
-        opdi_lu_solve_run(factors, pivots, desk.work[0], left, opd_arg_bool(call, 4)) ? -1 : opdi_desk_close(&desk);
+    return !pivots || opdi_pivots_within(pivots) || opdi_matrices_into(results.work[0], b, sizes, ndim) ||
+        opdi_lu_solve_run(factors, pivots, results.work[0], left, opd_arg_bool(call, 4)) ? -1
+            : opdi_results_close(&results);
 }
 /* The gradient of LU, where x solves with A = P L U or its adjoint. */
 static opd_tensor *opdi_lu_solve_gradient(opd_backward_call *bw, opd_tensor *grad, bool left, bool turned) {
@@ -401,7 +402,7 @@ static int opdi__linalg_solve_ex_kernel(opd_call *call) {
     const bool left = opd_arg_bool(call, 2);
     int64_t sizes[OPD_MAX_DIMS];
     int ndim;
-    opdi_desk desk;
+    opdi_results results;
     if (opdi_solve_check(input, b)) { return -1; }
     const bool vectors = opdi_is_vectors(input, b);
     if (!vectors && opdi_b_check(b, "linalg.solve")) { return -1; }
@@ -417,24 +418,24 @@ static int opdi__linalg_solve_ex_kernel(opd_call *call) {
     const int64_t n = opd_size(input, -1);
     sizes[ndim - 2] = opd_size(matrices, -2);
     sizes[ndim - 1] = opd_size(matrices, -1);
-    desk.out[0] = left ? opdi_columns_result(call, 0, sizes, ndim - vectors, OPDI_DTYPE(b))
+    results.out[0] = left ? opdi_columns_result(call, 0, sizes, ndim - vectors, OPDI_DTYPE(b))
         : opd_result(call, 0, sizes, ndim, OPDI_DTYPE(b));
-    desk.out[1] = desk.out[0] ? opdi_solver_result(call, 1, input, n, n, OPDI_DTYPE(input)) : NULL;
-    desk.out[2] = desk.out[1] ? opdi_solver_result(call, 2, input, n, -1, OPD_INT32) : NULL;
-    desk.out[3] = desk.out[2] ? opdi_solver_result(call, 3, input, -1, -1, OPD_INT32) : NULL;
-    const int rc = opdi_desk_open(&desk, 4);
+    results.out[1] = results.out[0] ? opdi_solver_result(call, 1, input, n, n, OPDI_DTYPE(input)) : NULL;
+    results.out[2] = results.out[1] ? opdi_solver_result(call, 2, input, n, -1, OPD_INT32) : NULL;
+    results.out[3] = results.out[2] ? opdi_solver_result(call, 3, input, -1, -1, OPD_INT32) : NULL;
+    const int rc = opdi_results_open(&results, 4);
     if (rc) { return rc < 0 ? -1 : 0; }
-    opd_tensor *x = desk.work[0];
+    opd_tensor *x = results.work[0];
     if (vectors && !(x = opdi_unsqueeze_at(x, -1))) { return -1; }
-    if (opdi_lu_run(desk.work[1], desk.work[2], desk.work[3], input) ||
+    if (opdi_lu_run(results.work[1], results.work[2], results.work[3], input) ||
         (opd_arg_bool(call, 3) && opdi_info_check("torch.linalg.solve_ex",
-                                                  (const int32_t *)(const void *)desk.work[3]->data,
-                                                  desk.work[3]->numel, input->ndim == 2))) {
+                                                  (const int32_t *)(const void *)results.work[3]->data,
+                                                  results.work[3]->numel, input->ndim == 2))) {
         return -1;
     }
-    if (x->numel == 0) { return opdi_desk_close(&desk); }
+    if (x->numel == 0) { return opdi_results_close(&results); }
     return opdi_matrices_into(x, matrices, sizes, ndim) ||
-        opdi_lu_solve_run(desk.work[1], desk.work[2], x, left, false) ? -1 : opdi_desk_close(&desk);
+        opdi_lu_solve_run(results.work[1], results.work[2], x, left, false) ? -1 : opdi_results_close(&results);
 }
 static int opdi__linalg_solve_ex_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *x = opd_bw_result(bw, 0);
@@ -534,30 +535,30 @@ static int opdi_linalg_ldl_factor_ex_kernel(opd_call *call) {
     const char *name = "torch.linalg.ldl_factor_ex";
     opd_tensor *input = opd_arg_tensor(call, 0);
     opdi_solver solver;
-    opdi_desk desk;
+    opdi_results results;
     if (opdi_square_check(input, name) || opdi_float_check(input, name, true) ||
         opdi_solver_check(input, "ldl_factor_cpu")) {
         return -1;
     }
     const int64_t n = opd_size(input, -1), batch = opdi_batch_of(input);
-    desk.out[0] = opdi_solver_result(call, 0, input, n, n, OPDI_DTYPE(input));
-    desk.out[1] = desk.out[0] ? opdi_solver_result(call, 1, input, n, -1, OPD_INT32) : NULL;
-    desk.out[2] = desk.out[1] ? opdi_solver_result(call, 2, input, -1, -1, OPD_INT32) : NULL;
-    const int rc = opdi_desk_open(&desk, 3);
+    results.out[0] = opdi_solver_result(call, 0, input, n, n, OPDI_DTYPE(input));
+    results.out[1] = results.out[0] ? opdi_solver_result(call, 1, input, n, -1, OPD_INT32) : NULL;
+    results.out[2] = results.out[1] ? opdi_solver_result(call, 2, input, -1, -1, OPD_INT32) : NULL;
+    const int rc = opdi_results_open(&results, 3);
     if (rc) { return rc < 0 ? -1 : 0; }
-    if (opdi_copy(desk.work[0], input)) { return -1; }
+    if (opdi_copy(results.work[0], input)) { return -1; }
     memset(&solver, 0, sizeof solver);
     solver.rows = n;
     solver.turned = opd_arg_bool(call, 1);
-    solver.pivots = (int32_t *)(void *)desk.work[1]->data;
-    solver.info = (int32_t *)(void *)desk.work[2]->data;
-    opdi_solver_data(&solver, 0, desk.work[0], n * n);
+    solver.pivots = (int32_t *)(void *)results.work[1]->data;
+    solver.info = (int32_t *)(void *)results.work[2]->data;
+    opdi_solver_data(&solver, 0, results.work[0], n * n);
     if (opdi_solver_run(&solver, batch, opdi_cube(n) / 3, OPDI_DTYPE(input), opdi_ldl_one_f32, opdi_ldl_one_f64,
                         opdi_ldl_one_c128) ||
         (opd_arg_bool(call, 2) && opdi_info_check(name, solver.info, batch, input->ndim == 2))) {
         return -1;
     }
-    return opdi_desk_close(&desk);
+    return opdi_results_close(&results);
 }
 static int opdi_linalg_ldl_factor_ex_backward(opd_backward_call *bw) {
     (void)bw;
@@ -633,17 +634,17 @@ static int opdi_linalg_ldl_solve_kernel(opd_call *call) {
     int64_t sizes[OPD_MAX_DIMS];
     int ndim;
     opdi_solver solver;
-    opdi_desk desk;
+    opdi_results results;
     if (opdi_ldl_check(factors, pivots, b) || opdi_batches_join(factors, b, sizes, &ndim)) { return -1; }
     const int64_t n = opd_size(factors, -1), columns = opd_size(b, -1);
     sizes[ndim - 2] = n;
     sizes[ndim - 1] = columns;
-    desk.out[0] = opdi_columns_result(call, 0, sizes, ndim, OPDI_DTYPE(b));
-    const int rc = opdi_desk_open(&desk, 1);
-    if (rc || desk.out[0]->numel == 0) { return rc < 0 ? -1 : 0; }
+    results.out[0] = opdi_columns_result(call, 0, sizes, ndim, OPDI_DTYPE(b));
+    const int rc = opdi_results_open(&results, 1);
+    if (rc || results.out[0]->numel == 0) { return rc < 0 ? -1 : 0; }
     factors = opdi_matrices_as(factors, sizes, ndim);
     pivots = opdi_pivots_as(pivots, sizes, ndim);
-    if (!factors || !pivots || opdi_ldl_pivots_within(pivots) || opdi_matrices_into(desk.work[0], b, sizes, ndim)) {
+    if (!factors || !pivots || opdi_ldl_pivots_within(pivots) || opdi_matrices_into(results.work[0], b, sizes, ndim)) {
         return -1;
     }
     memset(&solver, 0, sizeof solver);
@@ -652,10 +653,10 @@ static int opdi_linalg_ldl_solve_kernel(opd_call *call) {
     solver.turned = opd_arg_bool(call, 3);
     solver.pivots = (int32_t *)(void *)pivots->data;
     opdi_solver_data(&solver, 0, factors, n * n);
-    opdi_solver_data(&solver, 1, desk.work[0], n * columns);
+    opdi_solver_data(&solver, 1, results.work[0], n * columns);
     return opdi_solver_run(&solver, opdi_batch_of(factors), (double)n * (double)n * 2 * (double)columns, OPDI_DTYPE(b),
                            opdi_ldl_solve_one_f32, opdi_ldl_solve_one_f64, opdi_ldl_solve_one_c128) ? -1
-        : opdi_desk_close(&desk);
+        : opdi_results_close(&results);
 }
 /* A is symmetric or Hermitian: A^-H g is conj(A^-1 conj(g)), or A^-1 g. */
 static int opdi_linalg_ldl_solve_backward(opd_backward_call *bw) {

@@ -267,18 +267,18 @@ static int opdi__linalg_eigh_kernel(opd_call *call) {
     const bool vectors = opd_arg_bool(call, 2), lower = *triangle == 'L' || *triangle == 'l';
     const int64_t none = 0;
     opdi_solver solver;
-    opdi_desk desk;
+    opdi_results results;
     if (opdi_square_check(input, "linalg.eigh") || opdi_solver_check(input, "linalg_eigh_cpu")) { return -1; }
     if ((!lower && *triangle != 'U' && *triangle != 'u') || triangle[1]) {
         return opd_fail(OPD_ERROR_ARGUMENT, "Expected UPLO argument to be 'L' or 'U', but got %s", triangle);
     }
     memset(&solver, 0, sizeof solver);
     const int64_t n = opd_size(input, -1), batch = opdi_batch_of(input);
-    desk.out[0] = opdi_solver_result(call, 0, input, n, -1, (opd_scalar_type)opdi_real_dtype(input->dtype));
-    desk.out[1] = !desk.out[0] ? NULL : vectors ? opdi_solver_result(call, 1, input, n, n, OPDI_DTYPE(input))
+    results.out[0] = opdi_solver_result(call, 0, input, n, -1, (opd_scalar_type)opdi_real_dtype(input->dtype));
+    results.out[1] = !results.out[0] ? NULL : vectors ? opdi_solver_result(call, 1, input, n, n, OPDI_DTYPE(input))
         : opd_result(call, 1, &none, 1, OPDI_DTYPE(input));
-    const int rc = opdi_desk_open(&desk, 2);
-    if (rc || desk.out[0]->numel == 0) { return rc < 0 ? -1 : 0; }
+    const int rc = opdi_results_open(&results, 2);
+    if (rc || results.out[0]->numel == 0) { return rc < 0 ? -1 : 0; }
     opd_tensor *info = opdi_int32_beside(input, -1);
     input = opdi_solver_dense(input);
     if (!info || !input) { return -1; }
@@ -287,11 +287,11 @@ static int opdi__linalg_eigh_kernel(opd_call *call) {
     solver.vectors = vectors;
     solver.info = (int32_t *)(void *)info->data;
     opdi_solver_data(&solver, 0, input, n * n);
-    opdi_solver_data(&solver, 1, desk.work[0], n);
-    opdi_solver_data(&solver, 2, desk.work[1], n * n);
+    opdi_solver_data(&solver, 1, results.work[0], n);
+    opdi_solver_data(&solver, 2, results.work[1], n * n);
     return opdi_solver_run(&solver, batch, 10 * opdi_cube(n), OPDI_DTYPE(input), opdi_eigh_one_f32,
                            opdi_eigh_one_f64, opdi_eigh_one_c128) ||
-        opdi_info_check("linalg.eigh", solver.info, batch, input->ndim == 2) ? -1 : opdi_desk_close(&desk);
+        opdi_info_check("linalg.eigh", solver.info, batch, input->ndim == 2) ? -1 : opdi_results_close(&results);
 }
 /* Differences x_j - x_i of the last dim, with ones on the diagonal. */
 static opd_tensor *opdi_gaps(opd_tensor *x) {
@@ -387,7 +387,7 @@ static int opdi__linalg_svd_kernel(opd_call *call) {
     const bool full = opd_arg_bool(call, 1), vectors = opd_arg_bool(call, 2);
     const int64_t none = 0;
     opdi_solver solver;
-    opdi_desk desk;
+    opdi_results results;
     if (opdi_matrix_check(input, "linalg.svd") || opdi_float_check(input, "linalg.svd", false) ||
         opdi_solver_check(input, "linalg_svd_cpu")) {
         return -1;
@@ -399,13 +399,13 @@ static int opdi__linalg_svd_kernel(opd_call *call) {
     const opd_scalar_type dtype = OPDI_DTYPE(input), real = (opd_scalar_type)opdi_real_dtype(input->dtype);
     const int64_t rows = opd_size(input, -2), columns = opd_size(input, -1), count = OPDI_MIN(rows, columns);
     const int64_t wide = full ? rows : count, high = full ? columns : count, batch = opdi_batch_of(input);
-    desk.out[1] = NULL;
-    desk.out[0] = vectors ? opdi_solver_result(call, 0, input, rows, wide, dtype)
+    results.out[1] = NULL;
+    results.out[0] = vectors ? opdi_solver_result(call, 0, input, rows, wide, dtype)
         : opd_result(call, 0, &none, 1, dtype);
-    if (desk.out[0]) { desk.out[1] = opdi_solver_result(call, 1, input, count, -1, real); }
-    desk.out[2] = !desk.out[1] ? NULL : vectors ? opdi_solver_result(call, 2, input, high, columns, dtype)
+    if (results.out[0]) { results.out[1] = opdi_solver_result(call, 1, input, count, -1, real); }
+    results.out[2] = !results.out[1] ? NULL : vectors ? opdi_solver_result(call, 2, input, high, columns, dtype)
         : opd_result(call, 2, &none, 1, dtype);
-    const int rc = desk.out[2] ? opdi_desk_open(&desk, 3) : -1;
+    const int rc = results.out[2] ? opdi_results_open(&results, 3) : -1;
     if (rc) { return rc < 0 ? -1 : 0; }
     memset(&solver, 0, sizeof solver);
     opd_tensor *info = opdi_int32_beside(input, -1);
@@ -417,12 +417,12 @@ static int opdi__linalg_svd_kernel(opd_call *call) {
     solver.vectors = vectors;
     solver.info = (int32_t *)(void *)info->data;
     opdi_solver_data(&solver, 0, input, rows * columns);
-    opdi_solver_data(&solver, 1, desk.work[1], count);
-    opdi_solver_data(&solver, 2, desk.work[0], rows * wide);
-    opdi_solver_data(&solver, 3, desk.work[2], high * columns);
+    opdi_solver_data(&solver, 1, results.work[1], count);
+    opdi_solver_data(&solver, 2, results.work[0], rows * wide);
+    opdi_solver_data(&solver, 3, results.work[2], high * columns);
     return opdi_solver_run(&solver, batch, 20 * (double)rows * (double)columns * (double)count, dtype,
                            opdi_svd_one_f32, opdi_svd_one_f64, opdi_svd_one_c128) ||
-        opdi_info_check("linalg.svd", solver.info, batch, input->ndim == 2) ? -1 : opdi_desk_close(&desk);
+        opdi_info_check("linalg.svd", solver.info, batch, input->ndim == 2) ? -1 : opdi_results_close(&results);
 }
 /* Refuses gradients that depend on how pairs of complex vectors are turned together: the diagonals, of U^H gU and of
    V^H gV, are imaginary. */

@@ -445,7 +445,7 @@ static int opdi_flash_mask(opdi_attention *job, opd_tensor *mask, opd_scalar_typ
     return 0;
 }
 /* A tensor of the compute type for a result: itself, or one of its sizes and strides. */
-static opd_tensor *opdi_flash_desk(opd_tensor *out, opd_scalar_type work) {
+static opd_tensor *opdi_flash_scratch(opd_tensor *out, opd_scalar_type work) {
     return out->dtype == work ? out
         : opdi_own(opdi_tensor_make(opdi_sizes(out), opdi_strides(out), out->ndim, work, OPD_CPU));
 }
@@ -486,7 +486,7 @@ static int opdi_flash_kernel(opd_call *call) {
     job.causal = opd_arg_bool(call, 4);
     job.block = OPDI_MIN(job.rows, OPDI_MIN((int64_t)256, OPDI_MAX((int64_t)32, 131072 / (job.keys + 1))));
     job.blocks = (job.rows + job.block - 1) / job.block;
-    if (!(job.out = opdi_flash_desk(out, work)) || !(job.lse = opdi_flash_desk(lse, work))) { return -1; }
+    if (!(job.out = opdi_flash_scratch(out, work)) || !(job.lse = opdi_flash_scratch(lse, work))) { return -1; }
     const double cost = (double)job.block * (double)(job.keys + 1) * (double)(job.depth + 8);
     const size_t scores = (size_t)(job.block * OPDI_MAX(job.keys, (int64_t)1)) * job.size;
     opdi_parallel_lend(q->dims[0] * job.heads * job.blocks, cost > OPDI_GRAIN ? 1 : (int64_t)(OPDI_GRAIN / cost) + 1,

@@ -64,23 +64,23 @@ static int opdi_batch_norm_track(opd_tensor *running, const opdi_norm *norm, opd
     const double count = (double)(norm->a * norm->n);
     if (!running || count == 0) { return 0; }     /* nothing was seen */
     if (opdi_version_up(opdi_self(), running, true)) { return -1; }
-    opd_tensor *desk = opdi_own(opdi_tensor_make(&norm->c, NULL, 1, OPD_FLOAT64, OPD_CPU));
-    if (!desk || opdi_copy(desk, running)) { return -1; }
+    opd_tensor *scratch = opdi_own(opdi_tensor_make(&norm->c, NULL, 1, OPD_FLOAT64, OPD_CPU));
+    if (!scratch || opdi_copy(scratch, running)) { return -1; }
     for (int64_t i = 0; i < norm->c; i++) {
-        double *row = (double *)(void *)desk->data + i;
+        double *row = (double *)(void *)scratch->data + i;
         const double now = variance ? ((const double *)norm->db)[i] / (count - 1) : dtype == OPD_FLOAT64
             ? ((const double *)norm->mean)[i] : (double)((const float *)norm->mean)[i];
         *row = momentum * now + (1 - momentum) * *row;
     }
     (void)OPDI_ADD(&running->storage->version, 1u);
-    return opdi_copy(running, desk);
+    return opdi_copy(running, scratch);
 }
 /* native_batch_norm of input [N, C, ..]: the output, and mean and rstd [C].  Training takes the batch's statistics
    and updates the running ones; evaluation takes the running ones and returns [0] for both. */
 static int opdi_native_batch_norm_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *weight = opd_arg_tensor(call, 1), *bias = opd_arg_tensor(call, 2),
         *rm = opd_arg_tensor(call, 3), *rv = opd_arg_tensor(call, 4);
-    opd_tensor *out[3], *desk[3];
+    opd_tensor *out[3], *scratch[3];
     const bool train = opd_arg_bool(call, 5);
     const opd_scalar_type dtype = opdi_norm_type(input), stat = opdi_norm_stat_type(input, weight ? weight : rm);
     const int64_t zero = 0;
@@ -97,11 +97,12 @@ static int opdi_native_batch_norm_kernel(opd_call *call) {
         if (!out[i]) { return -1; }
     }
     if (!out[0]->data) { return 0; }
-    for (int i = 0; i < 3; i++) { if (!(desk[i] = opdi_work_for(out[i], dtype))) { return -1; } }
+    for (int i = 0; i < 3; i++) { if (!(scratch[i] = opdi_work_for(out[i], dtype))) { return -1; } }
     bool turn = norm.n < 16 && norm.a > 1;
     opd_tensor *rows = opdi_dense_as(input, dtype);
     if (rows && turn) { rows = opdi_batch_rows(rows, &norm, false, NULL); }
-    opd_tensor *output = rows && turn ? opdi_own(opdi_tensor_make(opdi_sizes(rows), NULL, 3, dtype, OPD_CPU)) : desk[0];
+    opd_tensor *output = rows && turn ? opdi_own(opdi_tensor_make(opdi_sizes(rows), NULL, 3, dtype, OPD_CPU))
+        : scratch[0];
     opd_tensor *devs = opdi_own(opdi_tensor_make(&norm.c, NULL, 1, OPD_FLOAT64, OPD_CPU));
     if (!rows || !output || !devs) { return -1; }
     norm.eps = opd_arg_float(call, 7);
@@ -115,8 +116,8 @@ static int opdi_native_batch_norm_kernel(opd_call *call) {
     if (bad) { return -1; }
     norm.input = rows->data;
     norm.output = output->data;
-    norm.mean = desk[1]->data;
-    norm.rstd = desk[2]->data;
+    norm.mean = scratch[1]->data;
+    norm.rstd = scratch[2]->data;
     norm.db = devs->data;
     if (turn) {
         norm.n *= norm.a;
@@ -130,9 +131,9 @@ static int opdi_native_batch_norm_kernel(opd_call *call) {
     if (turn) {
         norm.a = opdi_sizes(input)[0];
         norm.n /= norm.a;
-        if (!opdi_batch_rows(output, &norm, true, desk[0])) { return -1; }
+        if (!opdi_batch_rows(output, &norm, true, scratch[0])) { return -1; }
     }
-    for (int i = 0; i < 3; i++) { if (opdi_done_with(out[i], desk[i])) { return -1; } }
+    for (int i = 0; i < 3; i++) { if (opdi_done_with(out[i], scratch[i])) { return -1; } }
     return 0;
 }
 /* The formula of all batch norms; running statistics are arguments `running` and the next where they are read. */
@@ -200,7 +201,7 @@ static opd_tensor *opdi_invstd(opd_tensor *var, double eps, opd_scalar_type dtyp
    statistics of training or, in evaluation, the running ones. */
 static int opdi_native_batch_norm_backward_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1), *weight = opd_arg_tensor(call, 2),
-        *out[3], *desk[3], *dx = NULL;
+        *out[3], *scratch[3], *dx = NULL;
     const bool train = opd_arg_bool(call, 7);
     const opd_scalar_type dtype = opdi_norm_type(input);
     bool bad = false;
@@ -214,23 +215,23 @@ static int opdi_native_batch_norm_backward_kernel(opd_call *call) {
         return opd_fail(OPD_ERROR_SHAPE, "native_batch_norm_backward: grad_out does not have the sizes of input");
     }
     if (opdi_norm_results(call, 9, input, &norm.c, 1, (opd_scalar_type)(weight ? weight->dtype : input->dtype),
-                          opdi_norm_type(input), out, desk)) {
+                          opdi_norm_type(input), out, scratch)) {
         return -1;
     }
-    if (call->keys.backends >> OPD_META & 1) { return opdi_norm_settle(call, out, desk); }
+    if (call->keys.backends >> OPD_META & 1) { return opdi_norm_settle(call, out, scratch); }
     bool turn = norm.n < 16 && norm.a > 1;
     for (int i = 1; i < 3 && input->numel == 0; i++) {                       /* sums of nothing, whatever the mean */
-        if (desk[i]) { memset(desk[i]->data, 0, (size_t)desk[i]->numel * opd_dtype_size(dtype)); }
+        if (scratch[i]) { memset(scratch[i]->data, 0, (size_t)scratch[i]->numel * opd_dtype_size(dtype)); }
     }
-    if (input->numel == 0) { return opdi_norm_settle(call, out, desk); }
+    if (input->numel == 0) { return opdi_norm_settle(call, out, scratch); }
     opd_tensor *xs = opdi_dense_as(input, dtype), *gs = opdi_dense_as(grad, dtype);
     if (xs && gs && turn) {
         xs = opdi_batch_rows(xs, &norm, false, NULL);
         gs = opdi_batch_rows(gs, &norm, false, NULL);
     }
     if (!xs || !gs) { return -1; }
-    if (desk[0]) {
-        dx = turn ? opdi_own(opdi_tensor_make(opdi_sizes(xs), NULL, 3, dtype, OPD_CPU)) : desk[0];
+    if (scratch[0]) {
+        dx = turn ? opdi_own(opdi_tensor_make(opdi_sizes(xs), NULL, 3, dtype, OPD_CPU)) : scratch[0];
         if (!dx) { return -1; }
     }
     norm.eval = !train;
@@ -242,8 +243,8 @@ static int opdi_native_batch_norm_backward_kernel(opd_call *call) {
     norm.input = xs->data;
     norm.grad = gs->data;
     norm.dx = dx ? dx->data : NULL;
-    norm.dw = desk[1] ? desk[1]->data : NULL;
-    norm.db = desk[2] ? desk[2]->data : NULL;
+    norm.dw = scratch[1] ? scratch[1]->data : NULL;
+    norm.db = scratch[2] ? scratch[2]->data : NULL;
     if (turn) {
         norm.n *= norm.a;
         norm.a = 1;
@@ -252,9 +253,9 @@ static int opdi_native_batch_norm_backward_kernel(opd_call *call) {
     if (turn && dx) {
         norm.a = opdi_sizes(input)[0];
         norm.n /= norm.a;
-        if (!opdi_batch_rows(dx, &norm, true, desk[0])) { return -1; }
+        if (!opdi_batch_rows(dx, &norm, true, scratch[0])) { return -1; }
     }
-    return opdi_norm_settle(call, out, desk);
+    return opdi_norm_settle(call, out, scratch);
 }
 /* input as [N, C, rest] */
 static int opdi_native_batch_norm_backward_backward(opd_backward_call *bw) {

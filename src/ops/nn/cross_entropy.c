@@ -112,8 +112,8 @@ static int opdi_nll_forward(opd_call *call, bool two) {
     if (!total || !out->data) { return total ? 0 : -1; }
     if (opdi_nll_open(&nll, target, w)) { return -1; }
     input = opdi_dense_as(input, opdi_norm_type(input));
-    opd_tensor *desk = input && each ? opdi_work_for(out, (opd_scalar_type)input->dtype) : out;
-    if (!input || !desk) { return -1; }
+    opd_tensor *scratch = input && each ? opdi_work_for(out, (opd_scalar_type)input->dtype) : out;
+    if (!input || !scratch) { return -1; }
     for (int64_t i = 0; i < nll.n * nll.inner; i++) {
         const int64_t t = nll.target[i], at = (i / nll.inner * nll.c + t) * nll.inner + i % nll.inner;
         double v = 0;
@@ -124,10 +124,10 @@ static int opdi_nll_forward(opd_call *call, bool two) {
             weight += f;
             sum += v;
         }
-        if (each && input->dtype == OPD_FLOAT64) { ((double *)(void *)desk->data)[i] = v; }
-        else if (each) { ((float *)(void *)desk->data)[i] = (float)v; }
+        if (each && input->dtype == OPD_FLOAT64) { ((double *)(void *)scratch->data)[i] = v; }
+        else if (each) { ((float *)(void *)scratch->data)[i] = (float)v; }
     }
-    if (each) { return opdi_nll_store(total, 0) ? -1 : opdi_done_with(out, desk); }
+    if (each) { return opdi_nll_store(total, 0) ? -1 : opdi_done_with(out, scratch); }
     if (nll.reduction == OPDI_REDUCE_MEAN) { sum /= weight; }
     return opdi_nll_store(total, weight) ? -1 : opdi_nll_store(out, sum);
 }
@@ -154,10 +154,10 @@ static int opdi_nll_backward(opd_call *call, bool two) {
     opd_tensor *out = opd_result(call, 0, opdi_sizes(input), input->ndim, (opd_scalar_type)input->dtype);
     if (!out || !out->data) { return out ? 0 : -1; }
     if (opdi_nll_open(&nll, target, weight)) { return -1; }
-    opd_tensor *desk = opdi_work_f32(out);
-    grad = desk ? opdi_dense_as(grad, OPD_FLOAT64) : NULL;
+    opd_tensor *scratch = opdi_work_f32(out);
+    grad = scratch ? opdi_dense_as(grad, OPD_FLOAT64) : NULL;
     if (!grad) { return -1; }
-    memset(desk->data, 0, (size_t)desk->numel * opd_dtype_size((opd_scalar_type)desk->dtype));
+    memset(scratch->data, 0, (size_t)scratch->numel * opd_dtype_size((opd_scalar_type)scratch->dtype));
     if (!each) {
         one = ((const double *)(const void *)grad->data)[0];
         if (nll.reduction == OPDI_REDUCE_MEAN) { one /= opdi_element_f64(total, 0); }
@@ -166,13 +166,13 @@ static int opdi_nll_backward(opd_call *call, bool two) {
         const int64_t t = nll.target[i], at = (i / nll.inner * nll.c + t) * nll.inner + i % nll.inner;
         if (t == nll.ignore) { continue; }
         double v = -(nll.weight ? nll.weight[t] : 1) * (each ? ((const double *)(const void *)grad->data)[i] : one);
-        if (desk->dtype == OPD_FLOAT64) {
-            ((double *)(void *)desk->data)[at] = v;
+        if (scratch->dtype == OPD_FLOAT64) {
+            ((double *)(void *)scratch->data)[at] = v;
             } else {
-                ((float *)(void *)desk->data)[at] = (float)v;
+                ((float *)(void *)scratch->data)[at] = (float)v;
             }
     }
-    return opdi_done_with(out, desk);
+    return opdi_done_with(out, scratch);
 }
 OPDI_COLD_BEGIN
 static int opdi_nll_loss_forward_kernel(opd_call *call) { return opdi_nll_forward(call, false); }

@@ -178,11 +178,11 @@ static int opdi__ctc_loss_backward_kernel(opd_call *call) {
                         "sizes that _ctc_loss gave");
     }
     if (!out || !out->data) { return out ? 0 : -1; }
-    opd_tensor *desk = opdi_work_for(out, OPD_FLOAT64);
+    opd_tensor *scratch = opdi_work_for(out, OPD_FLOAT64);
     double *beta = (double *)opdi_scope_alloc((size_t)ctc.width * 2 * sizeof *beta);
-    if (!desk || !beta || !(grad = opdi_dense_as(grad, OPD_FLOAT64)) || !(loss = opdi_dense_as(loss, OPD_FLOAT64)) ||
+    if (!scratch || !beta || !(grad = opdi_dense_as(grad, OPD_FLOAT64)) || !(loss = opdi_dense_as(loss, OPD_FLOAT64)) ||
         !(alpha = opdi_dense_as(alpha, OPD_FLOAT64))) { return -1; }
-    double *sums = (double *)(void *)desk->data;
+    double *sums = (double *)(void *)scratch->data;
     for (int64_t i = 0; i < out->numel; i++) { sums[i] = -INFINITY; }
     for (int64_t item = 0; item < ctc.count; item++) {
         const double cost = ((const double *)(const void *)loss->data)[item];
@@ -199,7 +199,7 @@ static int opdi__ctc_loss_backward_kernel(opd_call *call) {
             }
         }
     }
-    return opdi_done_with(out, desk);
+    return opdi_done_with(out, scratch);
 }
 static int opdi__ctc_loss_backward(opd_backward_call *bw) {
     opd_value values[9];

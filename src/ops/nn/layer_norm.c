@@ -42,7 +42,7 @@ static int opdi_layer_norm_axis(const opd_tensor *input, opd_ints shape, const o
    dims have size 1. */
 static int opdi_native_layer_norm_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *weight = opd_arg_tensor(call, 2), *bias = opd_arg_tensor(call, 3),
-        *out[3], *desk[3];
+        *out[3], *scratch[3];
     const int axis = opdi_layer_norm_axis(input, opd_arg_ints(call, 1), weight, bias);
     const opd_scalar_type dtype = opdi_norm_type(input), stat = opdi_norm_stat_type(input, weight);
     int64_t sizes[OPD_MAX_DIMS];
@@ -60,7 +60,7 @@ static int opdi_native_layer_norm_kernel(opd_call *call) {
     norm.n = opdi_span_of(opdi_sizes(input), axis, input->ndim);
     const bool shorts = opd_dtype_size((opd_scalar_type)input->dtype) == 2 && norm.n <= OPDI_NORM_ROW;
     const opd_scalar_type kept = shorts ? (opd_scalar_type)input->dtype : dtype;
-    for (int i = 0; i < 3; i++) { if (!(desk[i] = opdi_work_for(out[i], i ? dtype : kept))) { return -1; } }
+    for (int i = 0; i < 3; i++) { if (!(scratch[i] = opdi_work_for(out[i], i ? dtype : kept))) { return -1; } }
     if (shorts) {
         norm.load = opdi_load_of(OPDI_F32, input->dtype);
         norm.store = opdi_store_of(OPDI_F32, input->dtype);
@@ -74,11 +74,11 @@ static int opdi_native_layer_norm_kernel(opd_call *call) {
     norm.weight = opdi_norm_in(weight, dtype, &bad);
     norm.bias = opdi_norm_in(bias, dtype, &bad);
     if (bad) { return -1; }
-    norm.output = desk[0]->data;
-    norm.mean = desk[1]->data;
-    norm.rstd = desk[2]->data;
+    norm.output = scratch[0]->data;
+    norm.mean = scratch[1]->data;
+    norm.rstd = scratch[2]->data;
     opdi_norm_run(&norm, dtype, norm.a, norm.n, opdi_norm_forward_f32, opdi_norm_forward_f64);
-    for (int i = 0; i < 3; i++) { if (opdi_done_with(out[i], desk[i])) { return -1; } }
+    for (int i = 0; i < 3; i++) { if (opdi_done_with(out[i], scratch[i])) { return -1; } }
     return 0;
 }
 /* Sets mask[3] to whether arguments x, w and bias want gradients. */
@@ -167,20 +167,21 @@ OPDI_OP(native_layer_norm) {
 /* Results dx, dw, db where output_mask asks for them, None elsewhere.  dw and db have weight's shape; dx is written in
    dtype `kept`. */
 OPDI_INTERNAL int opdi_norm_results(opd_call *call, int mask, opd_tensor *input, const int64_t *wsizes, int wdim,
-                                    opd_scalar_type wtype, opd_scalar_type kept, opd_tensor **out, opd_tensor **desk) {
+                                    opd_scalar_type wtype, opd_scalar_type kept, opd_tensor **out,
+                                        opd_tensor **scratch) {
     const opd_scalar_type dtype = opdi_norm_type(input);
     for (int i = 0; i < 3; i++) {
-        out[i] = desk[i] = NULL;
+        out[i] = scratch[i] = NULL;
         if (!opdi_mask_at(call, mask, i) && !call->targets) { continue; }
         out[i] = opd_result(call, i, i ? wsizes : opdi_sizes(input), i ? wdim : input->ndim, i ? wtype
                             : (opd_scalar_type)input->dtype);
-        if (!out[i] || (out[i]->data && !(desk[i] = opdi_work_for(out[i], i ? dtype : kept)))) { return -1; }
+        if (!out[i] || (out[i]->data && !(scratch[i] = opdi_work_for(out[i], i ? dtype : kept)))) { return -1; }
     }
     return 0;
 }
-OPDI_INTERNAL int opdi_norm_settle(opd_call *call, opd_tensor **out, opd_tensor **desk) {
+OPDI_INTERNAL int opdi_norm_settle(opd_call *call, opd_tensor **out, opd_tensor **scratch) {
     for (int i = 0; i < 3; i++) {
-        if (out[i] && desk[i] && opdi_done_with(out[i], desk[i])) { return -1; }
+        if (out[i] && scratch[i] && opdi_done_with(out[i], scratch[i])) { return -1; }
         if (out[i] ? opd_return_tensor(call, call->rets[i].u.t) : opd_return_value(call, opd_value_none())) {
             return -1;
         }
@@ -207,7 +208,7 @@ static int opdi_layer_norm_back(opdi_norm *norm, opd_scalar_type dtype) {
    forward's mean and rstd. */
 static int opdi_native_layer_norm_backward_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1), *weight = opd_arg_tensor(call, 5),
-        *out[3], *desk[3];
+        *out[3], *scratch[3];
     const opd_ints shape = opd_arg_ints(call, 2);
     const int axis = opdi_layer_norm_axis(input, shape, weight, NULL);
     const opd_scalar_type dtype = opdi_norm_type(input);
@@ -229,10 +230,10 @@ static int opdi_native_layer_norm_backward_kernel(opd_call *call) {
         grad->dtype == input->dtype;
     const opd_scalar_type kept = shorts ? (opd_scalar_type)input->dtype : dtype;
     if (opdi_norm_results(call, 7, input, shape.data, (int)shape.n,
-                          (opd_scalar_type)(weight ? weight->dtype : input->dtype), kept, out, desk)) {
+                          (opd_scalar_type)(weight ? weight->dtype : input->dtype), kept, out, scratch)) {
         return -1;
     }
-    if (call->keys.backends >> OPD_META & 1) { return opdi_norm_settle(call, out, desk); }
+    if (call->keys.backends >> OPD_META & 1) { return opdi_norm_settle(call, out, scratch); }
     if (shorts) {
         norm.load = opdi_load_of(OPDI_F32, input->dtype);
         norm.store = opdi_store_of(OPDI_F32, input->dtype);
@@ -243,10 +244,10 @@ static int opdi_native_layer_norm_backward_kernel(opd_call *call) {
     norm.mean_in = opdi_norm_in(opd_arg_tensor(call, 3), dtype, &bad);
     norm.rstd_in = opdi_norm_in(opd_arg_tensor(call, 4), dtype, &bad);
     if (bad) { return -1; }
-    norm.dx = desk[0] ? desk[0]->data : NULL;
-    norm.dw = desk[1] ? desk[1]->data : NULL;
-    norm.db = desk[2] ? desk[2]->data : NULL;
-    return opdi_layer_norm_back(&norm, dtype) ? -1 : opdi_norm_settle(call, out, desk);
+    norm.dx = scratch[0] ? scratch[0]->data : NULL;
+    norm.dw = scratch[1] ? scratch[1]->data : NULL;
+    norm.db = scratch[2] ? scratch[2]->data : NULL;
+    return opdi_layer_norm_back(&norm, dtype) ? -1 : opdi_norm_settle(call, out, scratch);
 }
 /* The gradients of native_layer_norm_backward by grad_out, input and weight, by opdi_norm_twice. */
 static int opdi_native_layer_norm_backward_backward(opd_backward_call *bw) {
@@ -421,7 +422,7 @@ static int opdi_group_norm_open(opd_call *call, int first, const opd_tensor *inp
 /* native_group_norm of input [N, C, ..], whose channels form `group` groups: the output, mean and rstd [N, group]. */
 static int opdi_native_group_norm_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0), *weight = opd_arg_tensor(call, 1), *bias = opd_arg_tensor(call, 2),
-        *out[3], *desk[3];
+        *out[3], *scratch[3];
     const opd_scalar_type dtype = opdi_norm_type(input), stat = opdi_norm_stat_type(input, weight);
     int64_t sizes[2];
     bool bad = false;
@@ -435,17 +436,17 @@ static int opdi_native_group_norm_kernel(opd_call *call) {
         if (!out[i]) { return -1; }
     }
     if (!out[0]->data) { return 0; }
-    for (int i = 0; i < 3; i++) { if (!(desk[i] = opdi_work_for(out[i], dtype))) { return -1; } }
+    for (int i = 0; i < 3; i++) { if (!(scratch[i] = opdi_work_for(out[i], dtype))) { return -1; } }
     norm.eps = opd_arg_float(call, 7);
     norm.input = opdi_norm_in(input, dtype, &bad);
     norm.weight = opdi_norm_in(weight, dtype, &bad);
     norm.bias = opdi_norm_in(bias, dtype, &bad);
     if (bad) { return -1; }
-    norm.output = desk[0]->data;
-    norm.mean = desk[1]->data;
-    norm.rstd = desk[2]->data;
+    norm.output = scratch[0]->data;
+    norm.mean = scratch[1]->data;
+    norm.rstd = scratch[2]->data;
     opdi_norm_run(&norm, dtype, norm.a * norm.groups, norm.per * norm.n, opdi_norm_forward_f32, opdi_norm_forward_f64);
-    for (int i = 0; i < 3; i++) { if (opdi_done_with(out[i], desk[i])) { return -1; } }
+    for (int i = 0; i < 3; i++) { if (opdi_done_with(out[i], scratch[i])) { return -1; } }
     return 0;
 }
 static int opdi_native_group_norm_backward(opd_backward_call *bw) {
@@ -491,7 +492,7 @@ OPDI_OP(native_group_norm) {
    forward's mean and rstd [N, group]. */
 static int opdi_native_group_norm_backward_kernel(opd_call *call) {
     opd_tensor *grad = opd_arg_tensor(call, 0), *input = opd_arg_tensor(call, 1), *weight = opd_arg_tensor(call, 4),
-        *out[3], *desk[3];
+        *out[3], *scratch[3];
     const opd_scalar_type dtype = opdi_norm_type(input);
     bool bad = false;
     opdi_norm norm;
@@ -502,19 +503,19 @@ static int opdi_native_group_norm_backward_kernel(opd_call *call) {
                         "of the forward");
     }
     if (opdi_norm_results(call, 9, input, &norm.c, 1, (opd_scalar_type)(weight ? weight->dtype : input->dtype),
-                          opdi_norm_type(input), out, desk)) {
+                          opdi_norm_type(input), out, scratch)) {
         return -1;
     }
-    if (call->keys.backends >> OPD_META & 1) { return opdi_norm_settle(call, out, desk); }
+    if (call->keys.backends >> OPD_META & 1) { return opdi_norm_settle(call, out, scratch); }
     norm.input = opdi_norm_in(input, dtype, &bad);
     norm.grad = opdi_norm_in(grad, dtype, &bad);
     norm.weight = opdi_norm_in(weight, dtype, &bad);
     norm.mean_in = opdi_norm_in(opd_arg_tensor(call, 2), dtype, &bad);
     norm.rstd_in = opdi_norm_in(opd_arg_tensor(call, 3), dtype, &bad);
     if (bad) { return -1; }
-    norm.dx = desk[0] ? desk[0]->data : NULL;
-    norm.dw = desk[1] ? desk[1]->data : NULL;
-    norm.db = desk[2] ? desk[2]->data : NULL;
+    norm.dx = scratch[0] ? scratch[0]->data : NULL;
+    norm.dw = scratch[1] ? scratch[1]->data : NULL;
+    norm.db = scratch[2] ? scratch[2]->data : NULL;
     if (norm.dx && input->numel) {
         opdi_norm_run(&norm, dtype, norm.a * norm.groups, norm.per * norm.n, opdi_norm_backward_f32,
                       opdi_norm_backward_f64);
@@ -522,7 +523,7 @@ static int opdi_native_group_norm_backward_kernel(opd_call *call) {
     if (norm.dw || norm.db) {
         opdi_norm_run(&norm, dtype, norm.c, norm.a * norm.n, opdi_norm_params_f32, opdi_norm_params_f64);
     }
-    return opdi_norm_settle(call, out, desk);
+    return opdi_norm_settle(call, out, scratch);
 }
 /* input as [N, group, C / group, HxW] */
 static int opdi_native_group_norm_backward_backward(opd_backward_call *bw) {

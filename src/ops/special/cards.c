@@ -1,7 +1,7 @@
 #include "../ops.h"
 
 //----------------------------------------------------------------------------------------------------------------------
-//  >>op:specialcards  special functions as operators, orthogonal polynomials, frexp
+//  >>op:special_cards special functions as operators, orthogonal polynomials, frexp
 //----------------------------------------------------------------------------------------------------------------------
 
 #if !defined(OPD_NO_OP_SPECIAL)
