@@ -73,5 +73,18 @@ TEST(numbers_of_programs_are_chosen_and_counted) {
     CHECK_INT(inside_sym_run("_operator.add", args, 2, &ret), -1);
     CHECK_ERROR(OPD_ERROR_ARGUMENT, "_operator.add: argument 2 is no number");
 }
+TEST(numbers_of_programs_have_the_whole_name) {           /* math.pow gives a float, _operator.pow of integers an integer */
+    const char *const none[] = {"math.pow", "torch.add", "torch.ops.aten.add", "_sym_sqrt", "torch._sym_", "add", ""};
+    const opd_value args[2] = {opd_value_int(4), opd_value_int(2)};
+    opd_value ret;
+    for (size_t i = 0; i < sizeof none / sizeof none[0]; i++) {
+        CHECK_INT(inside_sym_run(none[i], args, 2, &ret), -1);
+        CHECK_ERROR(OPD_ERROR_ARGUMENT, "no function");
+    }
+    CHECK_INT(inside_sym_run("operator.pow", args, 2, &ret), 0);
+    CHECK(ret.tag == OPD_TAG_INT && ret.u.i == 16);
+    CHECK_INT(inside_sym_run("torch._sym_sqrt", args, 1, &ret), 0);
+    CHECK(ret.tag == OPD_TAG_FLOAT && ret.u.d == 2);
+}
 
 CHECK_MAIN()

@@ -567,11 +567,11 @@ OPDI_INTERNAL int opdi_sym_run(const opdi_gnode *node, const opd_value *args, op
 }
 /* Returns the function of a target's name; NULL: there is none. */
 OPDI_INTERNAL const opdi_gfunction *opdi_sym_find(const char *target) {
-    const char *const word = strrchr(target, '.');
-    if (!word || strncmp(target, "torch.ops.", 10) == 0) { return NULL; }
     for (int i = 0; i < OPDI_SYM_COUNT; i++) {
-        const char *name = strrchr(opdi_sym_functions[i].name, '.');
-        if (strcmp(name, word) == 0 || (strncmp(word, "._sym_", 6) == 0 && strcmp(name + 1, word + 2) == 0)) {
+        const char *const name = opdi_sym_functions[i].name;
+        const bool sym = strncmp(target, "torch._sym_", 11) == 0 && strncmp(name, "torch.sym_", 10) == 0;
+        const bool plain = strncmp(target, "operator.", 9) == 0 && name[0] == '_';      /* in place of _operator. */
+        if (sym ? strcmp(target + 11, name + 10) == 0 : strcmp(target, name + plain) == 0) {
             return &opdi_sym_functions[i];
         }
     }
