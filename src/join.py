@@ -8,6 +8,7 @@ usage: python3 src/join.py                   writes opdispatch.h, if that change
        python3 src/join.py --where LINE...   which lines of src/ these lines of the header are
        python3 src/join.py --remap FILE      writes the header with #line: debuggers and compilers then show src/
        python3 src/join.py --once FILE       writes it with the text of each file only where it first stands, to count
+       python3 src/join.py --apart FOLDER    writes what src/Makefile needs to compile each file by itself
 
 A change is made in src/.  What was changed in opdispatch.h itself is lost when the files are joined again.
 """
@@ -24,11 +25,15 @@ MARK = '//@ '                    # begins a line of marked(), in front of each f
 FRAMES = {'api/config.h', 'api/host_table.h', 'base/implementation.h', 'base/implementation_end.h', 'tools/left_out.c',
           'printed/left_out.c', 'tools/left_out_end.c', 'printed/cards.c', 'ops/builtins.c', 'ops/registration.c',
           'ops/typed_functions.c', 'ops/typed_functions_end.c'}
+LIST = 'files.txt'
+# Words of the third column of the list: for which part a file is compiled, and how it is optimised.
+PARTS = {'core': 'OPDI_CORE', 'operators': 'OPDI_OPERATORS'}
+MODES = {'cold': 'OPDI_COLD', 'once': 'OPDI_ONCE', 'loops': 'OPDI_LOOPS'}
 INCLUDE = re.compile(rb'#include "([^"]+)"\n')
 DECLARATIONS, PROTOTYPES = 'declarations.h', '.prototypes.h'       # of files that --apart writes
 
 
-def rows(name='files.txt'):
+def rows(name=LIST):
     """The words of each row of a list; at most three, the last one takes the rest."""
     with open(os.path.join(SRC, name), encoding='utf-8') as f:
         return [line.split(None, 2) for line in f if line.strip() and not line.startswith('#')]
@@ -36,6 +41,27 @@ def rows(name='files.txt'):
 
 def paths():
     return [row[0] for row in rows()]
+
+
+def frames():
+    """{path: (lines in front of a file's code, lines behind it)}, as the third column of the list says."""
+    found = {}
+    for path, _, words in (row for row in rows() if len(row) == 3):
+        words = words.split()
+        guards = ['#if defined(%s)\n' % PARTS[word] if word in PARTS else '#if !defined(%s)\n' % word
+                  for word in words if word not in MODES]
+        modes = [MODES[word] for word in words if word in MODES]
+        found[path] = (''.join(guards + ['%s_BEGIN\n' % mode for mode in modes]),
+                       ''.join(['%s_END\n' % mode for mode in reversed(modes)] + ['#endif\n' for _ in guards]) + '\n')
+    return found
+
+
+def head_of(lines):
+    """How many lines a file has in front of its code: the include of its header, empty ones, comments with //."""
+    for i, line in enumerate(lines):
+        if line.strip() and not line.startswith(b'//') and not (i == 0 and INCLUDE.fullmatch(line)):
+            return i
+    return len(lines)
 
 
 def read(path):
@@ -78,6 +104,10 @@ def faults():
             found.append('src/files.txt lists %s twice: take one row out' % path)
         if path not in there:
             found.append('src/files.txt lists %s, which is not there: take the row out, or bring the file back' % path)
+    for path, words in ((row[0], row[2].split()) for row in rows() if len(row) == 3):
+        found += ['src/files.txt says "%s" of %s: core, operators, cold, once, loops, or a macro OPD_NO_..., is known' %
+                  (word, path) for word in words if word not in PARTS and word not in MODES and
+                  not re.fullmatch('OPD_NO_[A-Z_]+', word)]
     for path in there:
         if not read(os.path.join(SRC, path)).endswith(b'\n'):
             found.append('src/%s does not end with a newline: add one, the next file begins behind it' % path)
@@ -165,11 +195,28 @@ def pasted(path, listed, within=()):
     return [piece for piece in found + [(path, begin + 1, b''.join(lines[begin:]))] if piece[2]]
 
 
+def row_of(path):
+    """The number of the line of the list that has a file's row."""
+    lines = read(os.path.join(SRC, LIST)).decode('utf-8').splitlines()
+    return next(i + 1 for i, line in enumerate(lines) if line.split()[:1] == [path])
+
+
 def pieces():
     """[(path, number of its first line, text)] of the whole header, in order."""
     must_be_listed()
-    listed = set(paths())
-    return [piece for path in paths() for piece in pasted(path, listed)]
+    listed, found, around = set(paths()), [], frames()
+    for path in paths():
+        texts = pasted(path, listed)
+        if path in around:
+            own, first, text = texts[0]
+            lines = text.splitlines(True)
+            head = head_of(lines)
+            begin, end = ([(LIST, row_of(path), line) for line in text.encode('utf-8').splitlines(True)]
+                          for text in around[path])
+            texts = ([(own, first, b''.join(lines[:head]))] + begin + [(own, first + head, b''.join(lines[head:]))] +
+                     texts[1:] + end)
+        found += [piece for piece in texts if piece[2]]
+    return found
 
 
 def joined():
@@ -180,7 +227,7 @@ def once():
     """The header with the text of each file only where it first stands."""
     seen, texts = set(), []
     for path, first, text in pieces():
-        if (path, first) not in seen:
+        if (path, first) not in seen or path == LIST:
             seen.add((path, first))
             texts.append(text)
     return b''.join(texts)
@@ -209,9 +256,16 @@ def difference(have, want):
 
 
 def marked():
-    """The listed files as text, a line MARK + path in front of each: for scripts that change them, see put_marked."""
+    """The listed files as text with their guards and modes, a line MARK + path in front of each: see put_marked."""
     must_be_listed()
-    return ''.join('%s%s\n%s' % (MARK, path, read(os.path.join(SRC, path)).decode('utf-8')) for path in paths())
+    around, found = frames(), []
+    for path in paths():
+        begin, end = (text.encode('utf-8') for text in around.get(path, ('', '')))
+        lines = read(os.path.join(SRC, path)).splitlines(True)
+        head = head_of(lines)
+        text = b''.join(lines[:head]) + begin + b''.join(lines[head:]) + end
+        found.append('%s%s\n%s' % (MARK, path, text.decode('utf-8')))
+    return ''.join(found)
 
 
 def expanded(text):
@@ -238,10 +292,14 @@ def put_marked(text, printer):
     """Writes the files of what marked() gave and a script of tests/ changed, then the header."""
     printed = {row[0] for row in rows() if row[1] == printer}
     parts = [part.split('\n', 1) for part in ('\n' + text).split('\n' + MARK)[1:]]
+    around = frames()
     if [path for path, _ in parts] != paths():
         sys.exit('the marks of the files are not those of src/files.txt')
     for i, (path, part) in enumerate(parts):
         data = (part + ('\n' if i + 1 < len(parts) else '')).encode('utf-8')
+        if path in around:
+            begin, end = (text.encode('utf-8') for text in around[path])
+            data = data[:len(data) - len(end)].replace(begin, b'', 1)
         if data != read(os.path.join(SRC, path)):
             if path not in printed:
                 sys.exit('%s changes src/%s, which it does not print' % (printer, path))
@@ -384,7 +442,8 @@ def main():
     group.add_argument('--where', type=int, nargs='+', metavar='LINE', help='lines of the header')
     group.add_argument('--remap', metavar='FILE', help='where the header with #line goes')
     group.add_argument('--apart', metavar='FOLDER', help='where what the files need to be compiled for themselves goes')
-    group.add_argument('--sources', action='store_true', help='list the files that are compiled for themselves')
+    group.add_argument('--sources', nargs='*', metavar='WORD', help='list the files that are compiled for themselves: all, '
+                       'or those with one of the words in their row')
     group.add_argument('--once', metavar='FILE', help='where the header with each text once goes')
     o = parser.parse_args()
     if o.check:
@@ -404,8 +463,9 @@ def main():
     if o.apart:
         write_apart(o.apart)
         return 0
-    if o.sources:
-        print('\n'.join(sources()))
+    if o.sources is not None:
+        words = {row[0]: row[2].split() for row in rows() if len(row) == 3}
+        print('\n'.join(path for path in sources() if not o.sources or set(o.sources) & set(words.get(path, []))))
         return 0
     if o.once:
         write(o.once, once())

@@ -203,6 +203,7 @@ check_join() {
     echo OPDI_COLD_BEGIN >base/first.c; join_says 'a mode' 'src/base/first.c:1: a guard or compile mode that this file does'
     seq 1201 >base/first.c; join_says 'a long file' 'has 1201 lines, at most 1200 may: cut it at a section, into two files'
     echo 'base/first.c 1300 why' >long_files.txt; join_says 'an excuse' 'has only 2 lines: take it out of src/long_files.txt'
+    sed -i 's/first.c -/first.c - warm/' files.txt; join_says 'a word' 'says "warm" of base/first.c: core, operators, cold, once,'
     for edit in '3s/$/ /' '3d' '$d' '$a more'; do
         sed -i "$edit" ../opdispatch.h; join_says "an edit of the header: $edit" 'make the change in src/, then python3 src/join'
     done
@@ -211,6 +212,25 @@ check_join() {
     sed -i '1s/$/ /' base/second.c; python3 join.py >/dev/null; fails python3 join.py --check
     [ "$(python3 join.py --where 2 4)" = 'src/base/first.c:2
 src/base/second.c:2' ] || echo "join.py --where does not find lines 2 and 4"
+    join_tree; printf '// head\n\ncode\n' >base/first.c; sed -i 's/first.c -/first.c - OPD_NO_B core once cold/' files.txt; python3 join.py >/dev/null
+    [ "$(cat ../opdispatch.h)" = '// head
+
+#if !defined(OPD_NO_B)
+#if defined(OPDI_CORE)
+OPDI_ONCE_BEGIN
+OPDI_COLD_BEGIN
+code
+OPDI_COLD_END
+OPDI_ONCE_END
+#endif
+#endif
+
+second
+end' ] || echo 'join.py does not put the guards and modes of the list around the code of a file'
+    [ "$(python3 join.py --where 3 5 7 8)" = 'src/files.txt:2
+src/files.txt:2
+src/base/first.c:3
+src/files.txt:2' ] || echo 'join.py --where does not find lines 3, 5, 7 and 8'
     join_tree; printf '#include "a.typed.h"\n#include "a.typed.h"\n' >base/first.c; printf 'typed\n' >base/a.typed.h; python3 join.py >/dev/null
     [ "$(cat ../opdispatch.h)" = '/* src/base/a.typed.h */
 typed

@@ -32,19 +32,24 @@ OUTSIDE = {
 
 
 def functions_left_out(text):
-    """(names of the macros, function) of each public function that macros leave out, in the order of the header."""
+    """(names of the macros, function) of each public function that macros leave out, in the order of the header: the
+    macros are those of its file's row in the list, and those around it in the file, whose #endif names them."""
     around, found = [], []
-    for m in re.finditer(r'^#if !defined\((OPD_NO_\w+)\)(?=\n//)|^#endif   /\* (\w+) \*/$|'
+    of_file = {row[0]: [word for word in row[2].split() if word.startswith('OPD_NO_') and not OTHERS.match(word)]
+               for row in join.rows() if len(row) == 3}
+    for m in re.finditer(r'^' + join.MARK + r'(\S+)$|^#if !defined\((OPD_NO_\w+)\)(?=\n//)|^#endif   /\* (\w+) \*/$|'
                          r'^(?!static |typedef |return )\w[^({};=\n]*?\b(opd_\w+)\([^;{]*\{', text, re.M):
-        begins, ends, function = m.groups()
+        path, begins, ends, function = m.groups()
         if OTHERS.match(begins or ends or ''):
             continue
-        if begins:
+        if path:
+            macros = of_file.get(path, [])
+        elif begins:
             around.append(begins)
         elif ends and (not around or around.pop() != ends):
             sys.exit('a region of %s ends that has not begun' % ends)
-        elif function and around:
-            found.append((tuple(around), function))
+        elif function and around + macros:
+            found.append((tuple(macros + around), function))
     if around:
         sys.exit('a region of %s does not end' % around[-1])
     return found

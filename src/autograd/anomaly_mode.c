@@ -2,9 +2,6 @@
 
 //== anomaly mode ======================================================================================================
 
-OPDI_COLD_BEGIN
-#if defined(OPDI_CORE)
-
 int opd_anomaly_set(bool on, bool check_nan) {
     const int now = on ? OPD_ANOMALY_ON | (check_nan ? OPD_ANOMALY_NAN : 0) : 0, was = OPDI_LOAD(&opdi_anomaly);
     OPDI_STORE(&opdi_anomaly, now);
@@ -107,7 +104,3 @@ OPDI_INTERNAL int opdi_anomaly_check(const opd_node *node, opd_tensor *const *ou
     }
     return 0;
 }
-#endif
-
-OPDI_COLD_END
-

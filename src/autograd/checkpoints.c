@@ -6,9 +6,6 @@
 //  of them the segment runs again, from the same inputs and random numbers, and what it saves then is taken by number.
 //  That belongs to one backward; each is dropped as soon as its node has run, the rest at that backward's end.
 
-OPDI_COLD_BEGIN
-#if defined(OPDI_CORE)
-
 typedef struct opdi_recompute {
     struct opdi_recompute *next;
     int64_t id;                                   /* of the backward, -1: none */
@@ -418,5 +415,3 @@ int opd_checkpoint(opd_checkpoint_fn fn, void *user, opd_destroy destroy, opd_te
                    opd_tensor **outputs, int noutputs) {
     return opd_checkpoint_with(fn, user, destroy, inputs, ninputs, outputs, noutputs, NULL);
 }
-#endif
-OPDI_COLD_END

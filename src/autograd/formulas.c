@@ -2,8 +2,6 @@
 
 //== formulas ==========================================================================================================
 
-#if defined(OPDI_CORE)
-
 static inline int opdi_bw_edge(const opd_backward_call *bw, int i, int element);
 static opd_tensor opdi_no_gradient;               /* stands in `out` where the formula says that there is none */
 
@@ -417,5 +415,3 @@ int opd_bw_return_at(opd_backward_call *bw, int i, int element, opd_tensor *grad
 int opd_bw_return(opd_backward_call *bw, int i, opd_tensor *grad) { return opd_bw_return_at(bw, i, 0, grad); }
 /* The formula of an input that a function is differentiated by, see opdi_diff_is_input. */
 OPDI_INTERNAL int opdi_input_bw(opd_backward_call *bw) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }
-#endif
-

@@ -9,10 +9,6 @@
 //  The kernels at Autograd come here while a level is open and an argument has a tangent; rules make the results'.
 //----------------------------------------------------------------------------------------------------------------------
 
-OPDI_COLD_BEGIN
-
-#if defined(OPDI_CORE)
-
 /* True if tensor a lies in its storage exactly as tensor does in its own, and both storages are of one size.  A tangent
    for more examples than tensor has is congruent if tensor is all of its storage. */
 static bool opdi_congruent(const opd_tensor *first, const opd_tensor *tensor) {
@@ -395,5 +391,3 @@ opd_tensor *opd_dual_unpack(opd_tensor *tensor, opd_tensor **tangent) {
     opdi_within_leave(thread, &within);
     return primal;
 }
-#endif
-OPDI_COLD_END

@@ -7,8 +7,6 @@
 //  Formulas use public operators.
 //----------------------------------------------------------------------------------------------------------------------
 
-OPDI_COLD_BEGIN
-
 //== custom functions ==================================================================================================
 //
 //  The rules of what comes back are PyTorch's (custom_function.cpp).  See "contexts" in >>tape.
@@ -619,6 +617,3 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_call_conjugated(opd_backward_call *bw) {
     return rc;
 }
 #endif
-
-OPDI_COLD_END
-

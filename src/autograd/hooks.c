@@ -5,9 +5,6 @@
 //  A hook is in the list of the node or leaf that it belongs to.  Running them takes a copy of the list, so that hooks
 //  may add and remove hooks; lists and slots change under one lock, which is not held while code from outside runs.
 
-OPDI_COLD_BEGIN
-#if defined(OPDI_CORE)
-
 enum opdi_hook_kind { OPDI_HOOK_TENSOR, OPDI_HOOK_PRE, OPDI_HOOK_ACCUMULATED, OPDI_HOOK_POST, OPDI_HOOK_MULTI };
 
 OPDI_INTERNAL opdi_mutex opdi_hooks_lock = OPDI_MUTEX_INIT;
@@ -621,7 +618,3 @@ OPDI_INTERNAL int opdi_leaf_hooks(opdi_engine *engine, opdi_task *task) {
     opdi_frame_leave(thread, &frame);
     return rc;
 }
-#endif
-
-OPDI_COLD_END
-

@@ -7,11 +7,7 @@
 //  it again; and where in the program a node was recorded.  Uses the engine.
 //----------------------------------------------------------------------------------------------------------------------
 
-OPDI_COLD_BEGIN
-
 //== saved-tensor hooks ================================================================================================
-
-#if defined(OPDI_CORE)
 
 static size_t opdi_packed_saved_bytes(int ndim) { return sizeof(opdi_packed_saved) + (size_t)ndim * sizeof(int64_t); }
 
@@ -546,5 +542,3 @@ int opd_node_saved_hooks(opd_node *node, const char *name, const opd_saved_hooks
     opdi_saved_leave(node, false);
     return rc;
 }
-#endif
-OPDI_COLD_END

@@ -2,7 +2,6 @@
 
 //== tensors on the tape ===============================================================================================
 
-OPDI_COLD_BEGIN
 #if defined(OPDI_CORE)
 
 bool opd_tensor_requires_grad(const opd_tensor *tensor) {
@@ -259,4 +258,3 @@ OPDI_INTERNAL int opdi_finals_run(opdi_engine *engine) {
     return 0;
 }
 #endif
-OPDI_COLD_END

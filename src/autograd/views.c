@@ -5,8 +5,6 @@
 //  What is written into a view, its base has too.  So the base gets a node for the write (CopySlices), and every view a
 //  new history from the base's when it is asked for and the storage's version is not that of its last one.
 
-#if defined(OPDI_CORE)
-
 OPDI_COLD_BEGIN
 /* Fails because view view must not be written into, by how it was made, or (indirect) used after its base or another
    view was written to; returns -1. */
@@ -221,4 +219,3 @@ OPDI_SHARED int opdi_check_inplace(const opd_tensor *self) {
     }
     return 0;
 }
-#endif

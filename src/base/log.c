@@ -2,8 +2,6 @@
 
 //== the log ===========================================================================================================
 
-#if defined(OPDI_CORE)
-
 OPDI_INTERNAL void opdi_log_default(void *user, int is_error, const char *text) {
     (void)user;
     fprintf(stderr, "opdispatch: %s%s\n", is_error > 0 ? "error: " : is_error ? "" : "warning: ", text);
@@ -38,5 +36,3 @@ void opd_warn(const char *format, ...) {
     va_end(ap);
     opdi_log_say(opdi_self(), 0, text, false);
 }
-#endif
-

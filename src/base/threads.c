@@ -1,7 +1,5 @@
 #include "base.h"
 
-OPDI_COLD_BEGIN
-
 //== threads ===========================================================================================================
 
 #if defined(OPDI_CORE)
@@ -123,6 +121,3 @@ OPDI_INTERNAL uint64_t opdi_oldest_call(void) {
     return oldest;
 }
 #endif
-
-OPDI_COLD_END
-

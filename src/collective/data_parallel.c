@@ -1,6 +1,5 @@
 #include "collective.h"
 
-#if !defined(OPD_NO_COLLECTIVES)
 //----------------------------------------------------------------------------------------------------------------------
 //  >>parallel     data parallel training
 //
@@ -11,9 +10,6 @@
 //  looks at, as at gradients of before, is left to him.  Stands on >>collectives and on public functions of hooks and
 //  operators.
 //----------------------------------------------------------------------------------------------------------------------
-
-OPDI_COLD_BEGIN
-#if defined(OPDI_CORE)
 
 static const char *opdi_parallel_maker(const opd_parallel *parallel) {
     return parallel->sharded ? "opd_sharded_parallel" : "opd_data_parallel";
@@ -625,6 +621,3 @@ bool opd_parallel_sync_set(opd_parallel *parallel, bool on) {
     if (parallel) { parallel->sync = on; }
     return was;
 }
-#endif
-OPDI_COLD_END
-#endif

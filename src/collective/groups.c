@@ -1,6 +1,5 @@
 #include "collective.h"
 
-#if !defined(OPD_NO_COLLECTIVES)
 //----------------------------------------------------------------------------------------------------------------------
 //  >>collectives  process groups, work that is on its way, and who waits for it
 //
@@ -8,8 +7,6 @@
 //  calls take the rare way (opdi_beyond_limit), where they look whether the memory of an argument is in that list: so
 //  calls cost nothing more while nothing runs.  The operators are in >>op:collective; of the tape this knows nothing.
 //----------------------------------------------------------------------------------------------------------------------
-
-OPDI_COLD_BEGIN
 
 OPDI_SHARED opd_work *opdi_group_move(opd_group *group, const opd_transfer *transfer, const opd_tensor *read,
                                       opd_tensor *written);
@@ -194,6 +191,4 @@ OPDI_SHARED int opdi_reduction_of(const char *name) {
     return opd_fail(OPD_ERROR_ARGUMENT, "reduce_op must be sum, avg, product, min, max, band, bor or bxor, not '%.40s'",
                     name ? name : "");
 }
-#endif
-OPDI_COLD_END
 #endif

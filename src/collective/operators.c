@@ -1,8 +1,5 @@
 #include "collective.h"
 
-#if !defined(OPD_NO_COLLECTIVES)
-#if defined(OPDI_OPERATORS)
-
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:collective  collectives of process groups as operators
 //
@@ -10,9 +7,6 @@
 //  object is a str here).  A kernel makes its result, begins the transfer and returns; >>collectives does the rest.
 //  Lists are composites of their tensors.
 //----------------------------------------------------------------------------------------------------------------------
-
-OPDI_LOOPS_BEGIN
-OPDI_COLD_BEGIN
 
 //== transfers =========================================================================================================
 
@@ -1084,8 +1078,3 @@ OPDI_INTERNAL void opdi_c10d_card(opd_op_desc *op, int i) {
     op->composite = opdi_c10d_ops[i].kernel; op->user = (void *)(intptr_t)opdi_c10d_ops[i].kind;
     op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_none;
 }
-OPDI_COLD_END
-OPDI_LOOPS_END
-
-#endif
-#endif

@@ -2,10 +2,6 @@
 
 //== sharded ===========================================================================================================
 
-#if !defined(OPD_NO_COLLECTIVES)
-OPDI_COLD_BEGIN
-#if defined(OPDI_CORE)
-
 static struct { opdi_mutex lock; opd_parallel *first; } opdi_shardings = {OPDI_MUTEX_INIT, NULL};
 
 /* The number of a parameter, looked for from the one behind the last on; -1: it is none. */
@@ -447,6 +443,3 @@ opd_tensor *opd_sharded_clip_grad_norm(opd_parallel *parallel, double max_norm) 
     (void)opd_grad_mode_set(was);
     return result;
 }
-#endif
-OPDI_COLD_END
-#endif

@@ -2,10 +2,6 @@
 
 //== sharded checkpoints ===============================================================================================
 
-#if !defined(OPD_NO_COLLECTIVES)
-OPDI_COLD_BEGIN
-#if defined(OPDI_CORE)
-
 /* Tensors of a checkpoint: of each parameter its values and what the optimizer knows of it. */
 #define OPDI_SHARDED_STATES 6
 static const char *const opdi_sharded_states[OPDI_SHARDED_STATES] = {"model", "exp_avg", "exp_avg_sq", "max_exp_avg_sq",
@@ -513,7 +509,3 @@ int opd_sharded_load(opd_parallel *parallel, const char *folder, opd_module *mod
     (void)opd_grad_mode_set(was);
     return rc;
 }
-#endif
-OPDI_COLD_END
-#endif   /* OPD_NO_COLLECTIVES */
-

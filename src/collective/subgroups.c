@@ -2,10 +2,6 @@
 
 //== subgroups =========================================================================================================
 
-#if !defined(OPD_NO_COLLECTIVES)
-OPDI_COLD_BEGIN
-#if defined(OPDI_CORE)
-
 opd_group *opd_group_split(opd_group *group, const char *name, const int32_t *ranks, int32_t count) {
     opd_group_desc desc;
     int32_t mine = -1;
@@ -292,6 +288,3 @@ opd_tensor *opd_broadcast_(opd_tensor *input, int src, const char *group_name) {
     const opd_value rest[2] = {opd_value_int(src), opd_value_str(group_name)};
     return opdi_collective_call(&op, "_c10d_functional::broadcast_", input, rest, 2);
 }
-#endif
-OPDI_COLD_END
-#endif   /* OPD_NO_COLLECTIVES */

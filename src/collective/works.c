@@ -2,10 +2,6 @@
 
 //== a work runs =======================================================================================================
 
-#if !defined(OPD_NO_COLLECTIVES)
-OPDI_COLD_BEGIN
-#if defined(OPDI_CORE)
-
 static const char *opdi_collective_name(int64_t kind) {
     static const char *const names[] = {"?", "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast",
                                         "reduce", "gather", "scatter", "send", "recv", "barrier"};
@@ -756,6 +752,3 @@ int opd_group_unregister(opd_group *group) {
     opdi_group_let_go(group);
     return rc;
 }
-#endif
-OPDI_COLD_END
-#endif

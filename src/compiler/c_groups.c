@@ -2,10 +2,6 @@
 
 //== groups as functions ==============================================================================================
 
-#if !defined(OPD_NO_COMPILER)
-#if defined(OPDI_CORE)
-OPDI_COLD_BEGIN
-
 static void opdi_group_buffer(opdi_group_buffers *buffers, opdi_buffer *buffer, bool written) {
     int i = 0;
     while (i < buffers->count && buffers->all[i] != buffer) { i++; }
@@ -263,7 +259,3 @@ OPDI_INTERNAL void opdi_c_write_group(opdi_cfile *file, opdi_group *group) {
     opdi_c_write_close(file, group->outer);
     opdi_c_write(file, "    return 0;\n}\n");
 }
-
-OPDI_COLD_END
-#endif
-#endif

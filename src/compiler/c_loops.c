@@ -2,10 +2,6 @@
 
 //== reductions ========================================================================================================
 
-#if !defined(OPD_NO_COMPILER)
-#if defined(OPDI_CORE)
-OPDI_COLD_BEGIN
-
 /* Writes how `sum` takes one value more. */
 static void opdi_c_write_reduce(opdi_cfile *file, const opdi_nest *nest, const char *sum, const char *value) {
     const bool sums = nest->reduction == OPDI_OVER_SUM || nest->reduction == OPDI_OVER_PROD;
@@ -742,6 +738,3 @@ OPDI_INTERNAL void opdi_c_write_contraction(opdi_cfile *file, opdi_nest *nest) {
     opdi_c_write_store(file, nest, value);
     opdi_c_write_close(file, loops + 3 + all.nbatch);
 }
-OPDI_COLD_END
-#endif
-#endif

@@ -4,11 +4,6 @@
 //  >>writing_c    nests as a text of C
 //----------------------------------------------------------------------------------------------------------------------
 
-#if !defined(OPD_NO_COMPILER)
-
-#if defined(OPDI_CORE)
-OPDI_COLD_BEGIN
-
 static void opdi_c_write_arguments(opdi_cfile *file, const char *format, va_list ap) {
     char text[2048];
     const int length = vsnprintf(text, sizeof text, format, ap);
@@ -940,6 +935,3 @@ OPDI_INTERNAL void opdi_c_write_store(opdi_cfile *file, opdi_nest *nest, const c
 OPDI_INTERNAL void opdi_c_write_for(opdi_cfile *file, int loop, int64_t size) {
     opdi_c_write_open(file, "for (long i%d = 0; i%d < %lld; i%d++) {", loop, loop, (long long)size, loop);
 }
-OPDI_COLD_END
-#endif
-#endif

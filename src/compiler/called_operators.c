@@ -8,11 +8,6 @@
 //  needs to know nothing of it.
 //----------------------------------------------------------------------------------------------------------------------
 
-#if !defined(OPD_NO_COMPILER)
-
-#if defined(OPDI_CORE)
-OPDI_COLD_BEGIN
-
 typedef int (*opdi_called_each)(opd_tensor *tensor, int from, int element, void *user);
 
 /* Fills the sizes of loops over a tensor's elements as those of a dtype with a type in C, and an access with them.
@@ -457,7 +452,3 @@ OPDI_INTERNAL int opdi_called_run(const opdi_called *called, const unsigned char
     opd_scope_close(&scope);
     return rc ? 4 : 0;
 }
-
-OPDI_COLD_END
-#endif
-#endif

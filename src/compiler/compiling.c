@@ -6,9 +6,6 @@
 //  What a user calls: files of C, and functions that are made of a graph while the program runs.
 //----------------------------------------------------------------------------------------------------------------------
 
-#if !defined(OPD_NO_COMPILER)
-
-#if defined(OPDI_CORE)
 OPDI_COLD_BEGIN
 
 /* Words that mean something else in C, C++ or the text that is written. */
@@ -898,5 +895,3 @@ int opd_compiled_function(void *compiled, opd_tensor *const *inputs, int ninputs
     }
     return count;
 }
-#endif
-#endif   /* OPD_NO_COMPILER */

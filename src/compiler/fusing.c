@@ -9,11 +9,6 @@
 //    opdi_fuse_rows         nests over the same rows become one group, whose rows are walked once
 //----------------------------------------------------------------------------------------------------------------------
 
-#if !defined(OPD_NO_COMPILER)
-
-#if defined(OPDI_CORE)
-OPDI_COLD_BEGIN
-
 /* How the loops of one nest follow those of another: index of loop j = offset[j] + sum of by[j][k] * loop k. */
 typedef struct opdi_map {
     int ndim;
@@ -1088,7 +1083,3 @@ OPDI_INTERNAL opdi_group *opdi_fuse_rows(opdi_recording *recording) {
     }
     return first;
 }
-
-OPDI_COLD_END
-#endif
-#endif

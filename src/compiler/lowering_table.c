@@ -4,11 +4,6 @@
 //  >>lowering_table which lowering an operator has; what has none is called
 //----------------------------------------------------------------------------------------------------------------------
 
-#if !defined(OPD_NO_COMPILER)
-
-#if defined(OPDI_CORE)
-OPDI_COLD_BEGIN
-
 /* What is written with smaller operators, or nests, by name. */
 static const struct opdi_nest_lowering { const char *name; opd_kernel lower; } opdi_nest_lowerings[] = {
     {"aten::mm", opdi_lower_mm}, {"aten::bmm", opdi_lower_mm}, {"aten::addmm", opdi_lower_addmm},
@@ -121,7 +116,3 @@ OPDI_INTERNAL int opdi_lazy_kernel(opd_call *call, opd_kernel kernel) {
     recording->what = was;
     return made;
 }
-
-OPDI_COLD_END
-#endif
-#endif

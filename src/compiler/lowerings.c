@@ -8,11 +8,6 @@
 //  indices.
 //----------------------------------------------------------------------------------------------------------------------
 
-#if !defined(OPD_NO_COMPILER)
-
-#if defined(OPDI_CORE)
-OPDI_COLD_BEGIN
-
 /* Returns a fresh tensor of the lazy device; NULL with an error. */
 OPDI_INTERNAL opd_tensor *opdi_lower_empty(const int64_t *sizes, int ndim, opd_scalar_type dtype) {
     return opd_empty_full(opd_ints_of(sizes, ndim), opd_value_int(dtype), opd_value_none(),
@@ -667,6 +662,3 @@ OPDI_INTERNAL int opdi_lower_max_pool(opd_call *call) {
     }
     return opdi_nest_add(nest, sum);
 }
-OPDI_COLD_END
-#endif
-#endif

@@ -2,10 +2,6 @@
 
 //== what is written with other operators ==============================================================================
 
-#if !defined(OPD_NO_COMPILER)
-#if defined(OPDI_CORE)
-OPDI_COLD_BEGIN
-
 /* Returns rows of self at places along dim, which are known now; NULL with an error. */
 static opd_tensor *opdi_lower_rows_at(opd_tensor *self, int dim, const int64_t *places, int64_t count) {
     opd_tensor *const host = opd_empty(opd_ints_of(&count, 1), OPD_INT64);
@@ -654,7 +650,3 @@ OPDI_INTERNAL int opdi_lower_special(opd_call *call) {
     if (value) { value->formula = formula; }
     return opdi_nest_add(nest, opdi_expr_cast(value, opd_dtype(result)));
 }
-
-OPDI_COLD_END
-#endif
-#endif

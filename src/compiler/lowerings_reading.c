@@ -2,10 +2,6 @@
 
 //== what is read at indices ===========================================================================================
 
-#if !defined(OPD_NO_COMPILER)
-#if defined(OPDI_CORE)
-OPDI_COLD_BEGIN
-
 /* Adds an index to a load: the value of index there, times stride. */
 OPDI_INTERNAL int opdi_lower_index_by(opdi_expr *load, opdi_expr *index, int64_t stride, int64_t size) {
     if (!load || !index) { return -1; }
@@ -577,6 +573,3 @@ OPDI_INTERNAL int opdi_lower_embedding_bag(opd_call *call) {
     opd_tensor *const sizes = mode ? counts : opd_zeros_like(rets[2].u.t);
     return opdi_lower_give(call, 2, sizes) || (mode < 2 && opdi_lower_give(call, 3, sizes)) ? -1 : 0;
 }
-OPDI_COLD_END
-#endif
-#endif

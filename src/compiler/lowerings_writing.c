@@ -2,10 +2,6 @@
 
 //== what is written at indices ========================================================================================
 
-#if !defined(OPD_NO_COMPILER)
-#if defined(OPDI_CORE)
-OPDI_COLD_BEGIN
-
 /* Begins a result that is a copy of self with other elements: copies it, where it is not self.  NULL with an error. */
 static opd_tensor *opdi_lower_updated(opd_call *call) {
     opd_tensor *const self = opd_arg_tensor(call, 0);
@@ -276,6 +272,3 @@ OPDI_INTERNAL int opdi_lower_view_put(opd_call *call) {
         : opd_diagonal_full(result, opd_arg_int(call, 2), opd_arg_int(call, 3), opd_arg_int(call, 4));
     return view && opd_copy_(view, src) ? 0 : -1;
 }
-OPDI_COLD_END
-#endif
-#endif

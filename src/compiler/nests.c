@@ -1,6 +1,5 @@
 #include "compiler.h"
 
-#if !defined(OPD_NO_COMPILER)
 //----------------------------------------------------------------------------------------------------------------------
 //  >>nests        what a graph computes, as loops over memory: recorded on the lazy device
 //
@@ -10,9 +9,6 @@
 //  by then: nests know memory, and no operator.  Operators become nests by being written with smaller ones
 //  (opdi_nest_lowerings).
 //----------------------------------------------------------------------------------------------------------------------
-
-#if defined(OPDI_CORE)
-OPDI_COLD_BEGIN
 
 /* Of a buffer's number in its addresses.  With 32 bits there is no room for them: opdi_lazy_open says so. */
 #define OPDI_NEST_SHIFT (sizeof(void *) > 4 ? 34 : 20)
@@ -374,7 +370,3 @@ OPDI_INTERNAL int opdi_lazy_pointwise(void *user, int index, const opd_pointwise
     }
     return opdi_nest_add(nest, opdi_expr_cast(value, nest->out.dtype));
 }
-
-OPDI_COLD_END
-#endif
-#endif

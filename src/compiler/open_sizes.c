@@ -12,11 +12,6 @@
 //  be the same as what the list says of them.
 //----------------------------------------------------------------------------------------------------------------------
 
-#if !defined(OPD_NO_COMPILER)
-
-#if defined(OPDI_CORE)
-OPDI_COLD_BEGIN
-
 /* Records it; 0, or -1 with an error. */
 OPDI_INTERNAL int opdi_unit_record(opdi_unit *unit, const opdi_unit_source *source, const opd_value *inputs) {
     if (source->graph) {
@@ -1051,7 +1046,3 @@ OPDI_INTERNAL int opdi_open_find(opdi_open *open, opdi_string *source, opdi_stri
     }
     return rc;
 }
-
-OPDI_COLD_END
-#endif
-#endif

@@ -7,11 +7,6 @@
 //  other programs; a graph that is compiled here is the same text, built by $CC and loaded.
 //----------------------------------------------------------------------------------------------------------------------
 
-#if !defined(OPD_NO_COMPILER)
-
-#if defined(OPDI_CORE)
-OPDI_COLD_BEGIN
-
 /* The lazy device is there, and its kernels registered, from the first compilation on. */
 static opdi_mutex opdi_lazy_lock = OPDI_MUTEX_INIT;
 static int opdi_lazy_state;                       /* 1: it is; -1: somebody else has the device */
@@ -895,7 +890,3 @@ OPDI_INTERNAL int opdi_unit_write(opdi_unit *unit, const char *folder) {
 
 /* Frees what a unit has. */
 OPDI_INTERNAL void opdi_unit_free(opdi_unit *unit) { opdi_arena_free(&unit->recording.arena); }
-
-OPDI_COLD_END
-#endif
-#endif

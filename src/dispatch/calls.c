@@ -26,8 +26,6 @@
 //    opd_call_at         names the slot .......................... ..at_key > opdi_invoke
 //    opd_redispatch      in a kernel, by keys .................... opdi_redispatch_in > opdi_invoke_here
 
-#if defined(OPDI_CORE)
-
 OPDI_INTERNAL void opdi_ret_block_free(opd_value *value);
 OPDI_INTERNAL int opdi_ret_block_own(opdi_thread *thread, opd_value *value);
 
@@ -825,4 +823,3 @@ OPDI_INTERNAL int opdi_call_keywords(opd_op *op, opd_value *rets, const opd_valu
     return opdi_call_binding(thread, op, table, rets ? rets : unwanted, &given, opdi_is_watched(thread, op));
 }
 OPDI_COLD_END
-#endif

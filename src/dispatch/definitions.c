@@ -7,8 +7,6 @@
 //  the registry.
 //----------------------------------------------------------------------------------------------------------------------
 
-OPDI_COLD_BEGIN
-
 //== C functions =======================================================================================================
 
 OPDI_SHARED int opdi_fallback_at(opd_library *lib, opd_key key, opd_kernel fn);
@@ -661,6 +659,3 @@ int opd_define(opd_library *lib, const opd_op_desc *desc) {
     return 0;
 }
 #endif
-
-OPDI_COLD_END
-

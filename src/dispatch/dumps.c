@@ -4,11 +4,7 @@
 //  >>dumps        tables and registrations as text, a call explained
 //----------------------------------------------------------------------------------------------------------------------
 
-OPDI_ONCE_BEGIN
-
 //== dumps =============================================================================================================
-
-#if defined(OPDI_CORE)
 
 OPDI_INTERNAL void opdi_text_add(opdi_text *text, const char *format, ...) OPD_PRINTF_LIKE(2, 3);
 OPDI_INTERNAL void opdi_text_add(opdi_text *text, const char *format, ...) {
@@ -332,7 +328,3 @@ int opd_check_invariants(void) {
     opdi_unlock(&opdi_registry.lock);
     return wrong ? opd_fail(OPD_ERROR_REGISTER, "the operator '%s' %s", name, wrong) : 0;
 }
-#endif
-
-OPDI_ONCE_END
-

@@ -2,8 +2,6 @@
 
 //== inside a kernel ===================================================================================================
 
-#if defined(OPDI_CORE)
-
 opd_op *opd_call_operator(const opd_call *call) { return call->op; }
 opd_keyset opd_call_keys(const opd_call *call) { return call->keys; }
 void *opd_call_user(const opd_call *call) { return call->user; }
@@ -312,5 +310,3 @@ OPDI_SHARED int opdi_return_given(opd_call *call, int arg) {
     call->owned |= 1u << i;
     return 0;
 }
-#endif
-

@@ -2,9 +2,6 @@
 
 //== listeners =========================================================================================================
 
-OPDI_COLD_BEGIN
-#if defined(OPDI_CORE)
-
 opd_listener *opd_listener_add(opd_listener_fn defined, opd_listener_fn undefined, void *user) {
     opd_listener *listener, **end = &opdi_registry.listeners;
     opdi_started();
@@ -639,7 +636,3 @@ int opd_vmap_register(opd_library *lib, const char *name, opd_vmap_rule rule) {
 int opd_jvp_register(opd_library *lib, const char *name, opd_jvp_fn jvp) {
     return opdi_register_part(lib, name, OPDI_KEY_JVP, (opd_kernel)(void (*)(void))jvp, "opd_jvp_register");
 }
-#endif
-
-OPDI_COLD_END
-

@@ -5,7 +5,6 @@
 //  The overloads of a name are listed once, and again when operators of that name have been defined or undone since.
 //  Lists are published whole, and wait when they are out of use until no call is inside.
 
-#if defined(OPDI_CORE)
 OPDI_COLD_BEGIN
 
 static opd_op **opdi_overload_at(const opdi_overload_list *list, int64_t i) {
@@ -243,4 +242,3 @@ OPDI_COLD_END
 int opd_redispatch(opd_call *call, opd_keyset keys) {
     return opdi_redispatch_in(OPDI_ACQUIRE(&call->op->table), call, keys);
 }
-#endif

@@ -9,9 +9,6 @@
 //  they do not.  Kernels of programs get what they are called with.  >>stored_calls has what runs in place of kernels.
 //----------------------------------------------------------------------------------------------------------------------
 
-OPDI_COLD_BEGIN
-#if defined(OPDI_CORE)
-
 /* Sets of these dtypes. */
 enum { OPDI_OF_NARROW = 1, OPDI_OF_UINT64 = 2, OPDI_OF_FLOAT8 = 4, OPDI_OF_E8M0 = 8, OPDI_OF_COMPLEX32 = 16,
        OPDI_OF_UNSIGNED = 3, OPDI_OF_EIGHT = 12, OPDI_OF_ANY = 31 };
@@ -119,6 +116,3 @@ OPDI_SHARED int opdi_stored_dtype_check(const opd_call *call, opd_scalar_type dt
     return opdi_stored_how(op, opdi_stored_set((int)dtype)) == OPDI_STORED_PLAIN ? 0
         : opdi_stored_refuse(op, "cpu", (int)dtype);
 }
-#endif
-OPDI_COLD_END
-

@@ -2,7 +2,6 @@
 
 //== computed tables ===================================================================================================
 
-OPDI_COLD_BEGIN
 #if defined(OPDI_CORE)
 
 OPDI_INTERNAL const char *const opdi_chosen_names[] = {"kernel", "default backend kernel", "nested kernel",
@@ -316,4 +315,3 @@ OPDI_INTERNAL const char *opdi_place_text(opdi_origin place, char *buf, size_t c
     return buf;
 }
 #endif
-OPDI_COLD_END

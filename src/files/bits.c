@@ -1,6 +1,5 @@
 #include "files.h"
 
-#if !defined(OPD_NO_EXCHANGE)
 //----------------------------------------------------------------------------------------------------------------------
 //  >>exchange     DLPack, .npy, and how files are read and written
 //
@@ -13,8 +12,6 @@
 //== sums and bits =====================================================================================================
 //
 //  zip's checksum and its compression (RFC 1951).  No error is recorded here: `wrong` says what there is to say.
-
-#if defined(OPDI_CORE)
 
 OPDI_INTERNAL void opdi_crc_init(opdi_crc *crc) {
     for (uint32_t i = 0; i < 256; i++) {
@@ -276,5 +273,3 @@ OPDI_INTERNAL size_t opdi_bools(const void *data, size_t size) {
     while (i < size && at[i] <= 1) { i++; }
     return i;
 }
-#endif
-#endif

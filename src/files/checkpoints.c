@@ -5,10 +5,6 @@
 // A zip file with a pickle, data.pkl, of nested dicts, lists and tuples, and the bytes of each storage beside it.  What
 // is at the ends of the tree becomes an entry under the names on the way there: "model/0.weight", "epoch".
 
-#if !defined(OPD_NO_EXCHANGE)
-OPDI_COLD_BEGIN
-#if defined(OPDI_CORE)
-
 #define OPDI_FOREIGN (-3)        /* of a class that has no meaning here; of values its data is the class's name */
 
 static opdi_named *opdi_member_of(const opd_tensor_file *file, int64_t i) {
@@ -757,6 +753,3 @@ OPDI_INTERNAL opd_tensor *opdi_checkpoint_read(const opd_tensor_file *file, cons
     if (named->lazy & OPDI_TENSOR_NEG) { tensor = opdi_checkpoint_view(tensor, "aten::_neg_view"); }
     return tensor;
 }
-#endif
-OPDI_COLD_END
-#endif

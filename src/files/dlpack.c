@@ -1,14 +1,9 @@
 #include "files.h"
 
-#if !defined(OPD_NO_EXCHANGE)
-OPDI_COLD_BEGIN
-
 //== DLPack ============================================================================================================
 //
 //  The structs have names of their own here, so that dlpack.h may be included beside; the compiler is told that they
 //  are the same memory.
-
-#if defined(OPDI_CORE)
 
 typedef struct OPDI_MAY_ALIAS opdi_dl_tensor {
     void *data;                  /* opaque on some devices; the first element is byte_offset further */
@@ -254,6 +249,3 @@ opd_tensor *opd_dlpack_import_unversioned(struct DLManagedTensor *managed) {
     (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_dlpack_import_unversioned: the struct is NULL");
     return NULL;
 }
-#endif
-OPDI_COLD_END
-#endif

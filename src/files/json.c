@@ -7,12 +7,6 @@
 //  value is where it begins, and the number of the value behind it and all that is in it.  Knows bytes and errors.
 //----------------------------------------------------------------------------------------------------------------------
 
-#if !defined(OPD_NO_EXCHANGE)
-
-OPDI_COLD_BEGIN
-
-#if defined(OPDI_CORE)
-
 /* Returns the bytes of the UTF-8 character at at; 0 if it is none. */
 OPDI_INTERNAL size_t opdi_utf8(const unsigned char *at, size_t length) {
     const size_t len = *at < 0x80 ? 1 : *at >= 0xc2 && *at < 0xe0 ? 2 : (*at & 0xf0) == 0xe0 ? 3 : *at >= 0xf0 &&
@@ -398,6 +392,3 @@ void opd_json_place(const opd_json *json, int64_t value, int64_t *line, int64_t 
     }
     *column = (int64_t)(end - begin) + 1;
 }
-#endif
-OPDI_COLD_END
-#endif

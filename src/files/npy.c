@@ -2,10 +2,6 @@
 
 //== .npy ==============================================================================================================
 
-#if !defined(OPD_NO_EXCHANGE)
-OPDI_COLD_BEGIN
-#if defined(OPDI_CORE)
-
 /* NumPy's kind and bytes for each dtype, by opdi_dtype_at; "" if it has none. */
 OPDI_INTERNAL const char opdi_npy_kinds[OPDI_DTYPES][4] = {
     "u1", "i1", "i2", "i4", "i8", "f2", "f4", "f8", "", "c8", "c16", "b1", "", "", "", "", "", "", "", "", "u2", "u4",
@@ -187,6 +183,3 @@ opd_tensor *opd_npy_parse(const void *data, size_t size) {
     opd_tensor *tensor = opdi_npy_read(&source);
     return tensor ? opdi_own(tensor) : NULL;
 }
-#endif
-OPDI_COLD_END
-#endif

@@ -2,10 +2,6 @@
 
 //== open files ========================================================================================================
 
-#if !defined(OPD_NO_EXCHANGE)
-OPDI_COLD_BEGIN
-#if defined(OPDI_CORE)
-
 void opd_tensor_file_close(opd_tensor_file *file) {
     if (!file) { return; }
     if (file->sorted) { opdi_free(file->sorted, file->entries.length / sizeof(opdi_named) * sizeof *file->sorted); }
@@ -389,7 +385,3 @@ int opd_tensor_file_number(const opd_tensor_file *file, const char *name, double
     }
     return opd_ok() ? 0 : -1;
 }
-
-#endif
-OPDI_COLD_END
-#endif

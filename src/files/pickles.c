@@ -8,12 +8,6 @@
 //  that names it.  Knows bytes and errors, no tensors.
 //----------------------------------------------------------------------------------------------------------------------
 
-#if !defined(OPD_NO_EXCHANGE)
-
-OPDI_COLD_BEGIN
-
-#if defined(OPDI_CORE)
-
 OPDI_INTERNAL const opdi_pickle_known opdi_pickle_globals[] = {
     {"", "", OPDI_GLOBAL_WORD, OPD_DTYPE_NONE, 0},   /* none: a row that says why an entry cannot be read is not 0 */
     {"collections", "OrderedDict", OPDI_GLOBAL_DICT, OPD_DTYPE_NONE, 0},
@@ -825,6 +819,3 @@ OPDI_INTERNAL uint32_t opdi_pickle_read_as(opdi_pickle *pickle, const opdi_sourc
 OPDI_INTERNAL uint32_t opdi_pickle_read(opdi_pickle *pickle, const opdi_source *source, size_t *at) {
     return opdi_pickle_read_as(pickle, source, at, false);
 }
-#endif
-OPDI_COLD_END
-#endif

@@ -2,10 +2,6 @@
 
 //== reading ===========================================================================================================
 
-#if !defined(OPD_NO_EXCHANGE)
-OPDI_COLD_BEGIN
-#if defined(OPDI_CORE)
-
 /* Fails because of what is read or written, at byte `at`.  Text of a file is shown without its control characters. */
 static int opdi_bad_file(const opdi_source *source, opd_code code, size_t at, const char *text) {
     char place[32] = "", all[1600];
@@ -211,6 +207,3 @@ OPDI_INTERNAL int opdi_bools_check(const opdi_source *source, size_t at, opd_sca
     const size_t right = dtype == OPD_BOOL ? opdi_bools(data, size) : size;
     return right == size ? 0 : opdi_bad(source, at + right, "a bool that is %d", ((const unsigned char *)data)[right]);
 }
-#endif
-OPDI_COLD_END
-#endif

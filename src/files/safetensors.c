@@ -2,10 +2,6 @@
 
 //== safetensors: the header ===========================================================================================
 
-#if !defined(OPD_NO_EXCHANGE)
-OPDI_COLD_BEGIN
-#if defined(OPDI_CORE)
-
 /* Reads a string into text, with a zero behind; *at is where.  0, or -1 with an error. */
 static int opdi_json_string(opdi_look *look, opdi_string *text, size_t *at) {
     *at = text->length;
@@ -250,6 +246,3 @@ OPDI_INTERNAL uint64_t opdi_st_told(const opdi_source *source) {
     }
     return look.end + most;
 }
-#endif
-OPDI_COLD_END
-#endif

@@ -6,12 +6,6 @@
 //  A file is written beside its path and renamed when it is whole.  Zip files are as PyTorch writes them.
 //----------------------------------------------------------------------------------------------------------------------
 
-#if !defined(OPD_NO_EXCHANGE)
-
-OPDI_COLD_BEGIN
-
-#if defined(OPDI_CORE)
-
 //== writing files of several tensors ==================================================================================
 
 /* One tensor of a file that is written. */
@@ -256,6 +250,3 @@ int opd_npz_save(const char *path, const char *const *names, opd_tensors tensors
     opdi_outputs_free(output, tensors.n);
     return rc;
 }
-#endif
-OPDI_COLD_END
-#endif

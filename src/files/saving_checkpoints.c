@@ -4,10 +4,6 @@
 //
 //  As PyTorch does: stored, checksums behind the data, so that it is read once, and its begin at a multiple of 64.
 
-#if !defined(OPD_NO_EXCHANGE)
-OPDI_COLD_BEGIN
-#if defined(OPDI_CORE)
-
 OPDI_INTERNAL void opdi_zip_writer_init(opdi_zip_writer *zip, opdi_sink *sink) {
     memset(zip, 0, sizeof *zip);
     zip->sink = sink;
@@ -437,6 +433,3 @@ int opd_checkpoint_file_save(const char *path, const char *const *names, const o
     opdi_found_free(&writer.storages);
     return rc;
 }
-#endif
-OPDI_COLD_END
-#endif

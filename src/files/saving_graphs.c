@@ -1,9 +1,5 @@
 #include "files.h"
 
-#if !defined(OPD_NO_EXCHANGE)
-OPDI_COLD_BEGIN
-#if defined(OPDI_CORE)
-#if !defined(OPD_NO_GRAPHS)
 //== saved graphs ======================================================================================================
 //
 //  "OPDGRAPH", then little-endian: version 1 and the CRC-32 of all that follows it (32 bits each); bytes of the file,
@@ -192,9 +188,3 @@ opd_graph *opd_graph_load(const char *path) {
     if (bulk && !graph) { (void)opdi_fail_more(" [%s]", path); }
     return graph;
 }
-#endif   /* OPD_NO_GRAPHS */
-#endif
-
-OPDI_COLD_END
-#endif   /* OPD_NO_EXCHANGE */
-

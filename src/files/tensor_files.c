@@ -7,13 +7,7 @@
 //  formats' headers, pickles and tensors, not what the tensors are for.
 //----------------------------------------------------------------------------------------------------------------------
 
-#if !defined(OPD_NO_EXCHANGE)
-
-OPDI_COLD_BEGIN
-
 //== files of several tensors ==========================================================================================
-
-#if defined(OPDI_CORE)
 
 OPDI_INTERNAL const opdi_st_row opdi_st_dtypes[] = {
     {"BOOL", 8, OPD_BOOL}, {"F4", 4, OPD_DTYPE_NONE}, {"F6_E2M3", 6, OPD_DTYPE_NONE}, {"F6_E3M2", 6, OPD_DTYPE_NONE},
@@ -100,6 +94,3 @@ OPDI_INTERNAL int opdi_named_check(opd_tensor_file *file, size_t begin, size_t e
     return opdi_bad(&file->source, opdi_named_of(file, OPDI_MAX(same[-1].place, same->place))->where,
                     "there are two of that name");
 }
-#endif
-OPDI_COLD_END
-#endif

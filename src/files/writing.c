@@ -2,10 +2,6 @@
 
 //== writing ===========================================================================================================
 
-#if !defined(OPD_NO_EXCHANGE)
-OPDI_COLD_BEGIN
-#if defined(OPDI_CORE)
-
 /* Gives a new file the mode of the one that it will replace, so that nobody can read it who could not before. */
 static void opdi_same_mode(const char *tmp, const char *path) {
 #if defined(OPDI_MAPS)
@@ -178,6 +174,3 @@ int opd_npy_save(const char *path, opd_tensor *tensor) {
     opdi_drop(hidden);
     return rc;
 }
-#endif
-OPDI_COLD_END
-#endif

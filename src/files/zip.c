@@ -2,10 +2,6 @@
 
 //== zip: the central directory ========================================================================================
 
-#if !defined(OPD_NO_EXCHANGE)
-OPDI_COLD_BEGIN
-#if defined(OPDI_CORE)
-
 /* Reads an entry's fields of 64 bits: those that say 0xffffffff, in this order, from the extra field.  0 or -1. */
 static int opdi_zip_extra(const opdi_source *source, size_t at, size_t count, uint64_t *full, uint64_t *packed,
                           uint64_t *begin) {
@@ -199,6 +195,3 @@ OPDI_INTERNAL opd_tensor *opdi_zip_read(const opd_tensor_file *file, const opdi_
     opdi_free(own, source.length);
     return tensor;
 }
-#endif
-OPDI_COLD_END
-#endif

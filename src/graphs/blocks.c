@@ -7,13 +7,6 @@
 //  Functions give NULL or -1 with an error; what they added until then is still there.
 //----------------------------------------------------------------------------------------------------------------------
 
-#if !defined(OPD_NO_GRAPHS)
-
-OPDI_ONCE_BEGIN
-
-#if defined(OPDI_CORE)
-OPDI_COLD_BEGIN
-
 //== types of values ===================================================================================================
 
 /* Returns the space of the graph's types, made by the first who asks; NULL without memory. */
@@ -873,7 +866,3 @@ OPDI_INTERNAL int opdi_graph_run_values(const opd_graph *graph, const opd_value 
 int opd_graph_run_values(const opd_graph *graph, const opd_value *inputs, int ninputs, opd_value *outputs, int cap) {
     return opdi_graph_run_values(graph, inputs, ninputs, outputs, cap);
 }
-OPDI_COLD_END
-#endif
-OPDI_ONCE_END
-#endif

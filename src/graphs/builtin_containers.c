@@ -2,11 +2,6 @@
 
 //== dicts =============================================================================================================
 
-#if !defined(OPD_NO_GRAPHS)
-OPDI_ONCE_BEGIN
-#if defined(OPDI_CORE)
-OPDI_COLD_BEGIN
-
 /* Returns the tag of a list of what a builtin's result type says: its node's. */
 static int32_t opdi_call_tag(const opdi_bcall *call) {
     const opdi_gtype *const type = call->node && call->nrets ? call->node->out[0]->type : NULL;
@@ -324,8 +319,3 @@ OPDI_INTERNAL int opdi_fn_seed(opdi_bcall *call) {
     opd_manual_seed((uint64_t)opdi_call_int(call, 0));
     return 0;
 }
-
-OPDI_COLD_END
-#endif
-OPDI_ONCE_END
-#endif

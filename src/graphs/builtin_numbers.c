@@ -7,13 +7,6 @@
 //  as they come, and serves the schemas that name it.
 //----------------------------------------------------------------------------------------------------------------------
 
-#if !defined(OPD_NO_GRAPHS)
-
-OPDI_ONCE_BEGIN
-
-#if defined(OPDI_CORE)
-OPDI_COLD_BEGIN
-
 //== what functions read and give ======================================================================================
 
 OPDI_INTERNAL int opdi_builtin_unknown(opdi_bcall *call);
@@ -555,8 +548,3 @@ OPDI_INTERNAL int opdi_fn_implicit(opdi_bcall *call) {
     }
     return opdi_fn_convert(call);
 }
-
-OPDI_COLD_END
-#endif
-OPDI_ONCE_END
-#endif

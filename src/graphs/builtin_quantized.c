@@ -2,11 +2,6 @@
 
 //== quantized layers of archives ======================================================================================
 
-#if !defined(OPD_NO_GRAPHS)
-OPDI_ONCE_BEGIN
-#if defined(OPDI_CORE)
-OPDI_COLD_BEGIN
-
 enum { OPDI_PACKED_INPUT, OPDI_PACKED_HIDDEN, OPDI_PACKED_REDUCE };
 OPDI_INTERNAL bool opdi_packed_class(const char *name) {
     return strcmp(name, OPDI_PACKED_LINEAR) == 0 || strcmp(name, OPDI_PACKED_EMBEDDING) == 0 ||
@@ -962,7 +957,3 @@ OPDI_INTERNAL int opdi_fn_all(opdi_bcall *call) {
     }
     return opdi_give(call, opd_value_bool(!any));
 }
-OPDI_COLD_END
-#endif
-OPDI_ONCE_END
-#endif

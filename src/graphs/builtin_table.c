@@ -2,11 +2,6 @@
 
 //== the table =========================================================================================================
 
-#if !defined(OPD_NO_GRAPHS)
-OPDI_ONCE_BEGIN
-#if defined(OPDI_CORE)
-OPDI_COLD_BEGIN
-
 /* PyTorch's schemas, those of one name in the order in which overloads are tried. */
 static const opdi_builtin opdi_builtins[] = {
     {"aten::has_torch_function(...) -> bool", opdi_fn_fixed_bool, 0, 0},
@@ -1083,7 +1078,3 @@ OPDI_INTERNAL const opd_schema *opdi_builtin_schema(int32_t at) {
     if (schema != made) { opd_schema_free(made); }
     return schema;
 }
-OPDI_COLD_END
-#endif
-OPDI_ONCE_END
-#endif

@@ -4,13 +4,6 @@
 //  >>builtin_tensors builtin functions of graphs: what is asked of tensors; the table of all builtin functions
 //----------------------------------------------------------------------------------------------------------------------
 
-#if !defined(OPD_NO_GRAPHS)
-
-OPDI_ONCE_BEGIN
-
-#if defined(OPDI_CORE)
-OPDI_COLD_BEGIN
-
 //== tensors ===========================================================================================================
 
 OPDI_INTERNAL int opdi_fn_is_contiguous(opdi_bcall *call) {
@@ -423,7 +416,3 @@ OPDI_INTERNAL int opdi_fn_isinstance(opdi_bcall *call) {
     }
     return opdi_give(call, opd_value_bool(found));
 }
-OPDI_COLD_END
-#endif
-OPDI_ONCE_END
-#endif

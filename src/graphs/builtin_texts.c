@@ -4,13 +4,6 @@
 //  >>builtin_texts builtin functions of graphs: strings, lists, dicts, tuples, objects
 //----------------------------------------------------------------------------------------------------------------------
 
-#if !defined(OPD_NO_GRAPHS)
-
-OPDI_ONCE_BEGIN
-
-#if defined(OPDI_CORE)
-OPDI_COLD_BEGIN
-
 //== strings ===========================================================================================================
 
 /* Says that a dict does not have a key; -1. */
@@ -524,7 +517,3 @@ OPDI_INTERNAL int opdi_fn_tuple_index(opdi_bcall *call) {
     const int64_t at = cell ? opdi_list_index(opdi_call_int(call, 1), cell->count) : -1;
     return at < 0 ? -1 : opdi_give_held(call, cell->u.values[at]);
 }
-OPDI_COLD_END
-#endif
-OPDI_ONCE_END
-#endif

@@ -2,10 +2,6 @@
 
 //== building by hand ==================================================================================================
 
-#if !defined(OPD_NO_GRAPHS)
-OPDI_ONCE_BEGIN
-#if defined(OPDI_CORE)
-
 /* One step of building a graph by hand.  What it has added is removed again if it fails. */
 typedef struct opdi_gbuild {
     opdi_gparser parser;                          /* what checks texts checks here, too */
@@ -527,8 +523,3 @@ OPDI_INTERNAL int opdi_trace_check(const opd_graph *graph, opd_transform_fn fn, 
     opd_scope_close(&scope);
     return rc;
 }
-#endif
-
-OPDI_ONCE_END
-#endif   /* OPD_NO_GRAPHS */
-

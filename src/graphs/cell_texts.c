@@ -2,10 +2,6 @@
 
 //== values as text ====================================================================================================
 
-#if !defined(OPD_NO_GRAPHS)
-#if defined(OPDI_CORE)
-OPDI_COLD_BEGIN
-
 OPDI_INTERNAL void opdi_growing_free(opdi_growing *out) { opdi_free(out->text, (size_t)out->cap); }
 OPDI_INTERNAL void opdi_growing_add(opdi_growing *out, const char *text, int64_t length) {
     if (out->failed) { return; }
@@ -431,7 +427,3 @@ size_t opd_value_print(opd_value value, char *buf, size_t cap) {
     opdi_growing_free(&out);
     return length;
 }
-
-OPDI_COLD_END
-#endif
-#endif

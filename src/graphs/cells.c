@@ -2,10 +2,6 @@
 
 //== cells =============================================================================================================
 
-#if !defined(OPD_NO_GRAPHS)
-#if defined(OPDI_CORE)
-OPDI_COLD_BEGIN
-
 OPDI_INTERNAL opdi_cell *opdi_cell_of(const opd_value *value) {
     return value->tag == OPD_TAG_CELL ? (opdi_cell *)value->u.object : NULL;
 }
@@ -453,6 +449,3 @@ OPDI_INTERNAL bool opdi_value_is(const opd_value *value, const opdi_gtype *type,
     }
     return fits;
 }
-OPDI_COLD_END
-#endif
-#endif

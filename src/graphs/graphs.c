@@ -7,8 +7,6 @@
 //  the Tracer key records a call and redispatches. Knows operators by their schemas alone.
 //----------------------------------------------------------------------------------------------------------------------
 
-#if !defined(OPD_NO_GRAPHS)
-
 OPDI_SHARED int opdi_tracer_kernel(opd_call *call);
 #if defined(OPDI_CORE)
 
@@ -220,5 +218,4 @@ OPDI_INTERNAL opdi_gvalue *opdi_graph_constants(opd_graph *graph, const opd_valu
     return opdi_graph_list(graph, OPDI_G_LIST, value->tag, opdi_glists[row].word, list, value->n);
 }
 OPDI_COLD_END
-#endif
 #endif

@@ -4,13 +4,7 @@
 //  >>graph_text   graphs from text and by hand
 //----------------------------------------------------------------------------------------------------------------------
 
-#if !defined(OPD_NO_GRAPHS)
-
-OPDI_ONCE_BEGIN
-
 //== reading the text ==================================================================================================
-
-#if defined(OPDI_CORE)
 
 OPDI_INTERNAL int opdi_gparse_fail(opdi_gparser *parser, const char *format, ...) OPD_PRINTF_LIKE(2, 3);
 /* Fails with the line of the text, or the function by which a graph is built; an error that is pending
@@ -1078,6 +1072,3 @@ opd_graph *opd_graph_parse(const char *text) {
     opdi_leave(thread, was);
     return graph;
 }
-#endif
-OPDI_ONCE_END
-#endif

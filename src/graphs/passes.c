@@ -2,10 +2,6 @@
 
 //== passes ============================================================================================================
 
-#if !defined(OPD_NO_GRAPHS)
-#if defined(OPDI_CORE)
-OPDI_COLD_BEGIN
-
 static void opdi_gvalue_gone(opd_graph *graph, opdi_gvalue *value) {
     value->graph = NULL;
     opdi_gnames_release(graph, value);
@@ -253,6 +249,3 @@ OPDI_INTERNAL int opdi_graph_wrong(const opd_graph *graph, opd_tensor *const *in
     }
     return opd_fail(OPD_ERROR_ARGUMENT, "opd_graph_run: the %s are NULL", inputs || !count ? "outputs" : "inputs");
 }
-OPDI_COLD_END
-#endif
-#endif

@@ -2,10 +2,6 @@
 
 //== the text ==========================================================================================================
 
-#if !defined(OPD_NO_GRAPHS)
-#if defined(OPDI_CORE)
-OPDI_COLD_BEGIN
-
 OPDI_INTERNAL void opdi_gvalue_name(opdi_text *text, const opdi_gvalue *value) {
     if (value->name) { opdi_text_add(text, "%%%s", value->name); } else { opdi_text_add(text, "%%%d", value->id); }
 }
@@ -240,6 +236,3 @@ int opd_graph_count(const opd_graph *graph, const char *name) {
     }
     return count;
 }
-OPDI_COLD_END
-#endif
-#endif

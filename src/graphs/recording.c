@@ -13,10 +13,6 @@
 //      opdi_forward_record_call    a call with tangents begins and ends its node here, when all levels had their turn
 //      opdi_trace_outputs          the outputs' values; then opd_graph_dce removes what nobody uses
 
-#if !defined(OPD_NO_GRAPHS)
-#if defined(OPDI_CORE)
-OPDI_COLD_BEGIN
-
 static int64_t opdi_traced_at(const opdi_tracer *tracer, const opd_tensor *tensor) {
     int64_t i = (int64_t)(((uint64_t)(uintptr_t)tensor * 0x9e3779b97f4a7c15u) >> 20) & (tracer->size - 1);
     while (tracer->map[i].tensor && tracer->map[i].tensor != tensor) { i = (i + 1) & (tracer->size - 1); }
@@ -487,6 +483,3 @@ opd_graph *opd_graph_trace(opd_transform_fn fn, void *user, opd_tensor *const *i
     }
     return graph;
 }
-OPDI_COLD_END
-#endif
-#endif

@@ -8,8 +8,6 @@
 //  of two blocks uses when the other begins.
 //----------------------------------------------------------------------------------------------------------------------
 
-#if !defined(OPD_NO_GRAPHS)
-#if defined(OPDI_CORE)
 OPDI_COLD_BEGIN
 
 /* True for nodes without a step in runs: constants, lists of them, and the tuple of the outputs. */
@@ -416,5 +414,3 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_graph_call(const opdi_gnode *node, opd_valu
     opd_scope_close(&scope);
     return rc;
 }
-#endif
-#endif

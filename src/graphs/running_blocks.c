@@ -2,7 +2,6 @@
 
 //== steps of blocks, and with cells ===================================================================================
 
-#if !defined(OPD_NO_GRAPHS)
 #if defined(OPDI_CORE)
 
 OPDI_COLD_BEGIN
@@ -403,4 +402,3 @@ int opd_graph_function(void *graph, opd_tensor *const *inputs, int ninputs, opd_
 }
 #endif
 OPDI_ONCE_END
-#endif

@@ -1,15 +1,11 @@
 #include "graphs.h"
 
-#if !defined(OPD_NO_GRAPHS)
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cells        static types of graphs, and their values that are no tensors: strings, lists, dicts, tuples, objects
 //
 //  Types live in a space, which graphs, classes and objects hold together; equal types of one space are one pointer.
 //  Cells count their references.  Uses tensors and scopes; knows nothing of graphs.
 //----------------------------------------------------------------------------------------------------------------------
-
-#if defined(OPDI_CORE)
-OPDI_COLD_BEGIN
 
 //== types =============================================================================================================
 
@@ -404,6 +400,3 @@ static const opdi_gtype *opdi_gtype_read(opdi_gspace *space, const char **at, in
 OPD_UNUSED OPDI_INTERNAL const opdi_gtype *opdi_gtype_parse(opdi_gspace *space, const char **at) {
     return opdi_gtype_read(space, at, 0);
 }
-OPDI_COLD_END
-#endif
-#endif

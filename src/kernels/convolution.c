@@ -4,10 +4,6 @@
 //  >>convolution  convolution as products
 //----------------------------------------------------------------------------------------------------------------------
 
-#if defined(OPDI_OPERATORS)
-
-OPDI_LOOPS_BEGIN
-
 //== convolution =======================================================================================================
 //
 // Two dimensions, contiguous x [n, c, h, w], weight [oc, c / groups, kh, kw], y [n, oc, oh, ow]; one dimension is
@@ -713,6 +709,3 @@ OPDI_INTERNAL int opdi_conv_grad_weight(const opdi_conv *conv, const void *gy, c
     }
     return opdi_conv_done(&job);
 }
-OPDI_LOOPS_END
-
-#endif

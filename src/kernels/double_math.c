@@ -5,9 +5,6 @@
 // By vectors with AVX2 or AVX-512, eight a step, else those of the C library.  Error bounds in units in the last place:
 // exp and log 1, sin, cos 1.5, tanh 3, erf, erfc 1.6, sinc 2.5.
 
-#if defined(OPDI_OPERATORS)
-OPDI_LOOPS_BEGIN
-
 OPDI_ALWAYS double opdi_sigmoid1_f64(double x) { return 1.0 / (1.0 + opdi_exp1_f64(-x)); }
 /* tanh |x| = m / (m + 2), m = e^(2|x|) - 1 = 2^n (e^r - 1) + (2^n - 1): within 3 ulp */
 OPDI_ALWAYS double opdi_tanh1_f64(double a) {
@@ -155,5 +152,3 @@ OPD_UNUSED OPDI_INTERNAL void opdi_vsinc64(int64_t count, double *out, const dou
 OPD_UNUSED OPDI_INTERNAL void opdi_vcos64(int64_t count, double *out, const double *a) {
     opdi_vmath64(7, count, out, a);
 }
-OPDI_LOOPS_END
-#endif

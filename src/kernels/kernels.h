@@ -51,9 +51,18 @@ typedef void (*opdi_range_fn)(void *ctx, int64_t begin, int64_t end);
 #if defined(OPDI_OPERATORS)
 #define OPDI_VSTEP 16
 #define OPDI_MAGIC 12582912.0f                    /* 1.5 * 2^23: adding it rounds to an integer in the low bits */
+/* A sum with the digits of its type, also where expressions are evaluated with more of them (x87). */
 #if FLT_EVAL_METHOD == 0 || FLT_EVAL_METHOD == 16
 #define OPDI_ROUNDED(type, sum) (sum)
 #else
+OPDI_ALWAYS float opdi_rounded_float(float sum) {
+    volatile float f = sum;
+    return f;
+}
+OPDI_ALWAYS double opdi_rounded_double(double sum) {
+    volatile double d = sum;
+    return d;
+}
 #define OPDI_ROUNDED(type, sum) opdi_rounded_##type(sum)
 #endif
 OPDI_LOOPS_BEGIN

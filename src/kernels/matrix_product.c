@@ -9,10 +9,6 @@
 //  wrap.  Where the processor multiplies pairs of bfloat16, two such operands are packed in words of two steps of k.
 //----------------------------------------------------------------------------------------------------------------------
 
-#if defined(OPDI_OPERATORS)
-
-OPDI_LOOPS_BEGIN
-
 //== matrix product ====================================================================================================
 
 #define OPDI_GEMM_K 576                           /* a panel of B, K x NR, is 72 KiB of float at most */
@@ -433,5 +429,3 @@ OPDI_INTERNAL void opdi_gemm_scale(const opdi_gemm_job *job, int64_t rows, int64
         }
     }
 }
-OPDI_LOOPS_END
-#endif

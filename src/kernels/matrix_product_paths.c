@@ -2,9 +2,6 @@
 
 //== products of bfloat16, and which kernel computes a product =========================================================
 
-#if defined(OPDI_OPERATORS)
-OPDI_LOOPS_BEGIN
-
 #if defined(OPDI_X86) && defined(OPDI_ASM_PAIRS)
 /* A matrix of bfloat16 that is packed as words of two steps of k; past its depth stands 0. */
 typedef struct opdi_gemm_pairs { opdi_gemm_in in; const uint16_t *data; int64_t rs, cs, depth; } opdi_gemm_pairs;
@@ -185,5 +182,3 @@ OPD_UNUSED static int opdi_gemm_f64(int64_t rows, int64_t count, int64_t depth, 
     opdi_gemm_in left = opdi_gemm_in_of(a, OPD_FLOAT64, rsa, csa), right = opdi_gemm_in_of(b, OPD_FLOAT64, rsb, csb);
     return opdi_gemm(8, rows, count, depth, &left, &right, beta, product, rsc, csc);
 }
-OPDI_LOOPS_END
-#endif

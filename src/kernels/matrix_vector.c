@@ -2,9 +2,6 @@
 
 //== matrix times vector, products with few rows or columns ============================================================
 
-#if defined(OPDI_OPERATORS)
-OPDI_LOOPS_BEGIN
-
 typedef struct opdi_gemv_job {
     size_t size;
     const char *a, *x;
@@ -567,6 +564,4 @@ OPDI_INTERNAL int opdi_cols_try(const opdi_gemm_job *job, int64_t rows, int64_t 
     (void)depth;
     return 0;
 }
-#endif
-OPDI_LOOPS_END
 #endif

@@ -10,8 +10,6 @@
 
 //== shared ============================================================================================================
 
-#if defined(OPDI_OPERATORS)
-
 OPDI_LOOPS_BEGIN
 OPDI_COLD_BEGIN
 #if defined(OPDI_APART)                           /* kernels.h declares it */
@@ -298,4 +296,3 @@ OPDI_INTERNAL void opdi_parallel_for(int64_t count, int64_t grain, opdi_range_fn
     opdi_parallel_lend(count, grain, fn, ctx, 0);
 }
 OPDI_LOOPS_END
-#endif

@@ -8,22 +8,6 @@
 // atan 1.9, tan 2, sigmoid 2.5, tanh 2.6, erfc 4; powers 0.6, and of doubles 1.5.  Values differ in the last place
 // between levels.
 
-#if defined(OPDI_OPERATORS)
-OPDI_LOOPS_BEGIN
-
-/* A sum with the digits of its type, also where expressions are evaluated with more of them (x87). */
-#if FLT_EVAL_METHOD == 0 || FLT_EVAL_METHOD == 16
-#else
-OPDI_ALWAYS float opdi_rounded_float(float sum) {
-    volatile float f = sum;
-    return f;
-}
-OPDI_ALWAYS double opdi_rounded_double(double sum) {
-    volatile double d = sum;
-    return d;
-}
-#endif
-
 /* e^x - 1 = 2^count (e^r - 1) + (2^count - 1), everything halved so that count = 128 does not overflow early */
 OPDI_ALWAYS float opdi_expm11(int lv, float a) {
     int32_t count;
@@ -331,5 +315,3 @@ OPDI_INTERNAL void opdi_vsqrt(int64_t count, float *out, const float *a) { opdi_
 OPDI_INTERNAL void opdi_vrsqrt(int64_t count, float *out, const float *a) { opdi_roots_f32(count, out, a, true); }
 OPDI_INTERNAL void opdi_vsqrt64(int64_t count, double *out, const double *a) { opdi_roots_f64(count, out, a, false); }
 OPDI_INTERNAL void opdi_vrsqrt64(int64_t count, double *out, const double *a) { opdi_roots_f64(count, out, a, true); }
-OPDI_LOOPS_END
-#endif

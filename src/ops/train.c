@@ -1,13 +1,8 @@
 #include "ops.h"
 
-#if !defined(OPD_NO_OP_TRAIN)
-#if defined(OPDI_OPERATORS)
-
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:train     steps of optimizers, and what a gradient scaler does
 //----------------------------------------------------------------------------------------------------------------------
-
-OPDI_LOOPS_BEGIN
 
 //== the fused steps: SGD, Adam, AdamW =================================================================================
 //
@@ -889,7 +884,3 @@ OPDI_OP(_foreach_pow__ScalarList) {
     op->cases = "";
 }
 OPDI_COLD_END
-OPDI_LOOPS_END
-
-#endif
-#endif   /* OPD_NO_OP_TRAIN */

@@ -1,8 +1,5 @@
 #include "plugins.h"
 
-#if defined(OPDI_CORE)
-OPDI_COLD_BEGIN
-
 //== addresses of code in words ========================================================================================
 //
 //  The function comes from the symbol table of the file that the code was loaded from, file and line from addr2line
@@ -264,7 +261,3 @@ OPDI_INTERNAL void opdi_places(void *const *addresses, int total, char (*places)
         }
     }
 }
-
-OPDI_COLD_END
-#endif
-

@@ -6,10 +6,6 @@
 //  that the compiler read, whose list stands in <name>-<key>.deps.  All is made in a folder tmp.* of its own and
 //  renamed; what a build left that was killed is stepped over, and taken away after a day.
 
-#if defined(OPDI_CORE)
-OPDI_ONCE_BEGIN
-#if !defined(OPD_NO_PLUGINS)
-
 static uint64_t opdi_mix(uint64_t hash, const void *data, size_t size) {
     const char *at = (const char *)data;
     uint64_t word;
@@ -528,7 +524,3 @@ opd_plugin *opd_load_inline(const char *name, const char *source, const char *fl
     char out[OPDI_PATH];
     return opdi_build_text("opd_load_inline", name, source, flags, out) ? NULL : opd_library_load(out);
 }
-
-#endif /* OPD_NO_PLUGINS */
-OPDI_ONCE_END
-#endif

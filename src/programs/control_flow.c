@@ -7,10 +7,6 @@
 //  own call the reading of graphs again; inputs and outputs get the names that the call's arguments have.
 //----------------------------------------------------------------------------------------------------------------------
 
-#if !defined(OPD_NO_PROGRAMS)
-
-#if defined(OPDI_CORE)
-
 //== conditions and loops ==============================================================================================
 //
 //  Nodes with graphs of their own.  All that these read is handed to them; a graph that makes tensors on the module's
@@ -286,5 +282,3 @@ OPDI_INTERNAL const opdi_region_kind *opdi_region_find(const char *target) {
     }
     return NULL;
 }
-#endif
-#endif

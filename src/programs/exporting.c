@@ -7,10 +7,6 @@
 //  Values are named by the number that opdi_found gives them: v0, v1.  Uses modules and the writing of zip files.
 //----------------------------------------------------------------------------------------------------------------------
 
-#if !defined(OPD_NO_PROGRAMS)
-
-#if defined(OPDI_CORE)
-
 /* A tensor that is written.  Those that look at the same bytes are one entry of the file. */
 typedef struct opdi_program_item {
     const char *name;
@@ -845,6 +841,3 @@ int opd_program_save_all(opd_program *const *programs, const char *const *names,
     }
     return opdi_sink_close(&sink, opdi_zip_close(&zip, rc));
 }
-#endif
-#endif   /* OPD_NO_PROGRAMS */
-

@@ -5,9 +5,6 @@
 //  torch.vmap in a program is four functions: a layer is begun, tensors go into it and come out of it, it is ended.
 //  What is between beginning and end is a graph of its own, whose first input is the layer's level.
 
-#if !defined(OPD_NO_PROGRAMS)
-#if defined(OPDI_CORE)
-
 static int opdi_region_vmap(const opdi_gnode *node, const opd_value *args, opd_value *rets) {
     const char *const how = args[1].tag == OPD_TAG_STR ? args[1].u.s : "";
     opd_value *const outputs = opdi_region_values(node->nout), *const all = opdi_region_values(node->nin);
@@ -437,5 +434,3 @@ OPDI_INTERNAL int opdi_program_region_node(opdi_program_reader *reader, opdi_pro
     node->user = region;
     return opdi_program_region_results(reader, made, outputs, node);
 }
-#endif
-#endif

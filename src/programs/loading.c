@@ -2,9 +2,6 @@
 
 //== files =============================================================================================================
 
-#if !defined(OPD_NO_PROGRAMS)
-#if defined(OPDI_CORE)
-
 void opd_program_free(opd_program *program) {
     if (!program) { return; }
     opd_tensor_file_close(program->file);
@@ -203,6 +200,3 @@ opd_program *opd_program_load(const char *path, const char *name) {
 opd_program *opd_program_parse(const void *data, size_t size, const char *name) {
     return opdi_program_load(opd_tensor_file_parse((void *)(uintptr_t)data, size, NULL, NULL), name);
 }
-
-#endif
-#endif

@@ -2,9 +2,6 @@
 
 //== arguments and nodes ===============================================================================================
 
-#if !defined(OPD_NO_PROGRAMS)
-#if defined(OPDI_CORE)
-
 /* Adds an input, or makes room for it; NULL with an error. */
 OPDI_INTERNAL opdi_gvalue *opdi_program_input_add(opd_graph *graph, int32_t tag) {
     opdi_gvalue *const value = opdi_graph_room(graph, graph->ninputs + 1) ? NULL : opdi_gvalue_new(graph, NULL, tag);
@@ -712,5 +709,3 @@ OPDI_INTERNAL int opdi_program_functional_node(opdi_program_reader *reader, opdi
     from.inputs = opd_json_next(json, first);
     return opdi_functional_node(&from, op, second);
 }
-#endif
-#endif

@@ -7,10 +7,6 @@
 //  graph with the module's tensors, and writes back what the graph computed for buffers and inputs.
 //----------------------------------------------------------------------------------------------------------------------
 
-#if !defined(OPD_NO_PROGRAMS)
-
-#if defined(OPDI_CORE)
-
 //== what a program is =================================================================================================
 
 opd_module *opd_program_module(const opd_program *program) { return program ? program->module : NULL; }
@@ -450,5 +446,3 @@ int opd_program_function(void *program, opd_tensor *const *inputs, int ninputs, 
     }
     return count < 0 ? -1 : tensors;
 }
-#endif
-#endif

@@ -5,9 +5,6 @@
 //  What a call's arguments and results look like is JSON within the JSON: "[1, {type, context, children_spec}]".  A
 //  leaf is named by the way to it: "x", "state.0", "logits".
 
-#if !defined(OPD_NO_PROGRAMS)
-#if defined(OPDI_CORE)
-
 typedef struct opdi_program_leaves {
     opdi_arena *arena;
     const opd_json *json;
@@ -345,5 +342,3 @@ OPDI_INTERNAL int opdi_program_read(opdi_program_reader *reader) {
     if (nnames != program->noutputs) { program->outputs = NULL; }
     return nnames < 0 ? -1 : 0;
 }
-#endif
-#endif

@@ -1,6 +1,5 @@
 #include "programs.h"
 
-#if !defined(OPD_NO_PROGRAMS)
 //----------------------------------------------------------------------------------------------------------------------
 //  >>programs     exported programs, what torch.export writes: sizes, tensors, known integers
 //
@@ -9,8 +8,6 @@
 //  function with graphs of its own.  Operators are looked up by name, and called as any graph calls them.  Uses files,
 //  JSON, modules and graphs.
 //----------------------------------------------------------------------------------------------------------------------
-
-#if defined(OPDI_CORE)
 
 /* Fails because of a value of the JSON text; -1: of the whole. */
 OPD_PRINTF_LIKE(3, 4) OPDI_INTERNAL int opdi_program_bad(const opdi_program_reader *reader, int64_t value,
@@ -577,6 +574,3 @@ OPDI_INTERNAL const opdi_gfunction *opdi_sym_find(const char *target) {
     }
     return NULL;
 }
-
-#endif
-#endif

@@ -7,11 +7,6 @@
 //  code/__torch__.py and others, what their classes do, read when it is asked for.
 //----------------------------------------------------------------------------------------------------------------------
 
-#if !defined(OPD_NO_SCRIPTS)
-
-#if defined(OPDI_CORE)
-OPDI_COLD_BEGIN
-
 enum { OPDI_SCRIPT_VERSION = 10 };                /* the newest version of archives that PyTorch writes */
 
 static void opdi_sarchive_free(opdi_sarchive *archive) {
@@ -948,7 +943,3 @@ opd_script *opd_script_from_bytes(const void *data, size_t size) {
     source.length = size;
     return opdi_script_open(bulk, &source);
 }
-OPDI_COLD_END
-#endif
-#endif   /* OPD_NO_SCRIPTS */
-

@@ -2,10 +2,6 @@
 
 //== building ==========================================================================================================
 
-#if !defined(OPD_NO_SCRIPTS)
-#if defined(OPDI_CORE)
-OPDI_COLD_BEGIN
-
 /* Returns the place of the source that what stands in a text at `at` was made of, or NULL. */
 static const opdi_splace *opdi_stext_place(const opdi_stext *text, uint32_t at) {
     uint32_t low = 0, high = text->nplaces;
@@ -459,6 +455,3 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_op(opdi_emitter *task, const char *name, op
     return node->nout == 0 ? opdi_emit_none(task) : node->nout == 1 ? node->out[0]
         : opdi_emit_tuple_of(task, NULL, node->out, node->nout);
 }
-OPDI_COLD_END
-#endif
-#endif

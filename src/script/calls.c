@@ -2,10 +2,6 @@
 
 //== calls =============================================================================================================
 
-#if !defined(OPD_NO_SCRIPTS)
-#if defined(OPDI_CORE)
-OPDI_COLD_BEGIN
-
 /* The arguments of a call: values by position, then nkw by name. */
 typedef struct opdi_sargs {
     opdi_gvalue *values[OPDI_SCRIPT_ARGS];
@@ -780,6 +776,3 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_region(opdi_emitter *task, const opdi_synta
     }
     return NULL;
 }
-OPDI_COLD_END
-#endif
-#endif

@@ -6,10 +6,6 @@
 //  branches and loops that nobody reads left out, the rest in the order in which they are read; then names as
 //  TorchScript gives them where it puts one function into another.
 
-#if !defined(OPD_NO_SCRIPTS)
-#if defined(OPDI_CORE)
-OPDI_COLD_BEGIN
-
 /* Counts how often each value of a function is read; once more for what it gives.  calls: and for what it calls. */
 static void opdi_sclean_count(const opdi_sbody *body, opdi_gvalue *result, bool calls) {
     for (opdi_gnode *node = opdi_sbody_first(body); node; node = opdi_sbody_after(body, node)) {
@@ -501,6 +497,3 @@ OPDI_INTERNAL int opdi_sbody_close(opdi_emitter *task, opdi_sbody *body, opdi_gv
     body->up->called = called;
     return opd_ok() ? 0 : -1;
 }
-OPDI_COLD_END
-#endif
-#endif

@@ -7,11 +7,6 @@
 //  continue and return in the middle become flags (as TorchScript's passes do it afterwards).
 //----------------------------------------------------------------------------------------------------------------------
 
-#if !defined(OPD_NO_SCRIPTS)
-
-#if defined(OPDI_CORE)
-OPDI_COLD_BEGIN
-
 //== branches ==========================================================================================================
 
 OPDI_INTERNAL int opdi_sbranch_begin(opdi_emitter *task, opdi_sbranch *branch, opdi_gvalue *value) {
@@ -601,6 +596,3 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_comprehension(opdi_emitter *task, const opd
     task->frame = frame.up;
     return leave == OPDI_LEAVE_ERROR ? NULL : loop.list;
 }
-OPDI_COLD_END
-#endif
-#endif

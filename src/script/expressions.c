@@ -7,11 +7,6 @@
 //  the graphs' builder, which chooses overloads; knows statements by two functions that they give.
 //----------------------------------------------------------------------------------------------------------------------
 
-#if !defined(OPD_NO_SCRIPTS)
-
-#if defined(OPDI_CORE)
-OPDI_COLD_BEGIN
-
 //== conversions =======================================================================================================
 
 OPDI_INTERNAL opdi_gvalue *opdi_emit_op1(opdi_emitter *task, const char *name, opdi_gvalue *first) {
@@ -802,6 +797,3 @@ OPDI_INTERNAL opdi_gvalue *opdi_emit_subscript(opdi_emitter *task, const opdi_sy
     if (index && opdi_emit_is(value, OPDI_GT_CLASS)) { return opdi_emit_method(task, value, "__getitem__", &index, 1); }
     return opdi_emit_op2(task, "aten::__getitem__", value, index);
 }
-OPDI_COLD_END
-#endif
-#endif

@@ -2,10 +2,6 @@
 
 //== functions =========================================================================================================
 
-#if !defined(OPD_NO_SCRIPTS)
-#if defined(OPDI_CORE)
-OPDI_COLD_BEGIN
-
 /* Returns the constant that stands for a function that is called, as TorchScript prints it; NULL without memory. */
 static opdi_gvalue *opdi_emit_function(opdi_emitter *task, const opdi_sfunction *function) {
     opdi_gvalue *out = opdi_append_constant(task->graph, opd_value_none(), opdi_gtype_simple(OPDI_GT_FUNCTION), NULL);
@@ -174,7 +170,3 @@ OPDI_INTERNAL opdi_sfunction *opdi_script_method(opd_script *script, const char 
     }
     return function;
 }
-
-OPDI_COLD_END
-#endif
-#endif

@@ -2,10 +2,6 @@
 
 //== functions of Python ===============================================================================================
 
-#if !defined(OPD_NO_SCRIPTS)
-#if defined(OPDI_CORE)
-OPDI_COLD_BEGIN
-
 /* Returns the function of torch.nn.functional of that name, whose text is read when it is first asked for; NULL: none,
    or an error. */
 OPDI_INTERNAL opdi_sfunction *opdi_script_prelude(opd_script *script, const char *name) {
@@ -455,6 +451,3 @@ OPDI_INTERNAL int opdi_sfunction_know(opdi_emitter *task, opdi_sfunction *functi
     function->formals = formals;
     return 0;
 }
-OPDI_COLD_END
-#endif
-#endif

@@ -2,10 +2,6 @@
 
 //== syntax ============================================================================================================
 
-#if !defined(OPD_NO_SCRIPTS)
-#if defined(OPDI_CORE)
-OPDI_COLD_BEGIN
-
 /* Words and signs of Python that TorchScript does not take, and what to do. */
 static const struct { const char *found, *instead; } opdi_snot_there[] = {
     {"try", "exceptions are not caught, ask with `if` whether it would fail"},
@@ -1015,6 +1011,3 @@ OPDI_INTERNAL opdi_syntax *opdi_script_parse(opdi_arena *arena, opdi_stext *text
     opdi_string_free(&lexer.tokens);
     return node;
 }
-OPDI_COLD_END
-#endif
-#endif

@@ -8,10 +8,6 @@
 //  always the operator.  A text is read when one of its functions is first asked for.
 //----------------------------------------------------------------------------------------------------------------------
 
-#if !defined(OPD_NO_SCRIPTS)
-
-#if defined(OPDI_CORE)
-
 /* Functions of torch.nn.functional that are not operators of the same name and arguments. */
 static const char opdi_sprelude_activations[] =
     "def relu(input: Tensor, inplace: bool=False) -> Tensor:\n"
@@ -829,5 +825,3 @@ OPDI_INTERNAL const opdi_sprelude_text opdi_sprelude[OPDI_SCRIPT_PRELUDES] = {
     {opdi_sprelude_attention, sizeof opdi_sprelude_attention - 1},
     {opdi_sprelude_more, sizeof opdi_sprelude_more - 1}, {opdi_sprelude_older, sizeof opdi_sprelude_older - 1}};
 OPDI_HAS_COUNT(opdi_sprelude, OPDI_SCRIPT_PRELUDES);
-#endif
-#endif

@@ -6,11 +6,6 @@
 //  What a user calls, but for archives and saving.
 //----------------------------------------------------------------------------------------------------------------------
 
-#if !defined(OPD_NO_SCRIPTS)
-
-#if defined(OPDI_CORE)
-OPDI_COLD_BEGIN
-
 //== scripts ===========================================================================================================
 
 static const opdi_swork opdi_script_work = {opdi_emit_inline, opdi_emit_comprehension, opdi_script_discover,
@@ -433,6 +428,3 @@ int opd_script_function(void *script, opd_tensor *const *inputs, int ninputs, op
     if (opd_script_run((const opd_script *)script, NULL, values, ninputs, &result)) { return -1; }
     return opdi_script_outputs(result, outputs, 0, 0);
 }
-OPDI_COLD_END
-#endif
-#endif

@@ -2,10 +2,6 @@
 
 //== statements ========================================================================================================
 
-#if !defined(OPD_NO_SCRIPTS)
-#if defined(OPDI_CORE)
-OPDI_COLD_BEGIN
-
 /* Sets a variable, as an assignment does; declared: its annotation, or NULL. */
 static int opdi_statement_set(opdi_emitter *task, const char *name, opdi_gvalue *value, const opdi_gtype *declared) {
     char is[200], was[200];
@@ -563,6 +559,3 @@ OPDI_INTERNAL opdi_sleave opdi_statement_statements(opdi_emitter *task, opdi_syn
     task->depth--;
     return opd_ok() ? leave : OPDI_LEAVE_ERROR;
 }
-OPDI_COLD_END
-#endif
-#endif

@@ -1,15 +1,11 @@
 #include "script.h"
 
-#if !defined(OPD_NO_SCRIPTS)
 //----------------------------------------------------------------------------------------------------------------------
 //  >>script_parsing the text of scripts: tokens, and the tree of syntax
 //
 //  Python as far as TorchScript takes it.  Reads text into an arena; knows no types and no tensors.  Indentation may be
 //  nested 100 deep, expressions 200; a text has at most 64 MiB.
 //----------------------------------------------------------------------------------------------------------------------
-
-#if defined(OPDI_CORE)
-OPDI_COLD_BEGIN
 
 //== tokens ============================================================================================================
 
@@ -251,6 +247,3 @@ OPDI_INTERNAL int opdi_slex(opdi_slexer *lexer, const opdi_stext *text) {
     while (--lexer->nindents > 0) { if (opdi_slex_put(lexer, OPDI_ST_DEDENT, 0, text->length, 0)) { return -1; } }
     return opdi_slex_put(lexer, OPDI_ST_END, 0, text->length, 0);
 }
-OPDI_COLD_END
-#endif
-#endif

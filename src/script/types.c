@@ -7,11 +7,6 @@
 //  that goes on, an expression is a value of the graph or something that has a meaning at compile time only.
 //----------------------------------------------------------------------------------------------------------------------
 
-#if !defined(OPD_NO_SCRIPTS)
-
-#if defined(OPDI_CORE)
-OPDI_COLD_BEGIN
-
 //== emission ==========================================================================================================
 
 OPDI_INTERNAL void *opdi_emit_alloc(opdi_emitter *task, size_t size) {
@@ -530,6 +525,3 @@ OPDI_INTERNAL opdi_sclass *opdi_sclass_know(opd_script *script, opdi_sclass *kla
     opdi_arena_free(&arena);
     return rc ? NULL : klass;
 }
-OPDI_COLD_END
-#endif
-#endif

@@ -7,11 +7,6 @@
 //  So it has nothing of Python that archives have not.
 //----------------------------------------------------------------------------------------------------------------------
 
-#if !defined(OPD_NO_SCRIPTS)
-
-#if defined(OPDI_CORE)
-OPDI_COLD_BEGIN
-
 //== values ============================================================================================================
 
 /* The text of a method in an archive: what its graph does, in the grammar that archives have. */
@@ -687,6 +682,3 @@ OPDI_INTERNAL int opdi_script_save_functions(const opd_script *script, const cha
     opdi_string_free(&data);
     return rc;
 }
-OPDI_COLD_END
-#endif
-#endif

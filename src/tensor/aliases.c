@@ -2,9 +2,6 @@
 
 //== resizing ==========================================================================================================
 
-#if defined(OPDI_CORE)
-OPDI_COLD_BEGIN
-
 /* Makes a storage with memory for bytes and one reference; NULL without memory. */
 static opdi_storage *opdi_storage_make(int64_t bytes, int backend /* place */) {
     const bool apart = backend == OPD_META || bytes > OPDI_TOGETHER;
@@ -204,6 +201,3 @@ int opd_tensor_set_data(opd_tensor *tensor, opd_tensor *data) {
     opdi_set_dims(tensor, data->dims, data->dims + data->ndim, data->ndim, data->numel);
     return 0;
 }
-
-OPDI_COLD_END
-#endif

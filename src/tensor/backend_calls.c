@@ -2,9 +2,6 @@
 
 //== copies ============================================================================================================
 
-OPDI_COLD_BEGIN
-#if defined(OPDI_CORE)
-
 /* Copies bytes in a row from one memory to another; a storage of NULL is the host.  0, or -1 with an error. */
 OPDI_INTERNAL int opdi_device_move(const opdi_storage *dst, char *to, const opdi_storage *src, const char *from,
                                    size_t bytes) {
@@ -621,7 +618,3 @@ OPDI_SHARED int opdi_lazy_fallback(opd_call *call) {
     call->cursor = other.cursor;
     return opdi_resolved_back(call, args);
 }
-#endif
-
-OPDI_COLD_END
-

@@ -8,8 +8,6 @@
 //  of a device.
 //----------------------------------------------------------------------------------------------------------------------
 
-OPDI_COLD_BEGIN
-
 OPDI_SHARED opdi_backend *opdi_backend_of(int type);
 OPDI_SHARED int opdi_backend_rc(int rc, int type, const char *what);
 OPDI_SHARED bool opdi_device_fill(opd_tensor *tensor, opd_value value, int *rc);
@@ -600,4 +598,3 @@ void *opd_device_data(const opd_tensor *tensor, opd_backend backend) {
     return NULL;
 }
 #endif
-OPDI_COLD_END

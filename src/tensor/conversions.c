@@ -8,10 +8,6 @@
 //  Uses tensors and the thread pool; knows no operator.  Follows at::TensorIterator in what it computes.
 //----------------------------------------------------------------------------------------------------------------------
 
-#if defined(OPDI_OPERATORS)
-
-OPDI_LOOPS_BEGIN
-
 //== conversions =======================================================================================================
 
 static inline uint64_t opdi_to_u64(double x) {
@@ -399,6 +395,3 @@ OPDI_INTERNAL void opdi_gather(void *dst, const void *src, int64_t stride, int64
 #endif
     else { opdi_gather_n(dst, src, stride, count, size); }
 }
-
-OPDI_LOOPS_END
-#endif

@@ -2,8 +2,6 @@
 
 //== copies ============================================================================================================
 
-#if defined(OPDI_OPERATORS)
-
 /* Copies count elements of `size` bytes from from to to, which have strides of ss and ds bytes. */
 OPDI_INTERNAL void opdi_move_run(char *to, int64_t ds, const char *from, int64_t ss, int64_t count, int size) {
     if (ds == size) {
@@ -346,5 +344,3 @@ OPDI_SHARED int opdi_copy(opd_tensor *dst, const opd_tensor *src) {
     opdi_parallel_for(iter.numel, OPDI_GRAIN, opdi_copy_blocks, &iter);
     return 0;
 }
-
-#endif

@@ -2,8 +2,6 @@
 
 //== the iterator ======================================================================================================
 
-#if defined(OPDI_OPERATORS)
-
 /* Joins dims that every operand walks as one, and drops dims of size 1: fewer dims, the same elements in
    the same order. */
 static void opdi_iter_coalesce(opdi_iter *iter) {
@@ -547,4 +545,3 @@ OPDI_NOINLINE OPDI_INTERNAL int opdi_run_general(opd_tensor *const *ops, int nop
     else { opdi_parallel_for(ops[0]->numel, OPDI_GRAIN, opdi_flat_part, &flat); }
     return 0;
 }
-#endif

@@ -6,9 +6,6 @@
 //  Character by character as torch/_tensor_str.py writes them with its default options.
 //----------------------------------------------------------------------------------------------------------------------
 
-OPDI_COLD_BEGIN
-
-#if defined(OPDI_CORE)
 #define OPDI_PRINT_THRESHOLD 1000                 /* more elements than this are summarised */
 #define OPDI_PRINT_EDGE 3                         /* elements kept at either end of a dimension */
 #define OPDI_PRINT_LINE 80
@@ -345,7 +342,3 @@ OPD_API void opd_print(const opd_tensor *tensor) {
     (void)fputc('\n', stdout);
     if (text != local) { opdi_free(text, count + 1); }
 }
-#endif
-
-OPDI_COLD_END
-

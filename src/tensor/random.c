@@ -1,14 +1,10 @@
 #include "tensor.h"
 
-#if defined(OPDI_OPERATORS)
-
 //----------------------------------------------------------------------------------------------------------------------
 //  >>random       random numbers, generators
 //
 //  Bits by Philox, made uniform and normal numbers, and the generators that say which bits a call takes.
 //----------------------------------------------------------------------------------------------------------------------
-
-OPDI_LOOPS_BEGIN
 
 //== random numbers ====================================================================================================
 //
@@ -240,5 +236,3 @@ uint64_t opd_generator_take(opd_generator *generator, int64_t words, uint64_t *k
     opdi_unlock(&opdi_generator_lock);
     return at;
 }
-OPDI_LOOPS_END
-#endif

@@ -2,8 +2,6 @@
 
 //== reading tensors ===================================================================================================
 
-#if defined(OPDI_CORE)
-
 /* Questions to tensors.  NULL, which failed calls return, has no elements, no dims and no dtype; nor has a tensor that
    is gone, which is an error. */
 int opd_ndim(const opd_tensor *tensor) { return opdi_is_none(tensor, "opd_ndim") ? 0 : tensor->ndim; }
@@ -311,4 +309,3 @@ opd_tensor *opd_tensor_unwrap_key(const opd_tensor *tensor, opd_key key) {
     return meta && meta->inner && key > 0 && key < OPD_F_COUNT && tensor->functionality == OPD_BIT_OF(key) ? meta->inner
         : NULL;
 }
-#endif

@@ -2,8 +2,6 @@
 
 //== type promotion ====================================================================================================
 
-#if defined(OPDI_OPERATORS)
-
 /* torch.result_type over tensors (at::native::result_type): tensors with dimensions beat 0-dim ones, those beat wrapped
    numbers, unless the lower class is of a higher category (bool < integer < floating < complex); complex numbers then
    are as exact as the floating ones. */
@@ -138,4 +136,3 @@ OPDI_SHARED int opdi_check_overlap(const opd_tensor *out, const opd_tensor *in, 
 OPDI_SHARED int opdi_check_partial_overlap(const opd_tensor *out, const opd_tensor *in) {
     return opdi_check_overlap(out, in, false);
 }
-#endif

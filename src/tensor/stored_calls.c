@@ -7,8 +7,6 @@
 //  wider dtype.  Calls the operators again.
 //----------------------------------------------------------------------------------------------------------------------
 
-OPDI_COLD_BEGIN
-
 OPDI_SHARED double opdi_float_top(opd_scalar_type dtype);
 OPDI_SHARED const char *opdi_type_name(opd_scalar_type dtype);
 OPDI_SHARED bool opdi_stored_fits(opd_value value, opd_scalar_type dtype);
@@ -372,5 +370,3 @@ OPDI_INTERNAL int opdi_stored_kernel(opd_call *call) {
     return rc;
 }
 #endif
-OPDI_COLD_END
-

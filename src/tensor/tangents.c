@@ -1,8 +1,5 @@
 #include "tensor.h"
 
-#if defined(OPDI_CORE)
-OPDI_COLD_BEGIN
-
 //== tangents beside storages ==========================================================================================
 //
 //  Forward mode keeps a tangent beside the storage, one for each level that is open and each family of tensors.  Here
@@ -137,5 +134,3 @@ OPDI_INTERNAL opdi_level *opdi_level_of(const opd_value *args, int count) {
     }
     return NULL;
 }
-OPDI_COLD_END
-#endif

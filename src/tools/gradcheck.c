@@ -1,6 +1,5 @@
 #include "tools.h"
 
-#if !defined(OPD_NO_CHECKING)
 //----------------------------------------------------------------------------------------------------------------------
 //  >>gradcheck    gradients against finite differences
 //
@@ -11,9 +10,6 @@
 //  and in its texts.
 //----------------------------------------------------------------------------------------------------------------------
 
-OPDI_ONCE_BEGIN
-
-#if defined(OPDI_CORE)
 #define OPDI_CHECK_INPUTS 256
 
 /* An input or an output as one side of a Jacobian, and where its directions are among those of its kind. */
@@ -967,6 +963,3 @@ int opd_gradgradcheck(opd_gradcheck_fn fn, void *user, opd_tensor *const *inputs
     opd_scope_close(&scope);
     return rc;
 }
-#endif
-OPDI_ONCE_END
-#endif

@@ -2,10 +2,6 @@
 
 //== the gradient scaler ===============================================================================================
 
-#if !defined(OPD_NO_TRAINING)
-OPDI_COLD_BEGIN
-#if defined(OPDI_CORE)
-
 enum { OPDI_SCALER_READY, OPDI_SCALER_UNSCALED, OPDI_SCALER_STEPPED };
 /* The record of what has happened to an optimizer since the last update. */
 typedef struct opdi_scaler_record {
@@ -252,6 +248,3 @@ int opd_scaler_update(opd_scaler *scaler, double new_scale) {
     opdi_scaler_forget(scaler);
     return 0;
 }
-#endif
-OPDI_COLD_END
-#endif

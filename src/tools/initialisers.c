@@ -2,10 +2,6 @@
 
 //== initialisers ======================================================================================================
 
-#if !defined(OPD_NO_MODULES)
-OPDI_COLD_BEGIN
-#if defined(OPDI_CORE)
-
 /* Ends an initialiser: tensor, or NULL when something has failed. */
 static opd_tensor *opdi_init_done(opd_tensor *tensor, bool was) {
     (void)opd_grad_mode_set(was);
@@ -221,7 +217,3 @@ opd_tensor *opd_init_sparse_(opd_tensor *tensor, double sparsity, double std) {
     }
     return opdi_init_done(tensor, was);
 }
-#endif
-OPDI_COLD_END
-#endif   /* OPD_NO_MODULES */
-

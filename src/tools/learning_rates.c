@@ -2,10 +2,6 @@
 
 //== gradient clipping =================================================================================================
 
-#if !defined(OPD_NO_TRAINING)
-OPDI_COLD_BEGIN
-#if defined(OPDI_CORE)
-
 static int opdi_clip_check(opd_tensor *const *params, int count, const char *function) {
     if (!opd_ok()) { return -1; }
     if (opdi_any_dead(params, count, function)) { return -1; }
@@ -169,7 +165,3 @@ double opd_lr_one_cycle(int64_t step, const opd_one_cycle *cycle) {
     double at = ((double)step - from) / (ends[k] - from);
     return cycle->linear ? rates[k] + (rates[k + 1] - rates[k]) * at : opdi_anneal_cosine(rates[k], rates[k + 1], at);
 }
-#endif
-OPDI_COLD_END
-#endif   /* OPD_NO_TRAINING */
-

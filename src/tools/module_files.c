@@ -2,10 +2,6 @@
 
 //== filling from files ================================================================================================
 
-#if !defined(OPD_NO_MODULES)
-OPDI_COLD_BEGIN
-#if defined(OPDI_CORE)
-
 static bool opdi_ends_with(const char *text, const char *end) {
     const size_t length = strlen(text), its = strlen(end);
     return length >= its && strcmp(text + length - its, end) == 0;
@@ -687,6 +683,3 @@ int opd_optimizer_load(opd_optimizer *optimizer, const opd_tensor_file *file, co
     OPD_SCOPE { rc = opdi_training_load(file, NULL, optimizer, prefix ? prefix : ""); }
     return rc;
 }
-#endif
-OPDI_COLD_END
-#endif

@@ -1,6 +1,5 @@
 #include "tools.h"
 
-#if !defined(OPD_NO_MODULES)
 //----------------------------------------------------------------------------------------------------------------------
 //  >>modules      named parameters and buffers: filled, saved, trained; initialisers
 //
@@ -9,11 +8,7 @@
 //  (state_dict) and torch/nn/init.py.
 //----------------------------------------------------------------------------------------------------------------------
 
-OPDI_COLD_BEGIN
-
 //== the collection ====================================================================================================
-
-#if defined(OPDI_CORE)
 
 opd_module *opd_module_new(void) {
     opd_module *module = opd_ok() ? (opd_module *)opdi_alloc(sizeof *module) : NULL;
@@ -313,6 +308,3 @@ int opd_module_group(const opd_module *module, opd_optimizer *optimizer, const c
     }
     return group;
 }
-#endif
-OPDI_COLD_END
-#endif

@@ -8,12 +8,6 @@
 //  vmap and the tape as a program would.  Follows torch.library.opcheck in what it checks and in its texts.
 //----------------------------------------------------------------------------------------------------------------------
 
-#if !defined(OPD_NO_CHECKING)
-
-OPDI_ONCE_BEGIN
-
-#if defined(OPDI_CORE)
-
 /* A trial: the operator with its arguments.  Their tensors, those in lists too, are numbered in their order. */
 typedef struct opdi_trial {
     opd_op *op;
@@ -864,7 +858,3 @@ int opd_opcheck(opd_op *op, const opd_value *args, int nargs, const opd_opcheck_
     opdi_leave(thread, was);
     return rc;
 }
-#endif
-
-OPDI_ONCE_END
-#endif

@@ -1,6 +1,5 @@
 #include "tools.h"
 
-#if !defined(OPD_NO_TRAINING)
 //----------------------------------------------------------------------------------------------------------------------
 //  >>training     optimizers, the gradient scaler, clipping, learning rates
 //
@@ -8,11 +7,7 @@
 //  and the tensors' gradients.  Follows torch/optim, torch/nn/utils/clip_grad.py, torch/optim/lr_scheduler.py.
 //----------------------------------------------------------------------------------------------------------------------
 
-OPDI_COLD_BEGIN
-
 //== optimizers ========================================================================================================
-
-#if defined(OPDI_CORE)
 
 enum { OPDI_SGD, OPDI_ADAM, OPDI_ADAMW };
 #define OPDI_STATES 4
@@ -474,6 +469,3 @@ int opd_optimizer_step(opd_optimizer *optimizer) {
     (void)opd_grad_mode_set(was);
     return rc;
 }
-#endif
-OPDI_COLD_END
-#endif

@@ -7,12 +7,6 @@
 //  for each vertex and each edge.  Reads nodes, changes nothing.
 //----------------------------------------------------------------------------------------------------------------------
 
-#if !defined(OPD_NO_CHECKING)
-
-OPDI_ONCE_BEGIN
-
-#if defined(OPDI_CORE)
-
 typedef struct opdi_picture {
     opdi_found vertices, storages;                /* nodes and (OPDI_LEAF) leaves; what nodes have saved lies there */
     int64_t nodes, leaves, bytes;                 /* of these storages */
@@ -214,7 +208,3 @@ size_t opd_graph_dot(opd_tensor *const *tensors, int count, const opd_graph_opti
     if (rc && cap) { buf[0] = 0; }
     return rc ? 0 : picture.text.length;
 }
-#endif
-OPDI_ONCE_END
-#endif   /* OPD_NO_CHECKING */
-

@@ -1,16 +1,11 @@
 #include "tools.h"
 
-#if !defined(OPD_NO_PROFILER)
 //----------------------------------------------------------------------------------------------------------------------
 //  >>profiler     records of events, the table, the trace file
 //
 //  An observer (see >>observers) that writes a record for each event, in lists by thread; rows and arrows are worked
 //  out at the end.  Uses the public interface of observers and tensors, and the thread's count of bytes.
 //----------------------------------------------------------------------------------------------------------------------
-
-OPDI_COLD_BEGIN
-
-#if defined(OPDI_CORE)
 
 OPDI_INTERNAL opdi_profiler_state opdi_profiler = {OPDI_MUTEX_INIT, NULL, 0};
 OPDI_INTERNAL int64_t opdi_profile_most = 10000000;      /* events of a profile: about 1 GB */
@@ -518,7 +513,3 @@ int opd_profile_write_trace(const opd_profile *profile, const char *path) {
     if (file && fclose(file)) { bad = 1; }
     return bad ? opd_fail(opdi_errno_code(OPD_ERROR_ARGUMENT), "the trace file '%s' cannot be written", path) : 0;
 }
-#endif
-OPDI_COLD_END
-#endif   /* OPD_NO_PROFILER */
-

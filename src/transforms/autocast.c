@@ -1,6 +1,5 @@
 #include "transforms.h"
 
-#if !defined(OPD_NO_AUTOCAST)
 //----------------------------------------------------------------------------------------------------------------------
 //  >>autocast     regions, policies, the cache of cast weights
 //
@@ -600,5 +599,3 @@ OPDI_INTERNAL int opdi_autocast_of_fakes(opd_call *call) {
     return rc;
 }
 #endif
-#endif   /* OPD_NO_AUTOCAST */
-

@@ -7,12 +7,6 @@
 //  gradients by the aliases are computed when the layer is gone, so by the layers around, and recorded only when they
 //  lead to something else than the aliases.
 
-#if !defined(OPD_NO_TRANSFORMS)
-
-OPDI_COLD_BEGIN
-
-#if defined(OPDI_CORE)
-
 /* Notes by which inputs to differentiate: those of the options; all if they name none and `all`, else the first. */
 static int opdi_diff_argnums(opdi_diff *diff, bool all) {
     const opd_transform_options *options = diff->options;
@@ -614,6 +608,3 @@ int opd_derivative_call(opd_derivative *derivative, opd_tensor *const *in, int c
                                     !derivative ? 1 : derivative->primals ? derivative->nouts : derivative->diff.nby)
         : rc;
 }
-#endif
-OPDI_COLD_END
-#endif

@@ -8,8 +8,6 @@
 //  call.  Bytes are counted where storages are made and freed.
 //----------------------------------------------------------------------------------------------------------------------
 
-OPDI_COLD_BEGIN
-
 OPDI_SHARED int64_t opdi_fake_size(int64_t min, int64_t max);
 OPDI_SHARED double opdi_flops_none(const opd_call *call);
 OPDI_SHARED double opdi_flops_elements(const opd_call *call);
@@ -477,6 +475,3 @@ size_t opd_cost_print(const opd_cost *cost, char *buf, size_t cap) {
     return text.length;
 }
 #endif
-
-OPDI_COLD_END
-

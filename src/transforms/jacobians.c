@@ -2,10 +2,6 @@
 
 //== Jacobians =========================================================================================================
 
-#if !defined(OPD_NO_TRANSFORMS)
-OPDI_COLD_BEGIN
-#if defined(OPDI_CORE)
-
 /* Returns rows [first, first + rows) of an identity matrix: the columns offset ... that belong to tensor's elements,
    each row of tensor's sizes.  NULL with an error. */
 static opd_tensor *opdi_basis(const opd_tensor *tensor, int64_t first, int64_t rows, int64_t offset) {
@@ -221,8 +217,3 @@ int opd_hessian(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int 
     if (opd_ok() && !fn) { (void)opd_fail(OPD_ERROR_ARGUMENT, "hessian: the function is NULL"); }
     return opd_jacfwd(opdi_hessian_inner, &hessian, inputs, ninputs, options, outputs);
 }
-#endif
-
-OPDI_COLD_END
-#endif   /* OPD_NO_TRANSFORMS */
-

@@ -1,6 +1,5 @@
 #include "transforms.h"
 
-#if !defined(OPD_NO_TRANSFORMS)
 //----------------------------------------------------------------------------------------------------------------------
 //  >>transforms   vmap, derivatives of functions, Jacobians
 //----------------------------------------------------------------------------------------------------------------------
@@ -347,4 +346,3 @@ int opd_vmap(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int nin
 #endif
 
 OPDI_COLD_END
-#endif

@@ -2,10 +2,6 @@
 
 //== custom functions under vmap =======================================================================================
 
-#if !defined(OPD_NO_TRANSFORMS)
-OPDI_COLD_BEGIN
-#if defined(OPDI_CORE)
-
 /* Finds the innermost vmap layer that an input of a custom function is batched at; forward mode is that of
    the layers inside. */
 OPDI_INTERNAL int opdi_function_layer(opd_context *ctx) {
@@ -169,6 +165,3 @@ OPDI_INTERNAL int opdi_function_compute(opd_context *ctx) {
     opd_scope_close(&scope);
     return count == -1 ? -1 : rc;
 }
-#endif
-OPDI_COLD_END
-#endif

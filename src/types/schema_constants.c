@@ -2,9 +2,6 @@
 
 //== constants =========================================================================================================
 
-OPDI_COLD_BEGIN
-#if defined(OPDI_CORE)
-
 /* Returns the number that the C library reads in the count characters at text, whatever decimal point the locale has;
    OPDI_INF if it is too large or too long. */
 OPDI_NOINLINE static double opdi_strtod_any(const char *text, int count) {
@@ -348,5 +345,3 @@ OPDI_INTERNAL int opdi_parse_default(opdi_parser *parser, const opdi_type *type,
     *out = opd_value_none();
     return opdi_lex_expect(&parser->lx, OPDI_TOKEN_NONE, NULL);
 }
-#endif
-OPDI_COLD_END

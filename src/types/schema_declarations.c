@@ -2,9 +2,6 @@
 
 //== declarations ======================================================================================================
 
-OPDI_COLD_BEGIN
-#if defined(OPDI_CORE)
-
 /* Reads '[' NUMBER ']' [alias] ['?'] behind the type of an argument or return; NULL with an error. */
 static const opdi_type *opdi_parse_sized(opdi_parser *parser, const opdi_type *elem) {
     opdi_type *list;
@@ -247,5 +244,3 @@ OPD_API bool opd_schema_is_mutable(const opd_schema *schema) {
     }
     return false;
 }
-#endif
-OPDI_COLD_END

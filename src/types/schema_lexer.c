@@ -7,10 +7,6 @@
 //  aten/src/ATen/core/function_schema.cpp).  Uses the platform only.
 //----------------------------------------------------------------------------------------------------------------------
 
-OPDI_COLD_BEGIN
-
-#if defined(OPDI_CORE)
-
 /* Deliberate differences from PyTorch (2.6; 1.13 was run beside it):
    It crashes or stops on an assertion of its own, this is an error:
    - a positional argument without default after one with default (1.13 crashes);
@@ -376,5 +372,3 @@ OPD_UNUSED OPDI_INTERNAL int opdi_name_parse(const char *text, size_t length, op
     (void)opdi_lex_next_if(&lexer, OPDI_TOKEN_NEWLINE);
     return opdi_lex_expect(&lexer, OPDI_TOKEN_EOF, NULL);
 }
-#endif
-OPDI_COLD_END

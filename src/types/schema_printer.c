@@ -2,9 +2,6 @@
 
 //== printer ===========================================================================================================
 
-OPDI_COLD_BEGIN
-#if defined(OPDI_CORE)
-
 static void opdi_write(opdi_writer *writer, const char *text, size_t length) {
     if (writer->length < writer->cap) {
         memcpy(writer->buf + writer->length, text, OPDI_MIN(length, writer->cap - writer->length));
@@ -260,6 +257,3 @@ OPD_API size_t opd_schema_print(const opd_schema *schema, char *buf, size_t cap)
     if (buf != NULL && cap > 0) { buf[OPDI_MIN(writer.length, writer.cap)] = 0; }
     return writer.length;
 }
-#endif
-OPDI_COLD_END
-

@@ -7,11 +7,7 @@
 //  one, what an annotation says of aliases.
 //----------------------------------------------------------------------------------------------------------------------
 
-OPDI_COLD_BEGIN
-
 //== relations =========================================================================================================
-
-#if defined(OPDI_CORE)
 
 /* The annotation of an argument: the type's; of a list without one, whether its elements' is written, and no sets. */
 typedef struct opdi_marks { bool there, write; const opdi_alias *sets; const opdi_type *elem; } opdi_marks;
@@ -529,7 +525,3 @@ OPD_API bool opd_schema_may_contain_alias(const opd_schema *schema, int first, i
            (opdi_types_contain(arg->type, other->type, false) && opdi_is_wild(schema, second, values)) ||
            (both_ways && opdi_types_contain(other->type, arg->type, false) && opdi_is_wild(schema, first, values));
 }
-#endif
-
-OPDI_COLD_END
-

@@ -2,9 +2,6 @@
 
 //== types and alias annotations =======================================================================================
 
-OPDI_COLD_BEGIN
-#if defined(OPDI_CORE)
-
 #define OPDI_BASE(spelled, kind, word) {spelled, {kind, -1, 0, 0, word, NULL, NULL}}
 OPDI_INTERNAL const opdi_base_type opdi_base_types[] = {
     OPDI_BASE("Any", OPDI_TYPE_OTHER, "Any"),
@@ -456,5 +453,3 @@ OPDI_INTERNAL const opdi_type *opdi_parse_type(opdi_parser *parser) {
         } else { return type; }
     }
 }
-#endif
-OPDI_COLD_END

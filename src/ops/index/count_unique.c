@@ -4,12 +4,6 @@
 //  >>op:sets      counting, unique, writing through views, searching
 //----------------------------------------------------------------------------------------------------------------------
 
-#if !defined(OPD_NO_OP_INDEX)
-#if defined(OPDI_OPERATORS)
-
-OPDI_LOOPS_BEGIN
-OPDI_COLD_BEGIN
-
 //== bincount, multinomial =============================================================================================
 
 /* How often each number is there, or the sum of its weights. */
@@ -361,7 +355,3 @@ OPDI_OP(unique_dim_consecutive) {
         "*, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))";
     op->cases = "[4,2]i2, 0";
 }
-OPDI_COLD_END
-OPDI_LOOPS_END
-#endif
-#endif

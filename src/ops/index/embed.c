@@ -4,10 +4,6 @@
 //  >>op:embed     embedding, bags of rows
 //----------------------------------------------------------------------------------------------------------------------
 
-#if !defined(OPD_NO_OP_INDEX)
-#if defined(OPDI_OPERATORS)
-
-OPDI_LOOPS_BEGIN
 OPDI_COLD_BEGIN
 
 //== embedding, one_hot ================================================================================================
@@ -670,6 +666,3 @@ OPDI_OP(_embedding_bag_per_sample_weights_backward) {
     op->cases = "[3,2], [5,2], [4]i5, [3]i1, [4]i3, 0; [1,3], [5,3], [4]i5, [1]i1, [0]i1, 0, 2";
 }
 OPDI_COLD_END
-OPDI_LOOPS_END
-#endif
-#endif

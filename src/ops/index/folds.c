@@ -5,9 +5,6 @@
 //  Sums and products in halves are made in float32 and rounded once, as PyTorch's scatter_add; means need counts.  The
 //  scratch holds all of out, or, when few places are written, only their rows, so that the cost is that of the index.
 
-#if !defined(OPD_NO_OP_INDEX)
-#if defined(OPDI_OPERATORS)
-OPDI_LOOPS_BEGIN
 OPDI_COLD_BEGIN
 
 OPDI_INTERNAL bool opdi_is_few(int64_t places, const opd_tensor *out) { return places <= out->numel / 16; }
@@ -460,6 +457,3 @@ OPDI_OP(scatter_reduce_two) {
     op->cases = "[3,4], 1, [3,2]i4, [3,2], 'sum'; [3,4], 1, [3,2]i4, [3,2], 'mean'";
 }
 OPDI_COLD_END
-OPDI_LOOPS_END
-#endif
-#endif

@@ -1,13 +1,8 @@
 #include "../ops.h"
 
-#if !defined(OPD_NO_OP_INDEX)
-#if defined(OPDI_OPERATORS)
-
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:index     by indices: gather, scatter, rows, masks
 //----------------------------------------------------------------------------------------------------------------------
-
-OPDI_LOOPS_BEGIN
 
 //== results that begin as a copy of self ==============================================================================
 
@@ -350,6 +345,3 @@ OPDI_INTERNAL int opdi_indexed_run(int kind, opd_tensor *first, int dim, opd_ten
     return index ? opdi_indexed_go(kind, first, dim, index, second, 1) : -1;
 }
 OPDI_COLD_END
-OPDI_LOOPS_END
-#endif
-#endif

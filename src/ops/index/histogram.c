@@ -5,11 +5,6 @@
 //  Rows [.., n] are points; the last bin of each axis includes its upper edge.  A point outside of all bins, and one
 //  that has a NaN, counts nowhere.
 
-#if !defined(OPD_NO_OP_INDEX)
-#if defined(OPDI_OPERATORS)
-OPDI_LOOPS_BEGIN
-OPDI_COLD_BEGIN
-
 /* Number i of the bins and the ends of the range of axis i: what is given, else the least and the largest, of float32
    and float64 only as in PyTorch, one apart where they are equal.  0, or -1 with an error. */
 static int opdi_histogram_range(opd_tensor *points, opd_value range, int64_t i, double *ends) {
@@ -300,8 +295,3 @@ OPDI_OP(histogramdd_TensorList_bins) {
     op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "";
 }
-OPDI_COLD_END
-OPDI_LOOPS_END
-
-#endif
-#endif   /* OPD_NO_OP_INDEX */

@@ -6,10 +6,6 @@
 //  An index is what Python writes between brackets: tensors of integers or masks, and None for a whole dim.
 //----------------------------------------------------------------------------------------------------------------------
 
-#if !defined(OPD_NO_OP_INDEX)
-#if defined(OPDI_OPERATORS)
-OPDI_LOOPS_BEGIN
-
 /* What a list of indices says about self: its dims as before, indexed, after (moved to the front when the indexed
    ones are not neighbours), and where in the indexed dims each position of the broadcast index lies. */
 typedef struct opdi_pick_plan {
@@ -906,6 +902,3 @@ OPDI_OP(where) {
     op->cases = "[2,3]b; []b";
 }
 OPDI_COLD_END
-OPDI_LOOPS_END
-#endif
-#endif

@@ -4,10 +4,6 @@
 //  >>op:join      joining and padding
 //----------------------------------------------------------------------------------------------------------------------
 
-#if !defined(OPD_NO_OP_INDEX)
-#if defined(OPDI_OPERATORS)
-
-OPDI_LOOPS_BEGIN
 OPDI_COLD_BEGIN
 
 //== joining ===========================================================================================================
@@ -969,6 +965,3 @@ OPDI_OP(pad) {
     op->cases = "[2,3,4], (1,2); [2,3,4], (1,2), 'reflect'; [2,3,4], (1,2), 'circular'";
 }
 OPDI_COLD_END
-OPDI_LOOPS_END
-#endif
-#endif

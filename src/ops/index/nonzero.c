@@ -2,11 +2,6 @@
 
 //== nonzero's kin, combinations, cartesian_prod =======================================================================
 
-#if !defined(OPD_NO_OP_INDEX)
-#if defined(OPDI_OPERATORS)
-OPDI_LOOPS_BEGIN
-OPDI_COLD_BEGIN
-
 static int opdi_argwhere_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_nonzero(opd_arg_tensor(call, 0)));
 }
@@ -253,7 +248,3 @@ OPDI_OP(cartesian_prod) {
     op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "{[2],[3]}; {[3]}; {[2],[1],[2]}";
 }
-OPDI_COLD_END
-OPDI_LOOPS_END
-#endif
-#endif

@@ -2,10 +2,6 @@
 
 //== rows: index_select, index_add, index_copy, index_fill, index_reduce ===============================================
 
-#if !defined(OPD_NO_OP_INDEX)
-#if defined(OPDI_OPERATORS)
-OPDI_LOOPS_BEGIN
-
 typedef struct opdi_rows {                        /* a[outer][index[j]][inner] and b[outer][j][inner], contiguous */
     char *self, *source;
     const int64_t *index;
@@ -412,6 +408,3 @@ static int opdi_rows_batch(opd_call *call) {
     return opd_call_all(op, &ret, args, op->nargs) ? -1 : opd_batch_return(call, ret.u.t, at);
 }
 OPDI_COLD_END
-OPDI_LOOPS_END
-#endif
-#endif

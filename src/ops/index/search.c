@@ -2,10 +2,6 @@
 
 //== repeat_interleave, searchsorted, bucketize ========================================================================
 
-#if !defined(OPD_NO_OP_INDEX)
-#if defined(OPDI_OPERATORS)
-OPDI_LOOPS_BEGIN
-
 /* repeat_interleave.Tensor: number i repeats[i] times, in order.  output_size, where given, must be how many there
    are. */
 static int opdi_repeat_interleave_Tensor_kernel(opd_call *call) {
@@ -606,6 +602,3 @@ OPDI_OP(isin_Scalar_Tensor) {
     op->cases = "1, [2,3]i3; 2, [9]i3";
 }
 OPDI_COLD_END
-OPDI_LOOPS_END
-#endif
-#endif

@@ -2,11 +2,6 @@
 
 //== writing through a view: slice_scatter and its kin =================================================================
 
-#if !defined(OPD_NO_OP_INDEX)
-#if defined(OPDI_OPERATORS)
-OPDI_LOOPS_BEGIN
-OPDI_COLD_BEGIN
-
 /* A copy of self with its strides, gaps included, as at::clone_preserve_strides; one that overlaps itself is spread. */
 static opd_tensor *opdi_result_kept(opd_call *call, opd_tensor *self) {
     int64_t strides[OPD_MAX_DIMS];
@@ -193,7 +188,3 @@ OPDI_OP(as_strided_scatter) {
     op->out = "as_strided_scatter.out";
     op->cases = "[4,3], [2,2], (2,2), (3,1), 1";
 }
-OPDI_COLD_END
-OPDI_LOOPS_END
-#endif
-#endif

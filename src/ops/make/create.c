@@ -4,8 +4,6 @@
 //  >>op:create    making tensors: of a value, of numbers in a row, at random
 //----------------------------------------------------------------------------------------------------------------------
 
-#if defined(OPDI_OPERATORS)
-
 OPDI_COLD_BEGIN
 
 //== filling ===========================================================================================================
@@ -997,4 +995,3 @@ OPDI_OP(triu_indices) {
     op->cases = "3, 3; 3, 4, 1";
 }
 OPDI_COLD_END
-#endif

@@ -8,8 +8,6 @@
 //  random numbers here these are not those of PyTorch's generator; the distributions are the same.
 //----------------------------------------------------------------------------------------------------------------------
 
-#if defined(OPDI_OPERATORS)
-
 /* Words of one element: four by each counter, of which `turn` is the high half. */
 typedef struct opdi_stream { uint64_t key, place, turn; uint32_t words[4]; int used; } opdi_stream;
 typedef double (*opdi_sampler)(opdi_stream *stream, double first, double second);
@@ -370,4 +368,3 @@ OPDI_OP(_sample_dirichlet) {
     op->cases = "[2,3]+; [3]+";
 }
 OPDI_COLD_END
-#endif

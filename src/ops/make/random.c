@@ -2,8 +2,6 @@
 
 //== random numbers ====================================================================================================
 
-#if defined(OPDI_OPERATORS)
-
 /* The call's generator; NULL: the default one. */
 OPDI_INTERNAL opd_generator *opdi_generator_of(const opd_call *call) {
     int i = opdi_arg_index(call->op->schema, "generator", 9);
@@ -751,4 +749,3 @@ OPDI_OP(normal_Tensor_Tensor) {
     op->cases = "[2,3], [2,3]+";
 }
 OPDI_COLD_END
-#endif

@@ -1,18 +1,11 @@
 #include "../ops.h"
 
-#if !defined(OPD_NO_OP_SOLVE)
-#if defined(OPDI_OPERATORS)
-
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:equations  operators on matrices by their factors: equations solved, inverses, determinants
 //
 //  Results are made as PyTorch's lie in memory, each kernel runs >>op:factor's routines on the matrices of a batch, and
 //  derivatives are operators again: triangles solved, products.
 //----------------------------------------------------------------------------------------------------------------------
-
-OPDI_LOOPS_BEGIN
-
-OPDI_COLD_BEGIN
 
 //== what the kernels have in common ===================================================================================
 
@@ -605,7 +598,3 @@ OPDI_OP(triangular_solve) {
         "unitriangular=False, *, Tensor(a!) X, Tensor(b!) M) -> (Tensor(a!) solution, Tensor(b!) cloned_coefficient)";
     op->cases = "[3,2], [3,3]g; [3,2], [3,3]g, False, True, True";
 }
-OPDI_COLD_END
-OPDI_LOOPS_END
-#endif
-#endif

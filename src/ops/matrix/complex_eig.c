@@ -1,9 +1,5 @@
 #include "../ops.h"
 
-#if !defined(OPD_NO_OP_SOLVE)
-#if defined(OPDI_OPERATORS)
-OPDI_LOOPS_BEGIN
-
 //== eigenvalues of any complex matrix =================================================================================
 //
 //  The same way, with a triangle at its end: single steps with shifts, by rotations.
@@ -366,6 +362,3 @@ OPDI_OP(linalg_eigvals) {
     op->cases = "[2,2]; [2,2,2]";
 }
 OPDI_COLD_END
-OPDI_LOOPS_END
-#endif
-#endif

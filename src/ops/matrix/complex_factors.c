@@ -7,11 +7,6 @@
 //  complex64 are copied into such, and rounded on their way back.
 //----------------------------------------------------------------------------------------------------------------------
 
-#if !defined(OPD_NO_OP_SOLVE)
-#if defined(OPDI_OPERATORS)
-
-OPDI_LOOPS_BEGIN
-
 OPDI_INTERNAL opdi_cblock opdi_cblock_of(opdi_complex *at, int64_t rs, int64_t cs) {
     opdi_cblock block;
     block.at = at;
@@ -444,6 +439,3 @@ OPDI_INTERNAL int opdi_ldl_solve_one_c128(const opdi_solver *solver, int64_t at)
     }
     return 0;
 }
-OPDI_LOOPS_END
-#endif
-#endif

@@ -1,13 +1,8 @@
 #include "../ops.h"
 
-#if !defined(OPD_NO_OP_DISTANCE)
-#if defined(OPDI_OPERATORS)
-
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:distance  distances between rows
 //----------------------------------------------------------------------------------------------------------------------
-
-OPDI_LOOPS_BEGIN
 
 //== distances between rows: _cdist_forward, _pdist_forward ============================================================
 //
@@ -385,7 +380,3 @@ OPDI_OP(pdist) {
     op->cases = "[4,3]; [3,2], 1.0";
 }
 OPDI_COLD_END
-OPDI_LOOPS_END
-
-#endif
-#endif   /* OPD_NO_OP_DISTANCE */

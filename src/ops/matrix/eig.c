@@ -11,11 +11,6 @@
 //  Mathias).  Vectors are solved from the blocks backwards, many at a time.  The room stands on >>op:spectral.
 //----------------------------------------------------------------------------------------------------------------------
 
-#if !defined(OPD_NO_OP_SOLVE)
-#if defined(OPDI_OPERATORS)
-
-OPDI_LOOPS_BEGIN
-
 enum {
     OPDI_SCHUR_SMALL = 64,                        /* rows of which single double steps make blocks */
     OPDI_SCHUR_PAIRS = 16,                        /* pairs of shifts in a row, and how far they go in one window */
@@ -202,6 +197,3 @@ static void opdi_swap_apply(int count, const double *v, double tau, double d[4][
 #include "bulge_chasing.typed.h"
 #endif
 #include "../../typed/end.h"
-OPDI_LOOPS_END
-#endif
-#endif

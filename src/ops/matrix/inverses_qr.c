@@ -2,11 +2,6 @@
 
 //== inverses and determinants =========================================================================================
 
-#if !defined(OPD_NO_OP_SOLVE)
-#if defined(OPDI_OPERATORS)
-OPDI_LOOPS_BEGIN
-OPDI_COLD_BEGIN
-
 static int opdi_linalg_inv_ex_kernel(opd_call *call) {
     opd_tensor *input = opd_arg_tensor(call, 0);
     opdi_results results;
@@ -606,7 +601,3 @@ OPDI_OP(qr) {
     op->out = "qr.Q(Tensor self, bool some=True, *, Tensor(a!) Q, Tensor(b!) R) -> (Tensor(a!) Q, Tensor(b!) R)";
     op->cases = "[4,3]; [2,4]";
 }
-OPDI_COLD_END
-OPDI_LOOPS_END
-#endif
-#endif

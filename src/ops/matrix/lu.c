@@ -2,11 +2,6 @@
 
 //== LU: linalg_lu_factor_ex, lu_unpack, linalg_lu =====================================================================
 
-#if !defined(OPD_NO_OP_SOLVE)
-#if defined(OPDI_OPERATORS)
-OPDI_LOOPS_BEGIN
-OPDI_COLD_BEGIN
-
 /* Factors a contiguous copy of input that is `factors` [.., rows, columns], with pivots and info beside it. */
 OPDI_INTERNAL int opdi_lu_run(opd_tensor *factors, opd_tensor *pivots, opd_tensor *info, opd_tensor *input) {
     opdi_solver solver;
@@ -675,7 +670,3 @@ OPDI_OP(linalg_ldl_solve) {
     op->out = "linalg_ldl_solve.out";
     op->cases = "";
 }
-OPDI_COLD_END
-OPDI_LOOPS_END
-#endif
-#endif

@@ -6,12 +6,6 @@
 //  Most are composed of >>op:equations, >>op:spectral and >>op:eig; their derivatives come with that.
 //----------------------------------------------------------------------------------------------------------------------
 
-#if !defined(OPD_NO_OP_SOLVE)
-#if defined(OPDI_OPERATORS)
-
-OPDI_LOOPS_BEGIN
-OPDI_COLD_BEGIN
-
 //== products, powers and small forms ==================================================================================
 
 static int opdi_cross_kernel_with(opd_call *call, int64_t dim) {
@@ -1174,7 +1168,3 @@ OPDI_OP(linalg_lstsq) {
         "residuals, Tensor(c!) rank, Tensor(d!) singular_values)";
     op->cases = "[4,3], [4,2], driver='gels'; [3,4], [3,2]; [2,4,2], [2,4], driver='gelsd'";
 }
-OPDI_COLD_END
-OPDI_LOOPS_END
-#endif
-#endif   /* OPD_NO_OP_SOLVE */

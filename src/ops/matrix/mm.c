@@ -2,9 +2,6 @@
 
 //== mm, addmm =========================================================================================================
 
-#if !defined(OPD_NO_OPERATORS)
-#if defined(OPDI_OPERATORS)
-OPDI_LOOPS_BEGIN
 OPDI_COLD_BEGIN
 
 static int opdi_mm_shapes(const opd_tensor *a, const opd_tensor *b) {
@@ -778,6 +775,3 @@ OPDI_OP(linear) {
     op->cases = "[2,3], [4,3], [4]; [2,2,3], [4,3], [4]; [2,3], [4,3]";
 }
 OPDI_COLD_END
-OPDI_LOOPS_END
-#endif
-#endif

@@ -4,11 +4,6 @@
 //  >>op:linalg    products of matrices
 //----------------------------------------------------------------------------------------------------------------------
 
-#if !defined(OPD_NO_OPERATORS)
-#if defined(OPDI_OPERATORS)
-
-OPDI_LOOPS_BEGIN
-
 //== what the rooms below share ========================================================================================
 
 OPDI_COLD_BEGIN
@@ -493,6 +488,3 @@ OPDI_INTERNAL int opdi_product_of_sum(opd_call *call) { return opdi_product_batc
 OPDI_INTERNAL int opdi_product_of_vector(opd_call *call) { return opdi_product_batch(call, 2, 1, false); }
 OPDI_INTERNAL int opdi_product_of_vectors(opd_call *call) { return opdi_product_batch(call, 1, 1, false); }
 OPDI_COLD_END
-OPDI_LOOPS_END
-#endif
-#endif

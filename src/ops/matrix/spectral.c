@@ -1,8 +1,5 @@
 #include "../ops.h"
 
-#if !defined(OPD_NO_OP_SOLVE)
-#if defined(OPDI_OPERATORS)
-
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:spectral  eigenvalues of Hermitian matrices, and singular values
 //
@@ -10,8 +7,6 @@
 //  The rotations of a sweep are kept, and then applied to the rows of the transposed vectors, which threads share by
 //  columns.  The room stands on >>op:equations.
 //----------------------------------------------------------------------------------------------------------------------
-
-OPDI_LOOPS_BEGIN
 
 /* Rotations of rows (first + i, first + i + 1), in the order in which they were made: i up, or down. */
 typedef struct opdi_rotations {
@@ -576,6 +571,3 @@ OPDI_OP(linalg_svdvals) {
     op->cases = "[2,3]; [3,2,2]";
 }
 OPDI_COLD_END
-OPDI_LOOPS_END
-#endif
-#endif

@@ -1,17 +1,11 @@
 #include "../ops.h"
 
-#if !defined(OPD_NO_OP_SEQUENCE)
-#if defined(OPDI_OPERATORS)
-
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:attention attention
 //
 //  softmax(scale q k^T + mask) v of heads: in one kernel, block by block of rows of q, and in parts as PyTorch's "math"
 //  has it.  Uses matrix products and rows' softmax.
 //----------------------------------------------------------------------------------------------------------------------
-
-OPDI_LOOPS_BEGIN
-OPDI_COLD_BEGIN
 
 /* softmax, but 0 where a line is all -inf. */
 static int opdi_safe_softmax_kernel(opd_call *call) {
@@ -1002,7 +996,3 @@ OPDI_OP(_transformer_encoder_layer_fwd) {
     op->cases = "[2,3,4], 4, 2, [12,4], [12], [4,4], [4], False, False, 1e-5, [4], [4], [4], [4], [6,4], [6], [4,6], "
         "[4]; [2,3,4], 4, 2, [12,4], [12], [4,4], [4], True, True, 1e-5, [4], [4], [4], [4], [6,4], [6], [4,6], [4]";
 }
-OPDI_COLD_END
-OPDI_LOOPS_END
-#endif
-#endif

@@ -2,11 +2,6 @@
 
 //== batch norm ========================================================================================================
 
-#if !defined(OPD_NO_OP_NORM)
-#if defined(OPDI_OPERATORS)
-OPDI_LOOPS_BEGIN
-OPDI_COLD_BEGIN
-
 /* Returns a copy [c, a, n] of tensor [a, c, n], so that loops over short rows run along memory.  back: copies tensor
    [c, a, n] to `into`, which is [a, c, n].  NULL with an error. */
 static opd_tensor *opdi_batch_rows(opd_tensor *tensor, const opdi_norm *norm, bool back, opd_tensor *into) {
@@ -663,7 +658,3 @@ OPDI_OP(_weight_norm_differentiable_backward) {
     op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[3,2], [3,2], [3,1], [3,1]+, 0";
 }
-OPDI_COLD_END
-OPDI_LOOPS_END
-#endif
-#endif

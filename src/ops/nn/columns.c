@@ -1,14 +1,8 @@
 #include "../ops.h"
 
-#if !defined(OPD_NO_OP_RESAMPLE)
-#if defined(OPDI_OPERATORS)
-
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:resample  windows as columns, pixels as channels, other sizes, sampling at places
 //----------------------------------------------------------------------------------------------------------------------
-
-OPDI_LOOPS_BEGIN
-OPDI_COLD_BEGIN
 
 //== im2col, col2im, pixel_shuffle =====================================================================================
 
@@ -270,7 +264,3 @@ OPDI_OP(pixel_unshuffle) {
     op->out = "pixel_unshuffle.out";
     op->cases = "[1,2,4,6], 2";
 }
-OPDI_COLD_END
-OPDI_LOOPS_END
-#endif
-#endif

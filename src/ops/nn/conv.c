@@ -2,11 +2,6 @@
 
 //== convolution: arguments ============================================================================================
 
-#if !defined(OPD_NO_OP_CONV)
-#if defined(OPDI_OPERATORS)
-OPDI_LOOPS_BEGIN
-
-OPDI_COLD_BEGIN
 /* Strides laid out as channels last, which a result then takes over (c10::is_channels_last_strides_2d and 3d). */
 OPDI_INTERNAL bool opdi_is_channels_last(const opd_tensor *tensor) {
     const int64_t *sizes = opdi_sizes(tensor), *strides = opdi_strides(tensor);
@@ -830,8 +825,3 @@ OPDI_OP(conv_transpose3d_input) {
     op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_LOWER;
     op->cases = "[1,2,2,2,2], [2,1,2,2,2]";
 }
-OPDI_COLD_END
-OPDI_LOOPS_END
-
-#endif
-#endif   /* OPD_NO_OP_CONV */

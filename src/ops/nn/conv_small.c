@@ -1,16 +1,11 @@
 #include "../ops.h"
 
-#if !defined(OPD_NO_OP_CONV)
-#if defined(OPDI_OPERATORS)
-
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:conv      convolution
 //
 //  Everything is done on contiguous tensors of a compute type, one to three spatial dims (fewer are given leading
 //  ones of size 1). A transposed convolution is the gradient of a convolution with respect to its input.
 //----------------------------------------------------------------------------------------------------------------------
-
-OPDI_LOOPS_BEGIN
 
 OPDI_INTERNAL int64_t opdi_vol_area(const int64_t *sizes) { return sizes[0] * sizes[1] * sizes[2]; }
 
@@ -512,6 +507,3 @@ OPDI_INTERNAL void opdi_bias_sum(const opd_tensor *grad, opd_tensor *out) {
         else { ((double *)(void *)out->data)[i] = sum; }
     }
 }
-OPDI_LOOPS_END
-#endif
-#endif

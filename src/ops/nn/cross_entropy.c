@@ -1,13 +1,9 @@
 #include "../ops.h"
 
-#if !defined(OPD_NO_OP_LOSS)
-#if defined(OPDI_OPERATORS)
-
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:loss      losses, similarities, gates with parameters
 //----------------------------------------------------------------------------------------------------------------------
 
-OPDI_LOOPS_BEGIN
 OPDI_COLD_BEGIN
 
 //== nll_loss and cross_entropy_loss ===================================================================================
@@ -501,6 +497,3 @@ OPDI_OP(cross_entropy_loss) {
     op->cases = "[3,4], [3]i4; [3,4], [3,4]u; [3,4], [3]i4, [4]+, 1, -100, 0.1";
 }
 OPDI_COLD_END
-OPDI_LOOPS_END
-#endif
-#endif

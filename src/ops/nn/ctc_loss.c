@@ -1,9 +1,5 @@
 #include "../ops.h"
 
-#if !defined(OPD_NO_OP_LOSS)
-#if defined(OPDI_OPERATORS)
-OPDI_LOOPS_BEGIN
-OPDI_COLD_BEGIN
 //== ctc_loss ==========================================================================================================
 //
 //  A target of S labels is a row of 2 S + 1: a blank before, between and behind its labels.  alpha [N, T, 2 S + 1] has
@@ -330,8 +326,3 @@ OPDI_OP(_ctc_loss_backward_Tensor) {
     op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "";
 }
-OPDI_COLD_END
-OPDI_LOOPS_END
-
-#endif
-#endif   /* OPD_NO_OP_LOSS */

@@ -7,12 +7,6 @@
 //  when somebody asks for one of their names that no library has defined.
 //----------------------------------------------------------------------------------------------------------------------
 
-#if !defined(OPD_NO_OP_POOL)
-#if defined(OPDI_OPERATORS)
-
-OPDI_LOOPS_BEGIN
-OPDI_COLD_BEGIN
-
 //== boxes =============================================================================================================
 
 /* As float32 or as float64. */
@@ -296,8 +290,3 @@ OPDI_INTERNAL void opdi_vision_roi_align_backward(opd_op_desc *op) {
     op->backward = opdi_roi_align_twice; op->save = "rois";
     op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
 }
-OPDI_COLD_END
-OPDI_LOOPS_END
-
-#endif
-#endif   /* OPD_NO_OP_POOL */

@@ -4,12 +4,6 @@
 //  >>op:dropout   dropout and fake quantisation
 //----------------------------------------------------------------------------------------------------------------------
 
-#if !defined(OPD_NO_OP_NORM)
-#if defined(OPDI_OPERATORS)
-
-OPDI_LOOPS_BEGIN
-OPDI_COLD_BEGIN
-
 //== dropout ===========================================================================================================
 
 static int opdi_dropout_check(double p) {
@@ -386,8 +380,3 @@ OPDI_OP(fake_quantize_per_channel_affine_cachemask_backward) {
     op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,3], [2,3]b";
 }
-OPDI_COLD_END
-OPDI_LOOPS_END
-
-#endif
-#endif   /* OPD_NO_OP_NORM */

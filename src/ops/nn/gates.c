@@ -2,11 +2,6 @@
 
 //== glu, prelu ========================================================================================================
 
-#if !defined(OPD_NO_OP_LOSS)
-#if defined(OPDI_OPERATORS)
-OPDI_LOOPS_BEGIN
-OPDI_COLD_BEGIN
-
 static int opdi_glu_dim(const opd_tensor *input, int64_t dim, int64_t *half) {
     if (input->ndim == 0) { return opd_fail(OPD_ERROR_SHAPE, "glu does not support 0-dimensional tensors"); }
     int axis = opdi_dim_of(dim, input->ndim);
@@ -327,7 +322,3 @@ OPDI_OP(rrelu_with_noise_backward) {
     op->out = "rrelu_with_noise_backward.out";
     op->cases = "[2,3], [2,3], [2,3]u, 0.1, 0.3, True, False; [2,3], [2,3], [2,3]u, 0.1, 0.3, False, False";
 }
-OPDI_COLD_END
-OPDI_LOOPS_END
-#endif
-#endif

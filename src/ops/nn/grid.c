@@ -5,9 +5,6 @@
 //  Each output looks at one, two or four rows and columns of its image, at a place between -1 and 1 that the grid gives
 //  (x, then y); weights of both directions are multiplied.  What lies outside is 0, the border's or mirrored.
 
-#if !defined(OPD_NO_OP_RESAMPLE)
-#if defined(OPDI_OPERATORS)
-OPDI_LOOPS_BEGIN
 OPDI_COLD_BEGIN
 
 enum { OPDI_GRID_BILINEAR = 0, OPDI_GRID_NEAREST, OPDI_GRID_BICUBIC };
@@ -624,7 +621,3 @@ OPDI_OP(native_channel_shuffle) {
 }
 OPDI_COLD_END
 OPDI_COLD_END
-OPDI_LOOPS_END
-
-#endif
-#endif   /* OPD_NO_OP_RESAMPLE */

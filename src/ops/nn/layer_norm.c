@@ -2,11 +2,6 @@
 
 //== layer norm ========================================================================================================
 
-#if !defined(OPD_NO_OP_NORM)
-#if defined(OPDI_OPERATORS)
-OPDI_LOOPS_BEGIN
-OPDI_COLD_BEGIN
-
 /* Checks normalized_shape and the sizes of weight and bias of a norm of input over its last dims.  Returns the first
    dim that is normalised, or -1 with an error. */
 static int opdi_norm_axis(const opd_tensor *input, opd_ints shape, const opd_tensor *weight, const opd_tensor *bias) {
@@ -597,7 +592,3 @@ OPDI_OP(group_norm) {
     op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
     op->cases = "[2,4,3], 2, [4], [4]";
 }
-OPDI_COLD_END
-OPDI_LOOPS_END
-#endif
-#endif

@@ -2,11 +2,6 @@
 
 //== losses over pairs of elements =====================================================================================
 
-#if !defined(OPD_NO_OP_LOSS)
-#if defined(OPDI_OPERATORS)
-OPDI_LOOPS_BEGIN
-OPDI_COLD_BEGIN
-
 /* Pieces: kernel args are (self, target, ..., reduction at `at`). */
 static int opdi_loss_floating(const opd_tensor *input, const opd_tensor *output, const char *what) {
     opd_tensor *two[2];
@@ -816,7 +811,3 @@ OPDI_OP(multilabel_margin_loss_backward) {
         "reduction, Tensor is_target, *, Tensor(a!) grad_input) -> Tensor(a!)";
     op->cases = "[], [2,3], [2,3]i3, 1, [2,3]b; [2], [2,3], [2,3]i3, 0, [2,3]b";
 }
-OPDI_COLD_END
-OPDI_LOOPS_END
-#endif
-#endif

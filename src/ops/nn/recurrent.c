@@ -7,12 +7,6 @@
 //  the input is one product for all steps.
 //----------------------------------------------------------------------------------------------------------------------
 
-#if !defined(OPD_NO_OP_SEQUENCE)
-#if defined(OPDI_OPERATORS)
-
-OPDI_LOOPS_BEGIN
-OPDI_COLD_BEGIN
-
 typedef enum opdi_rnn_kind { OPDI_RNN_LSTM, OPDI_RNN_GRU, OPDI_RNN_TANH, OPDI_RNN_RELU } opdi_rnn_kind;
 /* A layer in one direction: h [B, H] and c, the state, and its weights; w_hr is NULL without a projection. */
 typedef struct opdi_recurrent {
@@ -850,8 +844,3 @@ OPDI_OP(rnn_relu_cell) {
     op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_LOWER_NOT_CPU;
     op->cases = "[3,4], [3,2], [2,4], [2,2]; [3,4], [3,2], [2,4], [2,2], [2], [2]";
 }
-OPDI_COLD_END
-OPDI_LOOPS_END
-
-#endif
-#endif   /* OPD_NO_OP_SEQUENCE */

@@ -5,9 +5,6 @@
 //  Depth, rows and columns apart: each of the output is a sum over a few of the input (taps), at places that the other
 //  directions share; the derivative adds where the other reads.  Of fewer than three directions the first have size 1.
 
-#if !defined(OPD_NO_OP_RESAMPLE)
-#if defined(OPDI_OPERATORS)
-OPDI_LOOPS_BEGIN
 OPDI_COLD_BEGIN
 
 typedef enum opdi_upsample_how {
@@ -859,6 +856,3 @@ OPDI_OP(_upsample_bicubic2d_aa_vec) {
 }
 OPDI_COLD_END
 OPDI_COLD_END
-OPDI_LOOPS_END
-#endif
-#endif

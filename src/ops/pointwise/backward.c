@@ -2,10 +2,6 @@
 
 //== backward operators ================================================================================================
 
-#if !defined(OPD_NO_OPERATORS)
-#if defined(OPDI_OPERATORS)
-OPDI_COLD_BEGIN
-
 /* A kernel over (grad, self) with numbers from argument `first` on. */
 static int opdi_binary_params(opd_call *call, const opdi_formula *formula, int first, int count) {
     opd_tensor *ops[3];
@@ -315,6 +311,3 @@ OPDI_OP(elu_backward) {
         "is_result, Tensor self_or_result, *, Tensor(a!) grad_input) -> Tensor(a!)";
     op->cases = "[2,3], 1, 1, 1, False, [2,3]; [2,3], 2, 0.5, 1.5, False, [2,3]";
 }
-OPDI_COLD_END
-#endif
-#endif

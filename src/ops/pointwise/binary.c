@@ -4,11 +4,6 @@
 //  >>op:binary    pointwise operators of two and more tensors, and what derivatives call
 //----------------------------------------------------------------------------------------------------------------------
 
-#if !defined(OPD_NO_OPERATORS)
-#if defined(OPDI_OPERATORS)
-
-OPDI_COLD_BEGIN
-
 //== add, sub, rsub, mul ===============================================================================================
 
 OPDI_FORMULA_A(add, add, 0)
@@ -543,6 +538,3 @@ OPDI_OP(clamp_max_Tensor) {
     op->inplace = "clamp_max_.Tensor"; op->out = "clamp_max.Tensor_out";
     op->cases = "[2,3], [3]";
 }
-OPDI_COLD_END
-#endif
-#endif

@@ -2,9 +2,6 @@
 
 //== two-argument functions ============================================================================================
 
-#if !defined(OPD_NO_OPERATORS)
-#if defined(OPDI_OPERATORS)
-
 /* atan2(y, x) of finite numbers that are not both 0, else NaN: by t = least / most of their sizes atan(t), for t beyond
    tan(pi / 8) as pi / 4 + atan((t - 1) / (t + 1)); within 2 ulp. */
 #if defined(OPDI_X86)
@@ -448,5 +445,3 @@ OPDI_OP(addcdiv) {
     op->cases = "[2,3], [2,3], [3]+; [2,3], [2,1], [3]+, value=2";
 }
 OPDI_COLD_END
-#endif
-#endif

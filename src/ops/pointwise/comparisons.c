@@ -2,10 +2,6 @@
 
 //== comparisons and logic: results are bool ===========================================================================
 
-#if !defined(OPD_NO_OPERATORS)
-#if defined(OPDI_OPERATORS)
-OPDI_COLD_BEGIN
-
 OPDI_FORMULA_A(eq, eq, OPDI_TO_BOOL)
 static int opdi_eq_kernel(opd_call *call) { return opdi_binary(call, &opdi_formula_eq); }
 OPDI_OP(eq_Tensor) {
@@ -475,6 +471,3 @@ OPDI_OP(lcm) {
     op->inplace = "lcm_"; op->out = "lcm.out";
     op->cases = "[2,3]i9, [3]i9";
 }
-OPDI_COLD_END
-#endif
-#endif

@@ -9,8 +9,6 @@
 //  in >>api:formulas; one that is not here is refused.  Uses the loops; knows no operator.
 //----------------------------------------------------------------------------------------------------------------------
 
-#if defined(OPDI_OPERATORS)
-
 //== arithmetic ========================================================================================================
 
 static inline bool opdi_complex_nan(opdi_complex x) { return isnan(x.re) || isnan(x.im); }
@@ -756,4 +754,3 @@ OPDI_INTERNAL int opdi_by_parts(opd_call *call) {
     return opdi_give_parts(call, 0, re.u.t, im.u.t);
 }
 OPDI_COLD_END
-#endif

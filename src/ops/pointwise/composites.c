@@ -2,8 +2,6 @@
 
 //== composites ========================================================================================================
 
-#if !defined(OPD_NO_OPERATORS)
-#if defined(OPDI_OPERATORS)
 OPDI_COLD_BEGIN
 
 static int opdi_true_divide_Tensor_kernel(opd_call *call) {
@@ -349,5 +347,3 @@ OPDI_OP(float_power_Tensor_Scalar) {
     op->cases = "[2,3]+, 2.5; [3]i5, 2";
 }
 OPDI_COLD_END
-#endif
-#endif

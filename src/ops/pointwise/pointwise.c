@@ -1,8 +1,5 @@
 #include "../ops.h"
 
-#if !defined(OPD_NO_OPERATORS)
-#if defined(OPDI_OPERATORS)
-
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:pointwise the formulas' loops and the generic kernel
 //
@@ -718,5 +715,3 @@ OPDI_INTERNAL opd_tensor *opdi_sinc_derivative(opd_tensor *grad, opd_tensor *inp
     return opd_mul(grad, opdi_unless(delta, opd_eq_Scalar(input, opd_value_int(0))));
 }
 OPDI_COLD_END
-#endif
-#endif

@@ -4,11 +4,6 @@
 //  >>op:unary     pointwise operators of one tensor
 //----------------------------------------------------------------------------------------------------------------------
 
-#if !defined(OPD_NO_OPERATORS)
-#if defined(OPDI_OPERATORS)
-
-OPDI_COLD_BEGIN
-
 //== cards =============================================================================================================
 
 OPDI_FORMULA_F(exp, exp, OPDI_TO_FLOAT)
@@ -746,6 +741,3 @@ OPDI_OP(silu) {
     op->inplace = "silu_"; op->out = "silu.out";
     op->cases = "[2,3]";
 }
-OPDI_COLD_END
-#endif
-#endif

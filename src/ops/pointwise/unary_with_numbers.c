@@ -2,8 +2,6 @@
 
 //== unary operators with numbers ======================================================================================
 
-#if !defined(OPD_NO_OPERATORS)
-#if defined(OPDI_OPERATORS)
 OPDI_COLD_BEGIN
 
 static int opdi_unary_params(opd_call *call, const opdi_formula *formula, const opdi_params *params) {
@@ -592,5 +590,3 @@ OPDI_OP(logit_backward) {
     op->cases = "[2,3], [2,3]u, 0.1";
 }
 OPDI_COLD_END
-#endif
-#endif

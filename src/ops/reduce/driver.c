@@ -4,11 +4,6 @@
 //  >>op:reduce    sums, products, variances over dims
 //----------------------------------------------------------------------------------------------------------------------
 
-#if !defined(OPD_NO_OPERATORS)
-#if defined(OPDI_OPERATORS)
-
-OPDI_LOOPS_BEGIN
-
 //== dims of a reduction ===============================================================================================
 
 OPDI_COLD_BEGIN
@@ -635,6 +630,3 @@ OPDI_INTERNAL opd_tensor *opdi_batch_whole(opd_call *call, int64_t *room, opd_in
     return all && all->ndim == 1 ? opd_unsqueeze(all, 1) : all;
 }
 OPDI_COLD_END
-OPDI_LOOPS_END
-#endif
-#endif

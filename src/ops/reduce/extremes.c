@@ -4,10 +4,6 @@
 //  >>op:extremes  the largest and smallest over dims, any and all, norms
 //----------------------------------------------------------------------------------------------------------------------
 
-#if !defined(OPD_NO_OPERATORS)
-#if defined(OPDI_OPERATORS)
-
-OPDI_LOOPS_BEGIN
 OPDI_COLD_BEGIN
 
 //== largest and smallest ==============================================================================================
@@ -546,6 +542,3 @@ OPDI_OP(count_nonzero) {
     op->cases = "[2,3]b; [2,3]i5, 1";
 }
 OPDI_COLD_END
-OPDI_LOOPS_END
-#endif
-#endif

@@ -7,9 +7,6 @@
 // where that is so already.  Long lines that are not are gone through in pieces, so that memory does not grow with
 // them: `passes` times, what one piece tells the next in tmp; the outputs are those of the last pass.
 
-#if !defined(OPD_NO_OPERATORS)
-#if defined(OPDI_OPERATORS)
-OPDI_LOOPS_BEGIN
 OPDI_COLD_BEGIN
 
 #define OPDI_LINE_PIECE 2048     /* elements */
@@ -777,6 +774,3 @@ OPDI_OP(special_log_softmax) {
     op->cases = "[2,3], 1";
 }
 OPDI_COLD_END
-OPDI_LOOPS_END
-#endif
-#endif

@@ -4,11 +4,6 @@
 //  >>op:lines     along one dim: softmax, running sums
 //----------------------------------------------------------------------------------------------------------------------
 
-#if !defined(OPD_NO_OPERATORS)
-#if defined(OPDI_OPERATORS)
-
-OPDI_LOOPS_BEGIN
-
 //== logsumexp =========================================================================================================
 
 /* block = exp(block). */
@@ -314,6 +309,3 @@ OPDI_OP(nonzero) {
     op->cases = "[2,3]; [2,3]b; []";
 }
 OPDI_COLD_END
-OPDI_LOOPS_END
-#endif
-#endif

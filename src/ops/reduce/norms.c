@@ -2,10 +2,6 @@
 
 //== norms =============================================================================================================
 
-#if !defined(OPD_NO_OPERATORS)
-#if defined(OPDI_OPERATORS)
-OPDI_LOOPS_BEGIN
-
 OPDI_FOLD_SUM(opdi_fold_abs_f32, float, fabs((double)x))
 OPDI_FOLD_SUM(opdi_fold_abs_f64, double, fabs(x))
 OPDI_FOLD_SUM(opdi_fold_square_f32, float, (double)x * (double)x)
@@ -324,6 +320,3 @@ OPDI_OP(dist) {
     op->cases = "[2,3], [3]; [2,3], [2,3], 3";
 }
 OPDI_COLD_END
-OPDI_LOOPS_END
-#endif
-#endif

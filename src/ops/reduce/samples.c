@@ -1,9 +1,5 @@
 #include "../ops.h"
 
-#if !defined(OPD_NO_OPERATORS)
-#if defined(OPDI_OPERATORS)
-OPDI_LOOPS_BEGIN
-OPDI_COLD_BEGIN
 //== integrals of samples: trapezoid, cumulative_trapezoid =============================================================
 
 /* Elements [start, end) along dim, counted from the end where negative; `end` 0: to the last. */
@@ -571,7 +567,3 @@ OPDI_OP(corrcoef) {
     op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[3,5]; [4]";
 }
-OPDI_COLD_END
-OPDI_LOOPS_END
-#endif
-#endif

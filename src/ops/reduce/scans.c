@@ -2,10 +2,6 @@
 
 //== scans =============================================================================================================
 
-#if !defined(OPD_NO_OPERATORS)
-#if defined(OPDI_OPERATORS)
-OPDI_LOOPS_BEGIN
-
 #define OPDI_LINE_SCAN(name, type, A, first, body)                                                          \
     static void name(const opdi_lines *lines, const opdi_piece *at, const void *const *in, void *const *out, \
                      char *tmp) {                                                                           \
@@ -367,6 +363,3 @@ OPDI_OP(diff) {
     op->cases = "[2,4]; [4,3], 2, 0, [1,3], [2,3]; [2,3]b; [3], 7";
 }
 OPDI_COLD_END
-OPDI_LOOPS_END
-#endif
-#endif

@@ -4,11 +4,6 @@
 //  >>op:sort      sorting, selection, integrals and statistics of samples
 //----------------------------------------------------------------------------------------------------------------------
 
-#if !defined(OPD_NO_OPERATORS)
-#if defined(OPDI_OPERATORS)
-
-OPDI_LOOPS_BEGIN
-
 //== sorting ===========================================================================================================
 
 OPDI_ALWAYS uint64_t opdi_key_f64(uint64_t u) {
@@ -609,6 +604,3 @@ OPDI_OP(msort) {
     op->cases = "[3,2]";
 }
 OPDI_COLD_END
-OPDI_LOOPS_END
-#endif
-#endif

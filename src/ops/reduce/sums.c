@@ -2,9 +2,6 @@
 
 //== sum, nansum, mean, prod ===========================================================================================
 
-#if !defined(OPD_NO_OPERATORS)
-#if defined(OPDI_OPERATORS)
-OPDI_LOOPS_BEGIN
 OPDI_COLD_BEGIN
 
 static int opdi_reduce_sum(opd_call *call, const opdi_fold *fold, opd_ints dims, bool keep, int dtype_arg) {
@@ -601,6 +598,3 @@ OPDI_OP(std_mean_dim) {
     op->cases = "[2,3], (1); [2,3], (0), False, True";
 }
 OPDI_COLD_END
-OPDI_LOOPS_END
-#endif
-#endif

@@ -1,9 +1,5 @@
 #include "../ops.h"
 
-#if !defined(OPD_NO_OP_FFT)
-#if defined(OPDI_OPERATORS)
-OPDI_LOOPS_BEGIN
-OPDI_COLD_BEGIN
 //== what users call: fft, rfft, hfft, their inverses, over one dim or several =========================================
 //
 //  Composites: a number of points cuts or fills up with zeros, then one of the transforms above runs.  A Hermitian
@@ -302,7 +298,3 @@ OPDI_OP(fft_ifftshift) {
     opdi_fft_card(op, opdi_fft_ifftshift_kernel, OPD_AUTOCAST_KEEP);
     op->cases = "[5]; [2,3], (1,); [3,4]";
 }
-OPDI_COLD_END
-OPDI_LOOPS_END
-#endif
-#endif

@@ -1,13 +1,8 @@
 #include "../ops.h"
 
-#if !defined(OPD_NO_OP_FFT)
-#if defined(OPDI_OPERATORS)
-
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:fft       discrete Fourier transforms
 //----------------------------------------------------------------------------------------------------------------------
-
-OPDI_LOOPS_BEGIN
 
 //== discrete Fourier transforms: _fft_r2c, _fft_c2r, _fft_c2c =========================================================
 //
@@ -552,6 +547,3 @@ OPDI_OP(_fft_c2r) {
     op->cases = "";
 }
 OPDI_COLD_END
-OPDI_LOOPS_END
-#endif
-#endif

@@ -4,11 +4,6 @@
 //
 //  Computed by operators in the dtype that was asked for, as PyTorch does, so that short floats round alike.
 
-#if !defined(OPD_NO_OP_FFT)
-#if defined(OPDI_OPERATORS)
-OPDI_LOOPS_BEGIN
-OPDI_COLD_BEGIN
-
 enum { OPDI_WINDOW_BARTLETT, OPDI_WINDOW_BLACKMAN, OPDI_WINDOW_COSINE, OPDI_WINDOW_KAISER };
 /* The numbers start, start + 1, ... below end, in a factory's dtype and device. */
 static opd_tensor *opdi_window_steps(const opdi_options *options, int64_t start, int64_t end, opd_scalar_type dtype) {
@@ -463,8 +458,3 @@ OPDI_OP(istft) {
     opdi_fft_card(op, opdi_istft_kernel, OPD_AUTOCAST_KEEP);
     op->cases = "";
 }
-OPDI_COLD_END
-OPDI_LOOPS_END
-
-#endif
-#endif   /* OPD_NO_OP_FFT */

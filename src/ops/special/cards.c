@@ -4,11 +4,6 @@
 //  >>op:special_cards special functions as operators, orthogonal polynomials, frexp
 //----------------------------------------------------------------------------------------------------------------------
 
-#if !defined(OPD_NO_OP_SPECIAL)
-#if defined(OPDI_OPERATORS)
-
-OPDI_LOOPS_BEGIN
-
 //== loops and cards ===================================================================================================
 
 /* The function that params carry. */
@@ -1033,7 +1028,3 @@ OPDI_OP(_dirichlet_grad) {
     op->cases = "[2,3]u, [2,3]u, [2,3]g; [3]u, [2,1]u, [2,3]g";
 }
 OPDI_COLD_END
-OPDI_LOOPS_END
-
-#endif
-#endif   /* OPD_NO_OP_SPECIAL */

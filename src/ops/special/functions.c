@@ -1,8 +1,5 @@
 #include "../ops.h"
 
-#if !defined(OPD_NO_OP_SPECIAL)
-#if defined(OPDI_OPERATORS)
-
 //----------------------------------------------------------------------------------------------------------------------
 //  >>op:special   special functions
 //
@@ -10,8 +7,6 @@
 //  Where formulas converge too slowly stand polynomials, fitted at the zeros of Chebyshev polynomials by
 //  tests/golden/make_special_tables.py; opdi_<name>[k] belongs to power k of what its interval becomes [-1, 1] by.
 //----------------------------------------------------------------------------------------------------------------------
-
-OPDI_LOOPS_BEGIN
 
 //== tables ============================================================================================================
 
@@ -746,7 +741,3 @@ OPDI_INTERNAL double opdi_special_legendre_p(double x, double degree) {
     }
     return value;
 }
-
-OPDI_LOOPS_END
-#endif
-#endif

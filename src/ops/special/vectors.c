@@ -5,10 +5,6 @@
 //  What the functions above come to at most arguments, 64 numbers at a time in loops without branches, for AVX2.  NaN
 //  says of a number that it takes the function itself.
 
-#if !defined(OPD_NO_OP_SPECIAL)
-#if defined(OPDI_OPERATORS)
-OPDI_LOOPS_BEGIN
-
 #if defined(OPDI_X86)
 OPDI_LOOPS_BEGIN
 typedef void opdi_wide_fn(const double *x, double *y);
@@ -488,6 +484,3 @@ OPDI_INTERNAL bool opdi_wide_all(const opdi_special *function, void *const *data
     return false;
 #endif
 }
-OPDI_LOOPS_END
-#endif
-#endif

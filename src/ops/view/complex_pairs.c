@@ -6,9 +6,6 @@
 //  read: tensors with the key Conjugate or Negative, whose fallback computes them for every kernel
 //  (opdi_lazy_fallback).
 
-#if defined(OPDI_OPERATORS)
-OPDI_COLD_BEGIN
-
 static int opdi_view_as_real_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     opdi_geometry geometry;
@@ -352,5 +349,3 @@ OPDI_OP(positive) {
     op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_POINTWISE;
     op->cases = "[2,3]";
 }
-OPDI_COLD_END
-#endif

@@ -4,10 +4,6 @@
 //  >>op:copy      conversions, repetitions, copies of views, diagonal matrices
 //----------------------------------------------------------------------------------------------------------------------
 
-#if defined(OPDI_OPERATORS)
-
-OPDI_COLD_BEGIN
-
 //== to ================================================================================================================
 
 static int opdi_to_device_kernel(opd_call *call) {
@@ -537,5 +533,3 @@ OPDI_OP(resize_as_) {
     op->vmap = opdi_batch_resize; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,3], [3,2]";
 }
-OPDI_COLD_END
-#endif

@@ -2,9 +2,6 @@
 
 //== copies ============================================================================================================
 
-#if defined(OPDI_OPERATORS)
-OPDI_COLD_BEGIN
-
 /* dst = src, broadcast; checked also where there is no memory. */
 OPDI_INTERNAL int opdi_copy_into(opd_tensor *dst, const opd_tensor *src) {
     opdi_geometry geometry;
@@ -291,5 +288,3 @@ OPDI_OP(view_dtype) {
     op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,4]i5, 7";
 }
-OPDI_COLD_END
-#endif

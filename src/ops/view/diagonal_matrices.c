@@ -2,9 +2,6 @@
 
 //== diagonal matrices =================================================================================================
 
-#if defined(OPDI_OPERATORS)
-OPDI_COLD_BEGIN
-
 /* diag_embed: a tensor with self's last dim on the diagonal of dims dim1 and dim2, and zeros elsewhere. */
 static int opdi_diag_embed_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
@@ -120,6 +117,3 @@ OPDI_OP(atleast_3d_Sequence) {
     op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "{[],[2]}";
 }
-OPDI_COLD_END
-
-#endif

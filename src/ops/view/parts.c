@@ -2,9 +2,6 @@
 
 //== diagonal, unfold ==================================================================================================
 
-#if defined(OPDI_OPERATORS)
-OPDI_COLD_BEGIN
-
 /* Sets *geometry to that of tensor's diagonal in dim1 and dim2: both leave, and a last dim of the diagonal's length
    comes.  Returns where the diagonal begins, in elements behind tensor's first, or -1 with an error. */
 OPDI_INTERNAL int64_t opdi_diagonal_geometry(const opd_tensor *tensor, int64_t offset, int64_t dim1, int64_t dim2,
@@ -828,5 +825,3 @@ OPDI_OP(meshgrid_indexing) {
     op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "{[3],[2]}, indexing='xy'; {[3],[2],[2]}, indexing='ij'";
 }
-OPDI_COLD_END
-#endif

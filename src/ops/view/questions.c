@@ -2,9 +2,6 @@
 
 //== questions =========================================================================================================
 
-#if defined(OPDI_OPERATORS)
-OPDI_COLD_BEGIN
-
 static int opdi_is_same_size_kernel(opd_call *call) {
     const opd_tensor *first = opd_arg_tensor(call, 0);
     return opd_return_bool(call, opdi_has_sizes(opd_arg_tensor(call, 1), opdi_sizes(first), first->ndim));
@@ -298,5 +295,3 @@ OPDI_OP(_assert_tensor_metadata) {
     op->vmap = opdi_batch_ask; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,3]; [2,3], (2,3)";
 }
-OPDI_COLD_END
-#endif

@@ -4,8 +4,6 @@
 //  >>op:view      views: the same elements under other sizes, parts, dims
 //----------------------------------------------------------------------------------------------------------------------
 
-#if defined(OPDI_OPERATORS)
-
 //== helpers ===========================================================================================================
 
 OPDI_COLD_BEGIN
@@ -793,4 +791,3 @@ OPDI_OP(as_strided_backward) {
     op->cases = "[2,2], (6), (1), (2,2), (1,1), 1";
 }
 OPDI_COLD_END
-#endif

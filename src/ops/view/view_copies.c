@@ -2,9 +2,6 @@
 
 //== copies of views ===================================================================================================
 
-#if defined(OPDI_OPERATORS)
-OPDI_COLD_BEGIN
-
 /* "aten::select_copy.int" calls "aten::select.int" and clones what comes, into rows; what is no view of these sizes is
    copied. */
 OPDI_INTERNAL int opdi_view_copy_kernel(opd_call *call) {
@@ -171,5 +168,3 @@ OPDI_OP(unbind_copy_int) {
     op->out = "unbind_copy.int_out(Tensor self, int dim=0, *, Tensor(a!)[] out) -> ()";
     op->cases = "[2,3]";
 }
-OPDI_COLD_END
-#endif
