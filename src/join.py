@@ -323,20 +323,20 @@ def check():
     return found
 
 
-#-- the files for themselves -------------------------------------------------------------------------------------------
+#-- the build by files -------------------------------------------------------------------------------------------------
 
 # Files that are compiled as one, because guards or tables cross them: the first one gives the name.
 TOGETHER = [['ops/builtins.c', 'printed/cards.c', 'ops/registration.c'],
             ['ops/typed_functions.c', 'printed/operator_names.c', 'ops/typed_calls.c', 'printed/typed_functions.c',
              'ops/typed_functions_end.c']]
-# They answer for what is left out of the header: nothing is, where files are compiled for themselves.
+# Stubs of tools that a macro leaves out.  The build by files leaves nothing out.
 NOT_APART = {'tools/left_out.c', 'printed/left_out.c', 'tools/left_out_end.c'}
 GUARD = re.compile(r'\s*#\s*(if|ifdef|ifndef|else|elif|endif)\b')
 SHARED = re.compile(r'(?:[A-Z_0-9]+(?:\([^()]*\))? )*(?:OPDI_INTERNAL|OPDI_SHARED)\b')
 
 
 def sources():
-    """The files that are compiled for themselves, the first ones of those that are compiled together among them."""
+    """The files that are compiled by themselves; of files that are compiled together, the first one."""
     behind = {path for group in TOGETHER for path in group[1:]}
     return [path for path in paths() if path.endswith('.c') and path not in behind and path not in NOT_APART]
 
@@ -360,15 +360,15 @@ def code_of(lines, i):
 
 
 def prototype(text, end):
-    """The declaration for other files of what a line begins to define; None: it only declares it."""
+    """The declaration that other files need of a definition; None: the text is itself only a declaration."""
     function = re.match(r'[^()]*(?:\(\d, \d\) [^()]*)?\b(?:OPDI_TYPED\(\w+\)|\w+)\((?!\*)', text) and text.endswith(')')
     if function:
         return text + ';' if end == '{' else None
-    return None if text.startswith('extern') else 'extern %s;' % text
+    return 'extern %s;' % text
 
 
 def prototypes_of(*together):
-    """Declarations of what files define for others, within the guards that it stands in; '' if there is nothing."""
+    """The declarations that other files need of these files, within their guards; '' if there are none."""
     out, typed, i, path = [], [], 0, together[0]
     lines = [line for name in together for line in read(os.path.join(SRC, name)).decode('utf-8').splitlines(True)]
     while i < len(lines):
@@ -412,12 +412,13 @@ def within_guards(rows):
 
 def cards(together):
     """The prototypes of all cards that files list."""
-    names = re.findall(r'\bopdi_card_\w+\b(?=[,\n])', ''.join(read(os.path.join(SRC, path)).decode('utf-8') for path in together))
+    text = ''.join(read(os.path.join(SRC, path)).decode('utf-8') for path in together)
+    names = re.findall(r'\bopdi_card_\w+\b(?=[,\n])', text)
     return ''.join('OPDI_INTERNAL void %s(opd_op_desc *op);\n' % name for name in dict.fromkeys(names))
 
 
 def write_apart(folder):
-    """Writes what files are compiled for themselves with: the declarations, prototypes by layer, those together."""
+    """Writes all that is made for the build by files: the public declarations, each layer's prototypes, joined files."""
     must_be_listed()
     os.makedirs(folder, exist_ok=True)
     every, listed = paths(), set(paths())
@@ -441,8 +442,8 @@ def main():
     group.add_argument('--check', action='store_true', help='write nothing; status 1 if something is wrong')
     group.add_argument('--where', type=int, nargs='+', metavar='LINE', help='lines of the header')
     group.add_argument('--remap', metavar='FILE', help='where the header with #line goes')
-    group.add_argument('--apart', metavar='FOLDER', help='where what the files need to be compiled for themselves goes')
-    group.add_argument('--sources', nargs='*', metavar='WORD', help='list the files that are compiled for themselves: all, '
+    group.add_argument('--apart', metavar='FOLDER', help='where the prototypes for the build by files go')
+    group.add_argument('--sources', nargs='*', metavar='WORD', help='list the files that are compiled by themselves: all, '
                        'or those with one of the words in their row')
     group.add_argument('--once', metavar='FILE', help='where the header with each text once goes')
     o = parser.parse_args()

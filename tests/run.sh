@@ -20,7 +20,7 @@ processor time.  The implementation is built once, with test_kernels.c, and link
   --cxx-on-c          test files as C++11, linked with an implementation in C
   --std11             only the strict builds of implementation and declarations, C11 and C++11, no warning allowed
   --header            only the checks of the header
-  --rooms             the files of src/ compiled for themselves (make -C src) in place of the header: only those that an
+  --rooms             the files of src/ compiled by themselves (make -C src) in place of the header: only those that an
                       edit touches are compiled again.  Goes with the options above, but for --cxx
   --again             without the checks that depend on no compiler, or on all: with CC another one than the last time
                       (the test files, too, are compiled with -O0, as they are with all options above this one)

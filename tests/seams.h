@@ -1,5 +1,5 @@
 /* seams.h: what tests put in place of the library's memory and limits.  inside.h includes it; where the files of src/ are
-   compiled for themselves, each of them does. */
+   compiled by themselves, each of them does. */
 #ifndef OPD_TESTS_SEAMS_H
 #define OPD_TESTS_SEAMS_H
 

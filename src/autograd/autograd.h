@@ -166,8 +166,7 @@ static inline int opdi_below_autograd(opd_call *call) {
 //== views =============================================================================================================
 
 #if defined(OPDI_CORE)
-/* Writes where a view lies in its base to at: ndim, dtype (with those of OPDI_LAZY_KEYS that only one of them has),
-   bytes from the base's first element, sizes, strides; then the base's strides.  Returns how many numbers that are. */
+/* The most numbers that opdi_slice_pack writes. */
 #define OPDI_MAX_SLICE (3 + 3 * OPD_MAX_DIMS)
 #endif
 

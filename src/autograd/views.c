@@ -40,6 +40,8 @@ static int opdi_view_error(const opd_tensor *view, bool indirect) {
                     why[creation - 1]);
 }
 
+/* Writes to at where a view lies in its base: ndim, dtype (with the OPDI_LAZY_KEYS that only one of the two has), bytes
+   from the base's first element, sizes, strides; then the base's strides.  Returns the count of these numbers. */
 OPDI_INTERNAL int opdi_slice_pack(const opd_tensor *view, const opd_tensor *base, int64_t *at /*[OPDI_MAX_SLICE]*/) {
     const size_t ndim = view->ndim;
     at[0] = view->ndim;

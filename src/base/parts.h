@@ -2,7 +2,7 @@
    all.  What one part has and the other calls or reads is OPDI_SHARED.  In the rooms of the core types, macros and
    inline functions are for both; functions and variables stand between #if defined(OPDI_CORE) and its end, behind the
    prototypes of those that are shared.  OPDI_INTERNAL is what several files of src/ call or read, and only one part: it
-   is static wherever the whole header is compiled.  OPDI_APART compiles each file of src/ for itself. */
+   is static wherever the whole header is compiled.  OPDI_APART compiles each file of src/ by itself. */
 #if defined(OPDI_APART)
 #define OPDI_IMPLEMENTED
 #define OPDI_CORE

@@ -35,7 +35,7 @@ struct opd_work {
     int64_t timeout_ms;                           /* 0: the group's */
     void *request;
     opd_transfer transfer;
-    int64_t *counts;                              /* [2 * size] those of an ALL_TO_ALL */
+    int64_t *counts;                              /* [2 * size] of an ALL_TO_ALL */
     uint64_t number;                              /* of the group's transfers */
     struct opdi_told *told;                       /* of a SEND or RECV of a checked group */
     opdi_storage *read, *written;                 /* references, or NULL */

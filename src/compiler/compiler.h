@@ -158,7 +158,7 @@ typedef struct opdi_called {
 
 #if !defined(OPD_NO_COMPILER)
 #if defined(OPDI_CORE)
-/* Fills what a pool's windows need of arguments: sizes, steps, rows in front and behind. */
+/* The windows of a pooling operator. */
 typedef struct opdi_lower_pool {
     int count;                                    /* dims that are pooled */
     int64_t window[3], steps[3], before[3], after[3], dilation[3];

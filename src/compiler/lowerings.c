@@ -572,6 +572,7 @@ OPDI_INTERNAL int opdi_lower_convolution(opd_call *call) {
 
 //== pools =============================================================================================================
 
+/* Fills *pool from the arguments of a call: sizes of windows, steps, rows in front and behind. */
 OPDI_INTERNAL void opdi_lower_pool_of(opdi_lower_pool *pool, const opd_call *call, const opd_tensor *self,
                                       const opd_tensor *result, bool dilated) {
     const opd_ints window = opd_arg_ints(call, 1), steps = opd_arg_ints(call, 2), padding = opd_arg_ints(call, 3);

@@ -62,7 +62,7 @@ typedef struct opdi_card {
     char node_name[64];                           /* "MulBackward0" */
     opdi_derivative formula, missing, warning;    /* what its nodes run: the card's; those that say there is none */
     uint64_t save_args;                           /* tensor arguments the formula reads */
-    uint64_t save_sizes;                          /* those of them whose sizes it reads, not their values */
+    uint64_t save_sizes;                          /* tensor arguments whose sizes it reads, not their values */
     uint32_t save_results;
     uint64_t constant_args;
     uint32_t constant_results;
@@ -183,7 +183,7 @@ typedef struct opdi_lasting { char *at; size_t left; void *blocks; } opdi_lastin
 enum { OPDI_EXTRA_VISION, OPDI_EXTRA_COLLECTIVES, OPDI_EXTRAS };
 typedef struct opdi_register {
     opdi_mutex lock;                              /* all of this but reading tables */
-    opdi_names *names;                            /* those of operators and of overloads */
+    opdi_names *names;                            /* names of operators and of overloads */
     opdi_lasting name_memory, op_memory;
     uint64_t ranks;                               /* definitions so far */
     opd_op *first_defined, *last_defined;
@@ -541,7 +541,7 @@ struct opd_overloads {
 OPDI_NOINLINE OPDI_INTERNAL const opdi_table *opdi_table_make(opd_op *op);
 OPDI_SHARED const opdi_slot *opdi_stored_slot(const opd_call *call, const opdi_slot *slot);
 OPDI_NOINLINE OPDI_INTERNAL int opdi_invoke(opdi_thread *thread, opd_call *call, const opdi_slot *slot);
-/* Runs the kernel that a table has for these keys with the arguments of `call`; its results are those of `call`. */
+/* Runs the kernel that a table has for these keys, with the arguments of `call`, which also gets the results. */
 static inline int opdi_redispatch_in(const opdi_table *table, opd_call *call, opd_keyset keys) {
     opdi_thread *thread = call->th;
     opd_call other;

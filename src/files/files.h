@@ -44,8 +44,8 @@ typedef struct opdi_bulk {
 /* What is read, and for errors by which function, from what file and entry. */
 typedef struct opdi_source { const char *who, *path, *entry; const unsigned char *data; size_t length; } opdi_source;
 #define OPDI_NOWHERE SIZE_MAX
-/* Tells how many bytes a file has that begins like source, or more than source->length: then it is asked again when
-   those have been read.  No more than that: what is there is enough to judge the file, or there is an error. */
+/* Returns the length of the file that begins with source.  A length over source->length means that more bytes are
+   needed to tell: it is called again when that many have been read.  A smaller one is final, or there is an error. */
 typedef uint64_t (*opdi_told_fn)(const opdi_source *source);
 /* A place in a text, with its end. */
 typedef struct opdi_look { const opdi_source *source; size_t at, end; } opdi_look;

@@ -389,6 +389,7 @@ static void opdi_quantized_settings(const opdi_bcall *call, opd_value settings, 
     (void)opd_list_append(settings, opd_value_int(opdi_call_int(call, transposed ? 6 : 5)));
     (void)opd_list_append(settings, opd_value_int(transposed));
 }
+/* Makes packed weights of a weight and the further arguments; the layer is the builtin's `what`, an OPDI_PACK_... */
 OPDI_INTERNAL int opdi_fn_quantized_pack(opdi_bcall *call) {
     const int what = call->builtin->what;
     const opdi_gtype *const type = call->node->out[0]->type;

@@ -192,8 +192,8 @@ typedef enum opdi_gcode {
     OPDI_STEP_OP, OPDI_STEP_OP_CELLS, OPDI_STEP_LIST, OPDI_STEP_UNPACK, OPDI_STEP_MAKE, OPDI_STEP_BUILTIN,
     OPDI_STEP_FUNCTION, OPDI_STEP_IF, OPDI_STEP_JUMP, OPDI_STEP_LOOP, OPDI_STEP_NEXT, OPDI_STEP_DROP
 } opdi_gcode;
-/* One step of a run.  Its slots, in the plan's `slots` from `slots` on: those of its arguments, then those of its
-   results, then those of values that have their last use here (ndrop of them). */
+/* One step of a run.  Its slots stand in the plan's `slots`, from `slots` on: nin of its arguments, nout of its
+   results, and ndrop of values whose last use this is. */
 typedef struct opdi_gstep {
     const opdi_gnode *node;
     int32_t slots, nin, nout, ndrop;
@@ -208,8 +208,8 @@ typedef struct opdi_gplan {
     int32_t nslots, nsteps, nrest, nowned;
     opd_value *start;                             /* the slots when a run begins: constants are there */
     opdi_gstep *steps;
-    int32_t *slots, *rest, *owned;                /* rest: what is there when all steps are done; owned: all that may be
-                                                     let go after an error */
+    int32_t *slots, *rest, *owned;                /* rest: values that are left when all steps are done; owned: all
+                                                     that may be let go after an error */
     bool cells;                                   /* it has values that are no tensors */
 } opdi_gplan;
 struct opd_graph {
@@ -342,8 +342,8 @@ enum { OPDI_PAD_LEFT = 1, OPDI_PAD_RIGHT, OPDI_PAD_BOTH, OPDI_PAD_ZERO };
 #if !defined(OPD_NO_GRAPHS)
 #if defined(OPDI_CORE)
 /* The packed weights of quantized layers, in archives: objects of these classes have parts that no script can name.
-   Those of a linear layer are the numbers of int8 as they are (or a weight of floats), those of others what the numbers
-   stand for. */
+   A linear layer has its int8 numbers as they are (or a weight of floats), other layers have the floats that the
+   numbers stand for. */
 #define OPDI_PACKED_CLASSES "__torch__.torch.classes.quantized."
 #define OPDI_PACKED_LINEAR OPDI_PACKED_CLASSES "LinearPackedParamsBase"
 #define OPDI_PACKED_EMBEDDING OPDI_PACKED_CLASSES "EmbeddingPackedParamsBase"
@@ -362,7 +362,7 @@ enum {
 };
 enum { OPDI_Q_PLAIN, OPDI_Q_RELU, OPDI_Q_TANH, OPDI_Q_LEAKY };
 #define OPDI_QUANTIZED(kind, place, then) ((kind) | (place) << 8 | (then) << 16)
-/* Makes packed weights of a weight and what else the arguments are; `what`: for which layer. */
+/* The layers that weights are packed for. */
 enum { OPDI_PACK_LINEAR, OPDI_PACK_CONV, OPDI_PACK_LINE, OPDI_PACK_TURNED, OPDI_PACK_TURNED_LINE, OPDI_PACK_ROWS };
 enum { OPDI_LIST_INDEX = 1, OPDI_LIST_REMOVE, OPDI_LIST_CONTAINS, OPDI_LIST_COUNT };
 #endif

@@ -384,9 +384,9 @@ typedef struct opdi_gemm_job {
     int add;
 } opdi_gemm_job;
 #define OPDI_FEW 4                                /* rows of half precision that are multiplied one by one */
-#define OPDI_FEW_ROWS 16                          /* those that are not packed, where vectors are */
-#define OPDI_FEW_FLOATS 8         /* those of floats: what is added up in another order than large batches are */
-#define OPDI_FEW_PAIRS 32                         /* those of pairs of bfloat16 that are not packed */
+#define OPDI_FEW_ROWS 16                          /* rows that are not packed, where there are vectors */
+#define OPDI_FEW_FLOATS 8         /* rows of floats: they are added up in another order than large batches */
+#define OPDI_FEW_PAIRS 32                         /* rows of pairs of bfloat16 that are not packed */
 #endif
 
 //== convolution =======================================================================================================

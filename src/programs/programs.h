@@ -68,7 +68,7 @@ struct opd_program {
     const char **outputs;        /* names of the user's */
     opdi_program_symbol *symbols;
     opdi_string operators;       /* opdi_program_operator[] */
-    opdi_string graphs;          /* opd_graph *[]: those of conditions and loops */
+    opdi_string graphs;          /* opd_graph *[], of conditions and loops */
     opdi_string notes;           /* const char *[] */
     const char **names;          /* of the file's programs */
     int32_t ninputs, noutputs, nsymbols, nnames;

@@ -406,6 +406,8 @@ static bool opdi_flat_init(opdi_flat *flat, opd_tensor *const *ops, int nops, op
     return true;
 }
 #define OPDI_TURNED 2                             /* operands of a pass that are turned over by tiles, at most */
+/* Transposes a tile of at most 64 x 64: dst[j][i] = src[i][j] with rows `ds` and `ss` bytes apart, through a buffer so
+   that neither side is walked across its lines.  Whole tiles have loops of constant length. */
 #define OPDI_TILE_MOVE(type, ni_, nj_) do {                                                                 \
         for (i = 0; i < ni_; i++) {                                                                         \
             const type *sizes = (const type *)(const void *)(src + i * ss);                                 \

@@ -257,8 +257,7 @@ typedef struct opdi_iter {
 static inline int64_t opdi_iter_most(const opdi_iter *iter) {
     return iter->compute == OPDI_C128 ? OPDI_BLOCK / 2 : OPDI_BLOCK;
 }
-/* Transposes a tile of at most 64 x 64: dst[j][i] = src[i][j] with rows `ds` and `ss` bytes apart, through a buffer so
-   that neither side is walked across its lines.  Whole tiles have loops of constant length. */
+/* Rows and columns of a tile that is transposed at once. */
 #define OPDI_TILE 64
 typedef void (*opdi_tile_fn)(char *dst, int64_t ds, const char *src, int64_t ss, int64_t ni, int64_t nj);
 typedef struct opdi_transpose { const opdi_iter *it; int across; } opdi_transpose;

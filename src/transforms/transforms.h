@@ -124,7 +124,7 @@ typedef struct opdi_diff {
     const opd_transform_options *options;
     opd_tensor **in;                              /* what fn gets */
     int nin;
-    opd_tensor **by, **given;                     /* those of them that it is differentiated by; as they are outside */
+    opd_tensor **by, **given;                     /* inputs that fn is differentiated by; these as they are outside */
     int *argnums, nby;
     opdi_layer *layer;
     opdi_state around;
@@ -140,7 +140,7 @@ struct opd_derivative {
     opd_tensor **outs;                            /* of a vjp: with their histories */
     opd_tensor *const *primals;                   /* of a linearization */
     int nouts, vmaps;
-    opd_transform_options o;                      /* the program's; argnums are those of diff */
+    opd_transform_options o;                      /* the program's; argnums: diff.argnums */
 };
 #endif
 #endif

@@ -486,6 +486,8 @@ opd_dispatch_state opd_inference_mode_set(bool on) {
     return was;
 }
 
+/* Sets the keys for a call on the tape of a vmap layer that goes on to the batching rule (see >>layers); the operators
+   that the rule calls are recorded. */
 OPDI_INTERNAL void opdi_back_keys(opdi_state *state) {
     state->include |= OPDI_BACK_BIT;
     state->allow &= ~(OPD_BIT_OF(OPD_F_BATCHED) | OPD_BIT_OF(OPD_F_TRACER));

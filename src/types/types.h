@@ -204,8 +204,8 @@ enum opdi_creation {
 static inline opdi_view_record *opdi_view_record_of(const opd_tensor *tensor) {
     return (opdi_view_record *)(void *)((int64_t *)(uintptr_t)(tensor + 1) + tensor->room);
 }
-/* The record, behind the view record, of a tensor inside vmap, whose dims are those of one example: it holds all
-   examples in one tensor.  The tensor looks at the value's memory, but nobody reads it there. */
+/* The record, behind the view record, of a tensor inside vmap.  The tensor has the dims of one example, `value` has all
+   examples.  The tensor looks at the value's memory, but nobody reads it there. */
 typedef struct opdi_batched {
     opd_tensor *value;           /* a reference */
     int32_t dim, level;          /* which of its dims counts the examples, of which layer */
@@ -394,8 +394,6 @@ static const uint8_t opdi_key_base[64] = {
 #define OPDI_AUTOGRAD_BITS (OPD_BIT_OF(OPD_F_AUTOGRAD_OTHER) | OPD_BIT_OF(OPD_F_AUTOGRAD) | \
                             OPD_BIT_OF(OPD_F_AUTOGRAD_NESTED_TENSOR))
 #if defined(OPDI_CORE)
-/* Sets the keys for a call on the tape of a vmap layer that goes on to the batching rule (see >>layers); the operators
-   that the rule calls are recorded. */
 #define OPDI_BACK_BIT OPD_BIT_OF(OPD_F_DYNAMIC_LAYER_BACK)
 #endif
 #include "types.prototypes.h"

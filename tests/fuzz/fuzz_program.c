@@ -496,7 +496,7 @@ static void program(const uint8_t *data, size_t n) {
 static void run(const uint8_t *data, size_t n) {
     int64_t live = 0;
     int i;
-    (void)setenv("PATH", "", 1);                  /* addr2line takes seconds for a program of this size, and is asked for each error */
+    (void)setenv("PATH", "", 1);                  /* no addr2line: for this program it takes seconds, at each error */
     for (i = 0; i < 3; i++) {
         if (i == 2) { live = opd_memory_stats().live; }
         OPD_SCOPE { program(data, n); }
