@@ -7,7 +7,8 @@
 #define OPDI_IMPLEMENTED
 #define OPDI_CORE
 #define OPDI_OPERATORS
-#define OPDI_SHARED_STATE extern OPDI_SHARED
+#define OPDI_SHARED
+#define OPDI_SHARED_STATE extern
 #elif !defined(OPDISPATCH_PART)
 #define OPDI_CORE
 #define OPDI_OPERATORS
@@ -24,7 +25,7 @@
 #else
 #error "OPDISPATCH_PART is 1 or 2"
 #endif
-#if defined(OPDISPATCH_PART) || defined(OPDI_APART)
+#if defined(OPDISPATCH_PART)
 #if defined(__GNUC__) && !defined(__TINYC__) && !defined(_WIN32)
 #define OPDI_SHARED __attribute__((visibility("hidden")))
 #else
@@ -32,7 +33,7 @@
 #endif
 #endif
 #if defined(OPDI_APART)
-#define OPDI_INTERNAL OPDI_SHARED
+#define OPDI_INTERNAL
 #else
 #define OPDI_INTERNAL static
 #endif
