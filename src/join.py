@@ -2,6 +2,7 @@
 """Joins the files of src/ into opdispatch.h, in the order of src/files.txt, as they are.
 
 Text that is compiled several times, as NAME.typed.h, has no row there: it takes the place of each #include "..." of it.
+So does text that printing.py prints: #include "NAME.printed.h".
 
 usage: python3 src/join.py                   writes opdispatch.h, if that changes it
        python3 src/join.py --check           says what is wrong, or where the header differs, and ends with status 1
@@ -17,16 +18,16 @@ import os
 import re
 import sys
 
+import printing
+
 SRC = os.path.dirname(os.path.abspath(__file__))
 HEADER = os.path.join(os.path.dirname(SRC), 'opdispatch.h')
 MOST_LINES = 1200
-MARK = '//@ '                    # begins a line of marked(), in front of each file
 # What one of these begins a later one of them ends; every other file ends all guards and compile modes that it begins.
-FRAMES = {'api/config.h', 'api/host_table.h', 'base/implementation.h', 'base/implementation_end.h', 'tools/left_out.c',
-          'printed/left_out.c', 'tools/left_out_end.c', 'printed/cards.c', 'ops/builtins.c', 'ops/registration.c',
-          'ops/typed_functions.c', 'ops/typed_functions_end.c'}
+FRAMES = {'api/config.h', 'api/host_table.h', 'base/implementation.h', 'base/implementation_end.h'}
 LIST = 'files.txt'
-# Words of the third column of the list: for which part a file is compiled, and how it is optimised.
+LISTS = {'api/host_functions.txt'}                                 # what printing.py reads and the header does not have
+# Words of the second column of the list: for which part a file is compiled, and how it is optimised.
 PARTS = {'core': 'OPDI_CORE', 'operators': 'OPDI_OPERATORS'}
 MODES = {'cold': 'OPDI_COLD', 'once': 'OPDI_ONCE', 'loops': 'OPDI_LOOPS'}
 INCLUDE = re.compile(rb'#include "([^"]+)"\n')
@@ -34,20 +35,20 @@ DECLARATIONS, PROTOTYPES = 'declarations.h', '.prototypes.h'       # of files th
 
 
 def rows(name=LIST):
-    """The words of each row of a list; at most three, the last one takes the rest."""
+    """(file, [words behind it]) of each row of a list."""
     with open(os.path.join(SRC, name), encoding='utf-8') as f:
-        return [line.split(None, 2) for line in f if line.strip() and not line.startswith('#')]
+        lines = [line.split() for line in f if line.strip() and not line.startswith('#')]
+    return [(line[0], line[1:]) for line in lines]
 
 
 def paths():
-    return [row[0] for row in rows()]
+    return [path for path, _ in rows()]
 
 
 def frames():
-    """{path: (lines in front of a file's code, lines behind it)}, as the third column of the list says."""
+    """{path: (lines in front of a file's code, lines behind it)}, as the second column of the list says."""
     found = {}
-    for path, _, words in (row for row in rows() if len(row) == 3):
-        words = words.split()
+    for path, words in (row for row in rows() if row[1]):
         guards = ['#if defined(%s)\n' % PARTS[word] if word in PARTS else '#if !defined(%s)\n' % word
                   for word in words if word not in MODES]
         modes = [MODES[word] for word in words if word in MODES]
@@ -92,19 +93,21 @@ def faults():
             if included(path, line):
                 includes[included(path, line)] = path
     for path, by in includes.items():
+        if path.endswith(printing.SUFFIX):
+            continue
         if path not in there:
             found.append('src/%s includes src/%s, which is not there' % (by, path))
         elif path in listed and by in listed and listed.index(path) > listed.index(by):
             found.append('src/%s includes src/%s, whose row in src/files.txt stands behind its own' % (by, path))
     for path in there:
-        if path not in listed and path not in includes:
+        if path not in listed and path not in includes and path not in LISTS:
             found.append('src/%s is not in src/files.txt, and no file includes it: add a row where its text belongs' % path)
     for path in dict.fromkeys(listed):
         if listed.count(path) > 1:
             found.append('src/files.txt lists %s twice: take one row out' % path)
         if path not in there:
             found.append('src/files.txt lists %s, which is not there: take the row out, or bring the file back' % path)
-    for path, words in ((row[0], row[2].split()) for row in rows() if len(row) == 3):
+    for path, words in rows():
         found += ['src/files.txt says "%s" of %s: core, operators, cold, once, loops, or a macro OPD_NO_..., is known' %
                   (word, path) for word in words if word not in PARTS and word not in MODES and
                   not re.fullmatch('OPD_NO_[A-Z_]+', word)]
@@ -124,11 +127,11 @@ def circles(listed):
 
 
 def long_files():
-    """Files that are too long to read at once, but for those that are printed or stand in long_files.txt."""
-    excused, found = {row[0]: int(row[1]) for row in rows('long_files.txt')}, []
-    for path in paths() + sorted({path for path, _, _ in pieces()} - set(paths())):
+    """Files that are too long to read at once, but for those that stand in long_files.txt."""
+    excused, found = {path: int(words[0]) for path, words in rows('long_files.txt')}, []
+    for path in paths() + sorted({path for path, _, _ in pieces() if not path.endswith(printing.SUFFIX)} - set(paths())):
         most, lines = excused.pop(path, MOST_LINES), read(os.path.join(SRC, path)).count(b'\n')
-        if lines > most and not path.startswith('printed/'):
+        if lines > most:
             found.append('src/%s has %d lines, at most %d may: cut it at a section, into two files' % (path, lines, most))
         elif most > MOST_LINES and lines <= MOST_LINES:
             found.append('src/%s has only %d lines: take it out of src/long_files.txt' % (path, lines))
@@ -165,14 +168,29 @@ def must_be_listed():
 
 
 def included(path, line):
-    """The file of src/ that a line of a file of src/ includes; '' for one that --apart writes; None: no such line."""
+    """The file of src/ that a line of a file of src/ includes, or the name of what is printed in its place; '' for one
+    that --apart writes; None: no such line."""
     match = INCLUDE.fullmatch(line)
     if not match:
         return None
     name = match.group(1).decode('utf-8')
     if name == DECLARATIONS or name.endswith(PROTOTYPES):
         return ''
+    if name.endswith(printing.SUFFIX):
+        return name
     return os.path.normpath(os.path.join(os.path.dirname(path), name)).replace(os.sep, '/')
+
+
+def tree():
+    """The files of src/, for printing.py."""
+    if not TREE:
+        texts = [(path, words, read(os.path.join(SRC, path)).decode('utf-8'))
+                 for path, words in rows() + [(path, []) for path in sorted(LISTS)] if os.path.exists(os.path.join(SRC, path))]
+        TREE.append(printing.Tree(texts))
+    return TREE[0]
+
+
+TREE = []
 
 
 def pasted(path, listed, within=()):
@@ -188,10 +206,12 @@ def pasted(path, listed, within=()):
         if other is None:
             continue
         note, text = b'', []
-        if other and other not in listed:
+        if other and other.endswith(printing.SUFFIX):
+            note, text = b'', [(other, 1, printing.printed(tree(), other[:-len(printing.SUFFIX)]).encode('utf-8'))]
+        elif other and other not in listed:
             note, text = b'/* src/%s */\n' % other.encode('utf-8'), pasted(other, listed, within + (path,))
         found += [(path, begin + 1, b''.join(lines[begin:i]) + note)] + text
-        begin = i + 1 if note or lines[i + 1:i + 2] != [b'\n'] else i + 2       # nor the empty line below
+        begin = i + 1 if text or lines[i + 1:i + 2] != [b'\n'] else i + 2       # nor the empty line below
     return [piece for piece in found + [(path, begin + 1, b''.join(lines[begin:]))] if piece[2]]
 
 
@@ -234,10 +254,11 @@ def once():
 
 
 def where(line, lengths=None):
-    """'src/FILE:LINE' of a line of the header; None: it has not that many."""
+    """'src/FILE:LINE', or 'NAME.printed.h:LINE, ...', of a line of the header; None: it has not that many."""
     for path, first, count in lengths or lengths_of():
         if 0 < line <= count:
-            return 'src/%s:%d' % (path, first + line - 1)
+            printed = ', which src/printing.py prints' if path.endswith(printing.SUFFIX) else ''
+            return '%s%s:%d%s' % ('' if printed else 'src/', path, first + line - 1, printed)
         line -= count
     return None
 
@@ -253,58 +274,6 @@ def difference(have, want):
     text = ['' if at >= len(lines) else lines[at].decode('utf-8', 'replace') for lines in (old, new)]
     return 'line %d of opdispatch.h is not %s:\n  the header has  %s\n  src has         %s' % (
         at + 1, where(at + 1) or 'in src', text[0], text[1])
-
-
-def marked():
-    """The listed files as text with their guards and modes, a line MARK + path in front of each: see put_marked."""
-    must_be_listed()
-    around, found = frames(), []
-    for path in paths():
-        begin, end = (text.encode('utf-8') for text in around.get(path, ('', '')))
-        lines = read(os.path.join(SRC, path)).splitlines(True)
-        head = head_of(lines)
-        text = b''.join(lines[:head]) + begin + b''.join(lines[head:]) + end
-        found.append('%s%s\n%s' % (MARK, path, text.decode('utf-8')))
-    return ''.join(found)
-
-
-def expanded(text):
-    """What marked() gave and a script changed, with what the files include: as the header, to be compiled."""
-    path, lines, listed = '', [], set(paths())
-    for line in text.splitlines(True):
-        if line.startswith(MARK):
-            path = line[len(MARK):].strip()
-        other = included(path, line.encode('utf-8'))
-        if other is None:
-            lines.append(line)
-        elif other and other not in listed:
-            lines += [piece.decode('utf-8') for _, _, piece in pasted(other, listed)]
-    return ''.join(lines)
-
-
-def above_mark(text, at):
-    """The begin of a line, or that of the mark directly above it: where text that a file ends with has to end."""
-    above = text.rfind('\n', 0, at - 1) + 1
-    return above if text.startswith(MARK, above) else at
-
-
-def put_marked(text, printer):
-    """Writes the files of what marked() gave and a script of tests/ changed, then the header."""
-    printed = {row[0] for row in rows() if row[1] == printer}
-    parts = [part.split('\n', 1) for part in ('\n' + text).split('\n' + MARK)[1:]]
-    around = frames()
-    if [path for path, _ in parts] != paths():
-        sys.exit('the marks of the files are not those of src/files.txt')
-    for i, (path, part) in enumerate(parts):
-        data = (part + ('\n' if i + 1 < len(parts) else '')).encode('utf-8')
-        if path in around:
-            begin, end = (text.encode('utf-8') for text in around[path])
-            data = data[:len(data) - len(end)].replace(begin, b'', 1)
-        if data != read(os.path.join(SRC, path)):
-            if path not in printed:
-                sys.exit('%s changes src/%s, which it does not print' % (printer, path))
-            write(os.path.join(SRC, path), data)
-    write(HEADER, joined())
 
 
 def check():
@@ -325,24 +294,15 @@ def check():
 
 #-- the build by files -------------------------------------------------------------------------------------------------
 
-# Files that are compiled as one, because guards or tables cross them: the first one gives the name.
-TOGETHER = [['ops/builtins.c', 'printed/cards.c', 'ops/registration.c'],
-            ['ops/typed_functions.c', 'printed/operator_names.c', 'ops/typed_calls.c', 'printed/typed_functions.c',
-             'ops/typed_functions_end.c']]
 # Stubs of tools that a macro leaves out.  The build by files leaves nothing out.
-NOT_APART = {'tools/left_out.c', 'printed/left_out.c', 'tools/left_out_end.c'}
+NOT_APART = {'tools/left_out.c'}
 GUARD = re.compile(r'\s*#\s*(if|ifdef|ifndef|else|elif|endif)\b')
 SHARED = re.compile(r'(?:[A-Z_0-9]+(?:\([^()]*\))? )*(?:OPDI_INTERNAL|OPDI_SHARED)\b')
 
 
 def sources():
-    """The files that are compiled by themselves; of files that are compiled together, the first one."""
-    behind = {path for group in TOGETHER for path in group[1:]}
-    return [path for path in paths() if path.endswith('.c') and path not in behind and path not in NOT_APART]
-
-
-def group_of(path):
-    return next((group for group in TOGETHER if path in group), [path])
+    """The files that are compiled by themselves."""
+    return [path for path in paths() if path.endswith('.c') and path not in NOT_APART]
 
 
 def code_of(lines, i):
@@ -367,10 +327,10 @@ def prototype(text, end):
     return 'extern %s;' % text
 
 
-def prototypes_of(*together):
-    """The declarations that other files need of these files, within their guards; '' if there are none."""
-    out, typed, i, path = [], [], 0, together[0]
-    lines = [line for name in together for line in read(os.path.join(SRC, name)).decode('utf-8').splitlines(True)]
+def prototypes_of(path):
+    """The declarations that other files need of a file, within its guards; '' if there are none."""
+    out, typed, i = [], [], 0
+    lines = read(os.path.join(SRC, path)).decode('utf-8').splitlines(True)
     while i < len(lines):
         guard, other = GUARD.match(lines[i]), included(path, lines[i].encode('utf-8'))
         if guard:
@@ -410,15 +370,8 @@ def within_guards(rows):
     return kept
 
 
-def cards(together):
-    """The prototypes of all cards that files list."""
-    text = ''.join(read(os.path.join(SRC, path)).decode('utf-8') for path in together)
-    names = re.findall(r'\bopdi_card_\w+\b(?=[,\n])', text)
-    return ''.join('OPDI_INTERNAL void %s(opd_op_desc *op);\n' % name for name in dict.fromkeys(names))
-
-
 def write_apart(folder):
-    """Writes all that is made for the build by files: the public declarations, each layer's prototypes, joined files."""
+    """Writes what is made for the build by files: the public declarations, each layer's prototypes, what is printed."""
     must_be_listed()
     os.makedirs(folder, exist_ok=True)
     every, listed = paths(), set(paths())
@@ -426,14 +379,14 @@ def write_apart(folder):
     write(os.path.join(folder, DECLARATIONS),
           b''.join(text for path in api for _, _, text in pasted(path, listed)))
     for layer in sorted({path.split('/')[0] for path in sources()}):
-        text = ''.join(prototypes_of(*group_of(path)) for path in sources() if path.startswith(layer + '/'))
+        text = ''.join(prototypes_of(path) for path in sources() if path.startswith(layer + '/'))
+        if layer == 'ops':
+            text += ''.join('OPDI_OP(%s);\n' % operator.card for operator in tree().operators())
         write(os.path.join(folder, layer + PROTOTYPES), text.encode('utf-8'))
-    for group in (group for group in TOGETHER if group[0] in listed):
-        text = '#include "ops/ops.h"\n' + cards(group)
-        text = text.encode('utf-8') + b''.join(
-            b'#line %d "%s"\n%s' % (first, os.path.join(SRC, name).replace('\\', '/').encode('utf-8'), text)
-            for path in group for name, first, text in pasted(path, listed))
-        write(os.path.join(folder, os.path.basename(group[0])), text)
+    for path in sources():
+        for name, _, text in pasted(path, listed):
+            if name.endswith(printing.SUFFIX):
+                write(os.path.join(folder, name), text)
 
 
 def main():
@@ -465,8 +418,8 @@ def main():
         write_apart(o.apart)
         return 0
     if o.sources is not None:
-        words = {row[0]: row[2].split() for row in rows() if len(row) == 3}
-        print('\n'.join(path for path in sources() if not o.sources or set(o.sources) & set(words.get(path, []))))
+        words = dict(rows())
+        print('\n'.join(path for path in sources() if not o.sources or set(o.sources) & set(words[path])))
         return 0
     if o.once:
         write(o.once, once())

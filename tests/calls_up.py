@@ -23,7 +23,7 @@ NAME = re.compile(r'\b(opdi?_\w+)\(')
 
 
 # Folders without a header of their own, and the layer that they belong to.
-WITHIN = {'typed': 'kernels', 'printed': 'ops', 'process': 'ops'}
+WITHIN = {'typed': 'kernels', 'process': 'ops'}
 
 
 def layers():
@@ -47,7 +47,7 @@ def texts_of():
     for path, _, piece in join.pieces():
         layer = path.split('/')[0]
         layer = WITHIN.get(layer, layer)
-        if layer in known and path != 'printed/typed_functions.c':
+        if layer in known:
             found.append((layer, len(text), len(text) + len(piece.decode('utf-8'))))
         text += piece.decode('utf-8')
     return text, found, known

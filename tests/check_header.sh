@@ -9,7 +9,7 @@ set -u
 names='macros_visible symbols symbols_cxx included_twice other_places beside_dlpack two_files cxx_with_c_implementation
 cxx_implementation steps no_everything wrong_arguments fast_math
 std11_c_implementation std11_c_declarations std11_cxx_implementation std11_cxx_declarations'
-[ -n "${RUN_AGAIN:-}" ] || names="join apart contents rooms calls_up pragmas includes macro_names foreign_names function_length macro_functions line_length dialect short_names wrappers left_out recipes documents checked build_lines helps tcc static_in_two_files no_threads no_simd no_cache core_alone families tools parts $names"
+[ -n "${RUN_AGAIN:-}" ] || names="join apart contents rooms calls_up pragmas includes macro_names foreign_names function_length macro_functions line_length dialect short_names cards recipes documents checked build_lines helps tcc static_in_two_files no_threads no_simd no_cache core_alone families tools parts $names"
 
 if [ "${1:-}" = --list ]; then printf '%s\n' $names; exit 0; fi
 only=${1:-}
@@ -111,8 +111,8 @@ implementation_object_cxx() {
 # said: a file that is in no row, in two or not there, is too long or does not end a line; an edit of one side alone.
 join_tree() {
     mkdir -p "$tmp/joined/src/base"; rm -f "$tmp/joined/src/base/"*.c
-    cp "$root/src/join.py" "$tmp/joined/src"
-    printf '# two files\nbase/first.c -\nbase/second.c -\n' >"$tmp/joined/src/files.txt"
+    cp "$root/src/join.py" "$root/src/printing.py" "$tmp/joined/src"
+    printf '# two files\nbase/first.c\nbase/second.c\n' >"$tmp/joined/src/files.txt"
     echo '# none' >"$tmp/joined/src/long_files.txt"
     printf 'first\n\n' >"$tmp/joined/src/base/first.c"; printf 'second\nend\n' >"$tmp/joined/src/base/second.c"
     printf 'first\n\nsecond\nend\n' >"$tmp/joined/opdispatch.h"
@@ -127,7 +127,7 @@ join_says() {           # $1: what is wrong; $2: what --check says of it
 check_apart() {
     if ! command -v python3 >/dev/null 2>&1; then echo "SKIP: no python3"; return; fi
     join_tree; cd "$tmp/joined/src" || return
-    printf 'base/%s -\n' api.h implementation.h base.h first.c second.c >files.txt
+    printf 'base/%s\n' api.h implementation.h base.h first.c second.c >files.txt
     echo 'int api;' >base/api.h; echo >base/implementation.h
     printf '#include "declarations.h"\ntypedef int t;\n#include "base.prototypes.h"\n' >base/base.h
     cat >base/first.c <<'TEXT'
@@ -193,7 +193,7 @@ check_join() {
     cd "$tmp/joined/src" || return
     rm base/first.c; join_says 'no file' 'src/files.txt lists base/first.c, which is not there: take the row out, or bring'
     echo >base/more.c; join_says 'no row' 'src/base/more.c is not in src/files.txt, and no file includes it: add a row where'
-    echo 'base/first.c -' >>files.txt; join_says 'two rows' 'src/files.txt lists base/first.c twice: take one row out'
+    echo 'base/first.c' >>files.txt; join_says 'two rows' 'src/files.txt lists base/first.c twice: take one row out'
     printf ' ' >>base/first.c; join_says 'no end of a line' 'src/base/first.c does not end with a newline: add one'
     echo '#include "no.typed.h"' >base/first.c; join_says 'an include of nothing' 'first.c includes src/base/no.typed.h, which is not there'
     echo '#include "second.c"' >base/first.c; join_says 'an include of a later file' 'second.c, whose row in src/files.txt stands behind'
@@ -203,7 +203,7 @@ check_join() {
     echo OPDI_COLD_BEGIN >base/first.c; join_says 'a mode' 'src/base/first.c:1: a guard or compile mode that this file does'
     seq 1201 >base/first.c; join_says 'a long file' 'has 1201 lines, at most 1200 may: cut it at a section, into two files'
     echo 'base/first.c 1300 why' >long_files.txt; join_says 'an excuse' 'has only 2 lines: take it out of src/long_files.txt'
-    sed -i 's/first.c -/first.c - warm/' files.txt; join_says 'a word' 'says "warm" of base/first.c: core, operators, cold, once,'
+    sed -i 's/first.c/first.c warm/' files.txt; join_says 'a word' 'says "warm" of base/first.c: core, operators, cold, once,'
     for edit in '3s/$/ /' '3d' '$d' '$a more'; do
         sed -i "$edit" ../opdispatch.h; join_says "an edit of the header: $edit" 'make the change in src/, then python3 src/join'
     done
@@ -212,7 +212,7 @@ check_join() {
     sed -i '1s/$/ /' base/second.c; python3 join.py >/dev/null; fails python3 join.py --check
     [ "$(python3 join.py --where 2 4)" = 'src/base/first.c:2
 src/base/second.c:2' ] || echo "join.py --where does not find lines 2 and 4"
-    join_tree; printf '// head\n\ncode\n' >base/first.c; sed -i 's/first.c -/first.c - OPD_NO_B core once cold/' files.txt; python3 join.py >/dev/null
+    join_tree; printf '// head\n\ncode\n' >base/first.c; sed -i 's/first.c/first.c OPD_NO_B core once cold/' files.txt; python3 join.py >/dev/null
     [ "$(cat ../opdispatch.h)" = '// head
 
 #if !defined(OPD_NO_B)
@@ -241,13 +241,21 @@ end' ] || echo 'join.py does not put what is included in the place of the line'
     [ "$(python3 join.py --where 4 5)" = 'src/base/a.typed.h:1
 src/base/second.c:1' ] || echo 'join.py --where does not find lines 4 and 5'
     rm base/a.typed.h
+    join_tree; printf '/* \n//  >>one  \n#include "contents.printed.h"\nend */\n' >base/first.c; python3 join.py >/dev/null
+    [ "$(sed -n 3,4p ../opdispatch.h)" = '     base         >>one
+end */' ] || echo 'join.py does not put what is printed in the place of the line'
+    [ "$(python3 join.py --where 3 4)" = 'contents.printed.h:1, which src/printing.py prints
+src/base/first.c:4' ] || echo 'join.py --where does not find lines 3 and 4'
+    echo '#include "nothing.printed.h"' >base/first.c
+    out=$(python3 join.py 2>&1) && echo 'join.py prints what it does not know'
+    case $out in *'nothing.printed.h is included, and src/printing.py does not print it'*) ;; *) echo "nothing.printed.h: $out" ;; esac
 }
-# The first comment's contents list names the anchors of the banners, in their order; "see >>x" leads somewhere.
+# The first comment's contents list names the anchors of all banners, and the comment is no longer than people read; "see >>x" leads somewhere.
 check_contents() {
-    first_comment | sed -n 's/^[ *]*\(>>[A-Za-z0-9_:]*\).*/\1/p' >"$tmp/listed"
     sed -n 's/^\/\/-* *\(>>[A-Za-z0-9_:]*\).*/\1/p' "$header" >"$tmp/anchors"
-    [ -s "$tmp/listed" ] || echo "the first comment has no contents list"
-    diff "$tmp/listed" "$tmp/anchors" | sed -n 's/^< /listed, but no such banner here: /p; s/^> /banner not listed here: /p' | head -n 8
+    first_comment | sed -n '/CONTENTS/,$p' | grep -o '>>[A-Za-z0-9_:]*' | sort >"$tmp/listed"
+    sort "$tmp/anchors" | diff "$tmp/listed" - | sed -n 's/^< /listed, but no such banner: /p; s/^> /banner not listed: /p' | head -n 8
+    [ "$(first_comment | wc -l)" -le 150 ] || echo "the first comment has $(first_comment | wc -l) lines, at most 150 may be"
     sort "$tmp/anchors" | uniq -d | sed 's/^/anchor twice: /'
     sort -u "$tmp/anchors" >"$tmp/known"
     grep -o -E 'see >>[A-Za-z0-9_:]+' "$header" | sed 's/^see //; s/:$//' | sort -u | comm -23 - "$tmp/known" |
@@ -275,8 +283,8 @@ check_pragmas() {
                  END { if (n || !m) { printf "with %s %d regions of %d do not end\n", with, n, m } }'
     done
 }
-# No room is longer than a reader can keep in mind, where text that is compiled several times counts once; what
-# tests/wrappers.py prints is read by nobody.
+# No room is longer than a reader can keep in mind, where text that is compiled several times counts once; the
+# typed functions are printed, and read by nobody.
 check_rooms() {
     if ! command -v python3 >/dev/null 2>&1; then echo "SKIP: no python3"; return; fi
     fails python3 "$root/src/join.py" --once "$tmp/each_once.h"
@@ -357,7 +365,7 @@ check_line_length() {
     awk 'length($0) > 120 && !/https?:\/\// { print FILENAME ":" FNR " has " length($0) " columns" }' "$header" \
         "$root/opdispatch_cuda.cu" | head -n 8
 }
-# The manual's house style, as far as text shows it: braces, one statement a line, declarations at first use, comments.
+# The house style of src/README.md, as far as text shows it: braces, one statement a line, declarations at first use, comments.
 check_dialect() {
     if ! command -v python3 >/dev/null 2>&1; then echo 'SKIP: no python3'; return; fi
     python3 "$root/tests/dialect.py" "$header" | head -n 8
@@ -449,7 +457,7 @@ check_build_lines() {
         [ -z "$out" ] || printf 'the line "%s %s": %s\n' "$compiler" "$rest" "$out"
     done <"$tmp/lines"
 }
-# The operators that the manual adds, added to a copy of the header as it says.
+# The operators that src/README.md adds, added to a copy of src/ as it says.
 check_recipes() {
     if ! command -v python3 >/dev/null 2>&1; then echo "SKIP: no python3"; return; fi
     python3 "$root/tests/recipes.py" --cc "$quickest_c" 2>&1 | head -n 12
@@ -509,24 +517,30 @@ TEXT
     fails "$tmp/checked"
     "$tmp/checked" 2>&1 | head -n 4
 }
-# Typed functions, cards and schemas say the same: of names alone everything is printed as it is here.
-check_wrappers() {
+# The operators that are read from the text of the cards are those that the library registers; and a fault in a card, in
+# its comment or in a list that is printed is found, by name.
+check_cards() {
     if ! command -v python3 >/dev/null 2>&1; then echo "SKIP: no python3"; return; fi
-    rm -rf "$tmp/names"; mkdir -p "$tmp/names/tests"
-    cp "$root/tests/wrappers.py" "$tmp/names/tests"; cp -r "$root/src" "$tmp/names"
-    for file in "$root"/src/api/op/*.h; do
-        sed -e '/^ /d; s/^\(OPD_API [^(]*(\).*/\1int printed);/' "$file" |
-            awk '!/\(int printed\);$/ || last !~ /\(int printed\);$/ { print } { last = $0 }' >"$tmp/names/src/api/op/${file##*/}"
-    done
-    sed 1q "$root/src/printed/typed_functions.c" >"$tmp/names/src/printed/typed_functions.c"
-    python3 "$tmp/names/tests/wrappers.py" --write --cc "$quick_c"
-    cmp -s "$tmp/names/opdispatch.h" "$header" || python3 "$root/tests/wrappers.py" --cc "$quick_c"
-    diff "$tmp/names/opdispatch.h" "$header" | head -n 4
+    python3 "$root/tests/operators.py" "$header" --cc "$quickest_c" | head -n 8
+    card=ops/pointwise/unary.c
+    wrong_card "$card" 's|^/\* opd_exp: .*||' 'OPDI_OP(exp has no comment /* opd_NAME: what it does */ above it'
+    wrong_card "$card" 's|^/\* opd_exp: |/* opd_log: |' 'two operators with the function log'
+    wrong_card "$card" 's|^/\* opd_exp: |/* opd_exp(other): |' 'the arguments of exp are self'
+    wrong_card "$card" 's|op->schema = "exp(|op->schema = OPDI_NOTHING "exp(|' "'OPDI_NOTHING' is no macro of a text"
+    wrong_card "$card" 's|"exp(Tensor self)|"exp(Tensor self=None, Tensor other)|' 'exp: an argument with a default stands in front of one without'
+    wrong_card "$card" '/op->schema = "exp(/d' 'OPDI_OP(exp): a card begins with op->schema'
+    wrong_card api/operators.h '/op_fft.printed.h/d' 'src/api/operators.h has no #include "op_fft.printed.h"'
+    wrong_card api/operators.h 's/op_fft.printed.h/op_fft2.printed.h/' 'src/api/operators.h has no #include "op_fft.printed.h"'
+    wrong_card ops/registration.c 's/cards.printed.h/card.printed.h/' 'card.printed.h is included, and src/printing.py does not print it'
+    wrong_card api/host_functions.txt 's/opd_error_code/opd_error_cod/' 'src/api/ has no prototype of opd_error_cod'
+    wrong_card graphs/recording.c 's|^//==|#endif   /* OPD_NO_GRAPHS */\n//==|' 'a region of OPD_NO_GRAPHS ends that has not begun'
 }
-# What is left out has a function that says so; it is printed from the rooms and the prototypes.
-check_left_out() {
-    if ! command -v python3 >/dev/null 2>&1; then echo "SKIP: no python3"; return; fi
-    python3 "$root/tests/left_out.py"
+# wrong_card FILE SED TEXT: join.py says the text of a tree where the file of src/ was changed so.
+wrong_card() {
+    rm -rf "$tmp/wrong"; mkdir -p "$tmp/wrong"; cp -r "$root/src" "$tmp/wrong"
+    sed -i -e "$2" "$tmp/wrong/src/$1"
+    out=$(python3 "$tmp/wrong/src/join.py" 2>&1) && echo "join.py lets this through: $1 with $2"
+    case $out in *"$3"*) ;; *) printf 'join.py does not say "%s" of %s with %s: %s\n' "$3" "$1" "$2" "$out" ;; esac
 }
 # helped FILE COMMAND...: what a program that answers neither --help nor what it does not know leaves to be said.
 helped() {
@@ -552,6 +566,7 @@ check_helps() {
     mkdir -p "$tmp/no_packages"
     for package in torch numpy; do echo "raise ImportError('there is no $package')" >"$tmp/no_packages/$package.py"; done
     for file in "$root"/src/*.py "$root"/tests/*.py "$root"/tests/oracle/*.py "$root"/tests/extension/*.py "$root"/examples/finetune_network.py; do
+        grep -q '^if __name__\|^main()' "$file" || continue                     # a module of another script
         helped "${file#"$root"/}" env PYTHONPATH="$tmp/no_packages" PYTHONDONTWRITEBYTECODE=1 python3 "$file"
     done
 }

@@ -13,7 +13,7 @@ import sys
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'src'))
 import join                                                                                          # noqa: E402
 
-GENERATED = {'wrappers': 'printed by tests/wrappers.py'}      # the room's anchor, and what prints it
+GENERATED = {'wrappers': 'printed by src/printing.py'}      # the room's anchor, and what prints it
 
 
 def rooms_of(path):

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Says where opdispatch.h leaves its house style (see the manual in its first comment), a line for each place.
+"""Says where opdispatch.h leaves its house style (see src/README.md), a line for each place.
 
 usage: python3 tests/dialect.py [--names PERCENT] [FILE]
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Adds the operators of the header's manual ("HOW TO ADD A BUILT-IN OPERATOR") to a copy of src/, each exactly as it says
+"""Adds the operators of src/README.md ("How to add a built-in operator") to a copy of src/, each exactly as it says
 there, and tries them: values, derivatives, and the checks of opd_opcheck on their cases.
 
 usage: python3 tests/recipes.py [--cc CC]
@@ -64,29 +64,21 @@ int main(void) {
 '''
 
 
-def recipes(manual):
-    """(place, lines) of each step: what stands below `in src/file` or `in src/file, MACRO`."""
-    section = manual[manual.index('   HOW TO ADD A BUILT-IN OPERATOR\n'):]
-    section = section[:re.search(r'\n\n   [A-Z]', section).start()]
-    steps = []
-    for line in section.split('\n')[1:]:
-        at = re.match(r'       in (src/\S+?)(?:, (\w+|as a comment))?$', line)
-        if at:
-            steps.append((at.groups(), []))
-        elif steps and line.startswith(' ' * 9):
-            steps[-1][1].append(line[9:])
-        elif line.strip() and not line.startswith('     '):
-            sys.exit('what is this line of the recipes? ' + line)
-    return steps
+def recipes(document):
+    """((file, macro or None), lines) of each block of C below a line "in `src/file`:" or "in `src/file`, first in `MACRO`:"."""
+    section = document[document.index('## How to add a built-in operator\n'):]
+    section = section[:section.index('\n## ', 1)]
+    steps = re.findall(r'^in `(src/\S+)`(?:, first in `(\w+)`)?:\n\n```c\n(.*?)^```$', section, re.M | re.S)
+    if len(steps) < section.count('```c'):
+        sys.exit('a block of C does not say in which file it goes: in `src/...`:')
+    return [((path, macro), text.rstrip('\n').split('\n')) for path, macro, text in steps]
 
 
 def put(path, macro, lines):
     """The lines at the file's end, or as the first rows of the macro."""
     with open(path) as f:
         text = f.read()
-    if macro == 'as a comment':
-        lines = ['/* %s */' % line for line in lines]
-    if macro and macro.startswith('OPD'):
+    if macro:
         at = text.index('\n', text.index('#define %s(X) \\\n' % macro)) + 1
         text = text[:at] + ''.join('    %s\n' % line for line in lines) + text[at:]
     else:
@@ -101,18 +93,18 @@ def main():
     cc = parser.parse_args().cc
     with tempfile.TemporaryDirectory() as folder:
         os.mkdir(os.path.join(folder, 'tests'))
-        for name in ('wrappers.py', 'cases.h', 'check.h'):
+        for name in ('cases.h', 'check.h'):
             shutil.copy(os.path.join(ROOT, 'tests', name), os.path.join(folder, 'tests', name))
         shutil.copytree(os.path.join(ROOT, 'src'), os.path.join(folder, 'src'))
-        with open(os.path.join(ROOT, 'src', 'api', 'manual.txt')) as f:
+        with open(os.path.join(ROOT, 'src', 'README.md')) as f:
             steps = recipes(f.read())
-        if len(steps) < 8:
-            sys.exit('the manual has %d steps only' % len(steps))
+        if len(steps) < 5:
+            sys.exit('src/README.md has %d steps only' % len(steps))
         for (path, macro), lines in steps:
             put(os.path.join(folder, path), macro, lines)
         with open(os.path.join(folder, 'recipes.c'), 'w') as f:
             f.write(PROGRAM)
-        run = [[sys.executable, 'tests/wrappers.py', '--write', '--cc', cc],
+        run = [[sys.executable, 'src/join.py'],
                cc.split() + ['-O0', '-w', '-I.', 'recipes.c', '-o', 'recipes', '-lm', '-lpthread'], ['./recipes']]
         for command in run:
             done = subprocess.run(command, cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)

@@ -173,7 +173,7 @@ OPD_API void opd_context_set_materialize_grads(opd_context *ctx, bool on);
 OPD_API int opd_context_set(opd_context *ctx, const char *name, opd_value value);
 OPD_API opd_value opd_context_get(const opd_context *ctx, const char *name);
 /* A pointer with its destructor (may be NULL), called when the context ends or another takes its place. */
-OPD_API int opd_context_set_data(opd_context *ctx, void *data, void (*destroy)(void *data));
+OPD_API int opd_context_set_data(opd_context *ctx, void *data, opd_destroy destroy);
 OPD_API void *opd_context_data(const opd_context *ctx);
 OPD_API void *opd_context_user(const opd_context *ctx);           /* of a custom function: its struct's `user` */
 /* Inside a formula: its context, or NULL. */

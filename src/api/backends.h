@@ -98,7 +98,7 @@ OPD_API int opd_results_from_fake(opd_call *call);
 OPD_API opd_tensor *opd_result_update(opd_call *call);
 /* opd_tensor_wrap for memory of a device. */
 OPD_API opd_tensor *opd_tensor_wrap_on(void *data, opd_ints sizes, const int64_t *strides, opd_scalar_type dtype,
-                                       opd_device device, void (*deleter)(void *data, void *user), void *user);
+                                       opd_device device, opd_deleter deleter, void *user);
 /* The number of devices of a backend; 0 for one that nobody has registered. */
 OPD_API int opd_device_count(opd_backend backend);
 /* This thread's current device, where tensors of a device without an index go.  opd_device_set returns what it was:

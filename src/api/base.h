@@ -16,6 +16,7 @@ typedef struct opd_generator opd_generator;
 /* Gives a user pointer back.  Callbacks that compute or do something take their user pointer first; those that are told
    of something (a gradient, a saved tensor, an event, memory) take it last, behind that. */
 typedef void (*opd_destroy)(void *user);
+typedef void (*opd_deleter)(void *data, void *user);
 
 /* What kind of mistake a pending error is. */
 typedef enum opd_code {

@@ -61,8 +61,7 @@ typedef enum opd_file_kind {
 OPD_API opd_file_kind opd_file_kind_of(const char *path);
 /* Opens a file of tensors that lies in memory, taken over as opd_tensor_wrap does: deleter runs when the file is closed
    and the tensors over the memory are gone, or at once when this fails; NULL: the memory outlives them. */
-OPD_API opd_tensor_file *opd_tensor_file_parse(void *data, size_t size, void (*deleter)(void *data, void *user),
-                                               void *user);
+OPD_API opd_tensor_file *opd_tensor_file_parse(void *data, size_t size, opd_deleter deleter, void *user);
 OPD_API void opd_tensor_file_close(opd_tensor_file *file);                    /* its tensors stay */
 OPD_API int64_t opd_tensor_file_count(const opd_tensor_file *file);
 /* The name of the i-th entry, in the file's order; without .npy, as NumPy shows it.  NULL beyond the last, or with an

@@ -11,7 +11,7 @@ OPD_API opd_tensor *opd_tensor_from(const void *data, opd_ints sizes, opd_scalar
 /* A tensor over foreign memory, not copied.  strides in elements, NULL: contiguous.  deleter(data, user) runs when
    the last view is gone (also when this call fails); NULL: the memory outlives every view. */
 OPD_API opd_tensor *opd_tensor_wrap(void *data, opd_ints sizes, const int64_t *strides, opd_scalar_type dtype,
-                                    void (*deleter)(void *data, void *user), void *user);
+                                    opd_deleter deleter, void *user);
 /* A 0-dim tensor that yields to any tensor operand's dtype, as a Python number does. */
 OPD_API opd_tensor *opd_tensor_wrapped_number(opd_value number);
 /* A tensor that stands for another one and carries one key that has no backend (a user key): whatever operator meets it

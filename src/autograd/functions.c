@@ -149,7 +149,7 @@ opd_value opd_context_get(const opd_context *ctx, const char *name) {
     if (value.tag == OPD_TAG_STR) { value.n--; }
     return value;
 }
-int opd_context_set_data(opd_context *ctx, void *data, void (*destroy)(void *data)) {
+int opd_context_set_data(opd_context *ctx, void *data, opd_destroy destroy) {
     if (!opd_ok()) { return -1; }
     if (!ctx) { return opd_fail(OPD_ERROR_ARGUMENT, "opd_context_set_data: the context is NULL"); }
     if (ctx->destroy) { ctx->destroy(ctx->data); }

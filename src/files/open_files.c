@@ -144,7 +144,7 @@ opd_tensor_file *opd_tensor_file_open(const char *path) {
     opdi_bulk *bulk = opdi_bulk_open(&source, "opd_tensor_file_open", path, opdi_st_told);
     return opdi_tensor_file(bulk, &source);
 }
-opd_tensor_file *opd_tensor_file_parse(void *data, size_t size, void (*deleter)(void *data, void *user), void *user) {
+opd_tensor_file *opd_tensor_file_parse(void *data, size_t size, opd_deleter deleter, void *user) {
     opdi_source source = {"opd_tensor_file_parse", "memory", /* entry, data, size */ NULL, NULL, 0};
     opdi_bulk *bulk = opd_ok() && data ? opdi_bulk_new() : NULL;
     if (opd_ok() && !data) { (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_tensor_file_parse: the data is NULL"); }

@@ -1,3 +1,42 @@
+#include "ops.h"
+
+#if defined(OPDI_OPERATORS)
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>builtins     the list of all cards, and their registration
+//
+//  A built-in operator is registered when somebody first asks for its name or for all; opdi_families has the list.
+//
+//  opdi_started ------> opdi_start             at the first use, and whenever library blocks wait
+//    opdi_register_builtins                    once, first: the library, opdi_register_fallbacks, no operator yet
+//    opdi_block_run                            then: each library block that waits
+//  opdi_find_waiting, opd_op_builtin, opdi_overloads_of and whatever registers for a name
+//  opdi_not_found, opd_op_next, opd_op_list, opd_listener_add: for all
+//    \--> opdi_builtins_make(name or NULL)     other threads wait meanwhile, see `starter` and `making`
+//      opdi_register_card(i)                   for each card that waits and is of the name's family (opdi_family)
+//        its card --> opd_define              the card fills a description: schema, kernels, derived forms
+//        opdi_registry.builtin[i]              is the operator from now on
+//----------------------------------------------------------------------------------------------------------------------
+
+OPDI_LOOPS_BEGIN
+
+//== cards by family
+
+typedef void (*opdi_card_fn)(opd_op_desc *op);
+#include "cards.printed.h"
+
+/* What a card says, with what goes without saying: autocast keeps dtypes; vmap decomposes what is only a composite, and
+   treats formulas element by element. */
+static void opdi_read_card(opdi_card_fn card, opd_op_desc *desc) {
+    memset(desc, 0, sizeof *desc);
+    card(desc);
+    desc->tags |= OPD_OPTAG_PT2_COMPLIANT;
+    if (desc->autocast == OPD_AUTOCAST_FORGOTTEN) { desc->autocast = OPD_AUTOCAST_KEEP; }
+    if (desc->vmap) { return; }
+    if (desc->composite && !desc->cpu && !desc->any) { desc->vmap = OPD_BATCH_DECOMPOSE; }
+    if (desc->tags & OPDI_OPTAG_FORMULA) { desc->vmap = OPD_BATCH_POINTWISE; }
+}
+
 //== registration of the cards
 
 /* Registers what every operator falls back to, key by key (aten/src/ATen/core/VariableFallbackKernel.cpp and its
@@ -71,8 +110,7 @@ static int opdi_register_vision(void) {
     opd_library *lib = NULL;
     for (size_t i = 0; i < sizeof cards / sizeof cards[0]; i++) {
         opd_op_desc desc;
-        memset(&desc, 0, sizeof desc);
-        cards[i](&desc);
+        opdi_read_card(cards[i], &desc);
         if (opdi_extra_define(&lib, "torchvision", &desc, &all)) {
             opd_library_close(lib);
             return -1;
@@ -104,7 +142,7 @@ static int opdi_register_collectives(void) {
         const int space = i < PLAIN ? 0 : i < COUNT ? 1 : 2;
         opd_op_desc desc;
         memset(&desc, 0, sizeof desc);
-        if (i < COUNT) { all[i](&desc); } else { opdi_c10d_card(&desc, i - COUNT); }
+        if (i < COUNT) { opdi_read_card(all[i], &desc); } else { opdi_c10d_card(&desc, i - COUNT); }
         rc = opdi_extra_define(&libs[space], spaces[space], &desc, &every);
     }
     if (rc) {
@@ -149,9 +187,7 @@ OPDI_SHARED int opdi_register_card(int i) {
     const int family = opdi_family_at(i, &first);
     opd_op_desc desc;
     if (!opdi_families[family].cards) { return 0; }
-    memset(&desc, 0, sizeof desc);
-    opdi_families[family].cards[i - first](&desc);
-    desc.tags |= OPD_OPTAG_PT2_COMPLIANT;
+    opdi_read_card(opdi_families[family].cards[i - first], &desc);
     if (opd_define(aten, &desc)) { return -1; }
     opd_op *op = opdi_lookup_used(name, strlen(name));
     if (op && (!desc.inplace || opdi_same_family(name + 6, desc.inplace)) &&

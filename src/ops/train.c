@@ -298,6 +298,7 @@ static int opdi_step_autograd(opd_call *call) {
     return opdi_below_autograd(call);
 }
 
+/* opd_fused_adam_: a step of Adam */
 OPDI_OP(_fused_adam_) {
     op->schema = "_fused_adam_(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] exp_avgs, Tensor(d!)[] "
         "exp_avg_sqs, Tensor(e!)[] max_exp_avg_sqs, Tensor[] state_steps, *, float lr, float beta1, float beta2, "
@@ -305,12 +306,13 @@ OPDI_OP(_fused_adam_) {
         "-> ()";
     op->cpu = op->fake = opdi_fused_adam_kernel; op->autograd = opdi_step_autograd;
     op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->vmap = OPD_BATCH_LOOP; op->flops = opdi_flops_elements;
     op->cases = "{[2,3],[4]}, {[2,3],[4]}, {[2,3],[4]}, {[2,3]+,[4]+}, {}, {[]g,[1]g}, lr=0.1, beta1=0.9, beta2=0.99, "
         "weight_decay=0.1, eps=0.01, amsgrad=False, maximize=False; {[2,3]}, {[2,3]}, {[2,3]}, {[2,3]+}, {[2,3]+}, "
         "{[]g}, lr=0.1, beta1=0.9, beta2=0.99, weight_decay=0.0, eps=0.01, amsgrad=True, maximize=True, "
         "grad_scale=[]g, found_inf=[]u";
 }
+/* opd_fused_adam_tensor_lr_: a step of Adam */
 OPDI_OP(_fused_adam__tensor_lr) {
     op->schema = "_fused_adam_.tensor_lr(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] exp_avgs, Tensor(d!)[] "
         "exp_avg_sqs, Tensor(e!)[] max_exp_avg_sqs, Tensor[] state_steps, *, Tensor lr, float beta1, float beta2, "
@@ -318,12 +320,13 @@ OPDI_OP(_fused_adam__tensor_lr) {
         "-> ()";
     op->cpu = op->fake = opdi_fused_adam_kernel; op->autograd = opdi_step_autograd;
     op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->vmap = OPD_BATCH_LOOP; op->flops = opdi_flops_elements;
     op->cases = "{[2,3],[4]}, {[2,3],[4]}, {[2,3],[4]}, {[2,3]+,[4]+}, {}, {[]g,[1]g}, lr=[]u, beta1=0.9, beta2=0.99, "
         "weight_decay=0.1, eps=0.01, amsgrad=False, maximize=False; {[2,3]}, {[2,3]}, {[2,3]}, {[2,3]+}, {[2,3]+}, "
         "{[]g}, lr=[]u, beta1=0.9, beta2=0.99, weight_decay=0.0, eps=0.01, amsgrad=True, maximize=True, "
         "grad_scale=[]g, found_inf=[]u";
 }
+/* opd_fused_adamw_: a step of AdamW */
 OPDI_OP(_fused_adamw_) {
     op->schema = "_fused_adamw_(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] exp_avgs, Tensor(d!)[] "
         "exp_avg_sqs, Tensor(e!)[] max_exp_avg_sqs, Tensor[] state_steps, *, float lr, float beta1, float beta2, "
@@ -331,12 +334,13 @@ OPDI_OP(_fused_adamw_) {
         "-> ()";
     op->cpu = op->fake = opdi_fused_adamw_kernel; op->autograd = opdi_step_autograd;
     op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->vmap = OPD_BATCH_LOOP; op->flops = opdi_flops_elements;
     op->cases = "{[2,3],[4]}, {[2,3],[4]}, {[2,3],[4]}, {[2,3]+,[4]+}, {}, {[]g,[1]g}, lr=0.1, beta1=0.9, beta2=0.99, "
         "weight_decay=0.1, eps=0.01, amsgrad=False, maximize=False; {[2,3]}, {[2,3]}, {[2,3]}, {[2,3]+}, {[2,3]+}, "
         "{[]g}, lr=0.1, beta1=0.9, beta2=0.99, weight_decay=0.0, eps=0.01, amsgrad=True, maximize=True, "
         "grad_scale=[]g, found_inf=[]u";
 }
+/* opd_fused_adamw_tensor_lr_: a step of AdamW */
 OPDI_OP(_fused_adamw__tensor_lr) {
     op->schema = "_fused_adamw_.tensor_lr(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] exp_avgs, Tensor(d!)[] "
         "exp_avg_sqs, Tensor(e!)[] max_exp_avg_sqs, Tensor[] state_steps, *, Tensor lr, float beta1, float beta2, "
@@ -344,48 +348,52 @@ OPDI_OP(_fused_adamw__tensor_lr) {
         "-> ()";
     op->cpu = op->fake = opdi_fused_adamw_kernel; op->autograd = opdi_step_autograd;
     op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->vmap = OPD_BATCH_LOOP; op->flops = opdi_flops_elements;
     op->cases = "{[2,3],[4]}, {[2,3],[4]}, {[2,3],[4]}, {[2,3]+,[4]+}, {}, {[]g,[1]g}, lr=[]u, beta1=0.9, beta2=0.99, "
         "weight_decay=0.1, eps=0.01, amsgrad=False, maximize=False; {[2,3]}, {[2,3]}, {[2,3]}, {[2,3]+}, {[2,3]+}, "
         "{[]g}, lr=[]u, beta1=0.9, beta2=0.99, weight_decay=0.0, eps=0.01, amsgrad=True, maximize=True, "
         "grad_scale=[]g, found_inf=[]u";
 }
+/* opd_fused_sgd_: a step of SGD */
 OPDI_OP(_fused_sgd_) {
     op->schema = "_fused_sgd_(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] momentum_buffer_list, *, float "
         "weight_decay, float momentum, float lr, float dampening, bool nesterov, bool maximize, bool is_first_step, "
         "Tensor? grad_scale=None, Tensor? found_inf=None) -> ()";
     op->cpu = op->fake = opdi_fused_sgd_kernel; op->autograd = opdi_step_autograd;
     op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->vmap = OPD_BATCH_LOOP; op->flops = opdi_flops_elements;
     op->cases = "{[2,3],[4]}, {[2,3],[4]}, {[2,3],[4]}, weight_decay=0.1, momentum=0.9, lr=0.1, dampening=0.1, "
         "nesterov=False, maximize=False, is_first_step=False; {[2,3]}, {[2,3]}, {}, weight_decay=0.0, momentum=0.0, "
         "lr=0.1, dampening=0.0, nesterov=False, maximize=True, is_first_step=True, grad_scale=[]g";
 }
+/* opd_fused_sgd_tensor_lr_: a step of SGD */
 OPDI_OP(_fused_sgd__tensor_lr) {
     op->schema = "_fused_sgd_.tensor_lr(Tensor(a!)[] self, Tensor(b!)[] grads, Tensor(c!)[] momentum_buffer_list, *, "
         "float weight_decay, float momentum, Tensor lr, float dampening, bool nesterov, bool maximize, bool "
         "is_first_step, Tensor? grad_scale=None, Tensor? found_inf=None) -> ()";
     op->cpu = op->fake = opdi_fused_sgd_kernel; op->autograd = opdi_step_autograd;
     op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->vmap = OPD_BATCH_LOOP; op->flops = opdi_flops_elements;
     op->cases = "{[2,3],[4]}, {[2,3],[4]}, {[2,3],[4]}, weight_decay=0.1, momentum=0.9, lr=[]u, dampening=0.1, "
         "nesterov=False, maximize=False, is_first_step=False; {[2,3]}, {[2,3]}, {}, weight_decay=0.0, momentum=0.0, "
         "lr=[]u, dampening=0.0, nesterov=False, maximize=True, is_first_step=True, grad_scale=[]g";
 }
+/* opd_amp_unscale_: gradients times inv_scale; found_inf: 1 where any is not finite */
 OPDI_OP(_amp_foreach_non_finite_check_and_unscale_) {
     op->schema = "_amp_foreach_non_finite_check_and_unscale_(Tensor(a!)[] self, Tensor(b!) found_inf, Tensor "
         "inv_scale) -> ()";
     op->cpu = op->fake = opdi_amp_unscale_kernel; op->autograd = opdi_step_autograd;
     op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->vmap = OPD_BATCH_LOOP; op->flops = opdi_flops_elements;
     op->cases = "{[2,3],[4]}, [], []u; {}, [], []u";
 }
+/* opd_amp_update_scale_: the loss scale after a step */
 OPDI_OP(_amp_update_scale_) {
     op->schema = "_amp_update_scale_(Tensor(a!) self, Tensor(b!) growth_tracker, Tensor found_inf, float "
         "scale_growth_factor, float scale_backoff_factor, int growth_interval) -> Tensor(a!)";
     op->cpu = op->fake = opdi_amp_update_kernel; op->autograd = opdi_step_autograd;
     op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_LOOP;
     op->cases = "[]+, []i5, []+, 2.0, 0.5, 3; [1]+, [1]i1, [1]+, 2.0, 0.5, 1";
 }
 OPDI_COLD_END
@@ -583,7 +591,6 @@ static int opdi_foreach_max_kernel(opd_call *call) {
 }
 static void opdi_foreach_card(opd_op_desc *op, opdi_foreach *row) {
     op->composite = opdi_foreach_kernel; op->user = row;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
 }
 /* Arguments behind self, and a case with them. */
 #define OPDI_EACH_ALONE ""
@@ -630,188 +637,326 @@ static void opdi_foreach_card(opd_op_desc *op, opdi_foreach *row) {
         opdi_foreach_card(op, &row);                                                    \
         op->composite = opdi_foreach_unrecorded_kernel;                                 \
     }
+/* opd_foreach_abs: abs of each tensor of a list */
 OPDI_FOREACH(_foreach_abs, "abs", ALONE, "abs")
+/* opd_foreach_abs_: abs of each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_abs_, "abs_", ALONE, "abs_")
+/* opd_foreach_acos: acos of each tensor of a list */
 OPDI_FOREACH(_foreach_acos, "acos", ALONE, "acos")
+/* opd_foreach_acos_: acos of each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_acos_, "acos_", ALONE, "acos_")
+/* opd_foreach_add_List: add of each tensor of a list, with the tensors of another list */
 OPDI_FOREACH(_foreach_add_List, "add.List", LIST_ALPHA, "add.Tensor")
+/* opd_foreach_add_Scalar: add of each tensor of a list, with a number */
 OPDI_FOREACH(_foreach_add_Scalar, "add.Scalar", NUMBER, "add.Scalar")
+/* opd_foreach_add_ScalarList: add of each tensor of a list, with a number for each */
 OPDI_FOREACH(_foreach_add_ScalarList, "add.ScalarList", NUMBERS, "add.Scalar")
+/* opd_foreach_add_Tensor: add of each tensor of a list, with a tensor */
 OPDI_FOREACH(_foreach_add_Tensor, "add.Tensor", ONE_ALPHA, "add.Tensor")
+/* opd_foreach_add_List_: add of each tensor of a list, with the tensors of another list, in place */
 OPDI_FOREACH_IN(_foreach_add__List, "add_.List", LIST_ALPHA, "add_.Tensor")
+/* opd_foreach_add_Scalar_: add of each tensor of a list, with a number, in place */
 OPDI_FOREACH_IN(_foreach_add__Scalar, "add_.Scalar", NUMBER, "add_.Scalar")
+/* opd_foreach_add_ScalarList_: add of each tensor of a list, with a number for each, in place */
 OPDI_FOREACH_IN(_foreach_add__ScalarList, "add_.ScalarList", NUMBERS, "add_.Scalar")
+/* opd_foreach_add_Tensor_: add of each tensor of a list, with a tensor, in place */
 OPDI_FOREACH_IN(_foreach_add__Tensor, "add_.Tensor", ONE_ALPHA, "add_.Tensor")
+/* opd_foreach_addcdiv_Scalar: addcdiv of each tensor of a list */
 OPDI_FOREACH(_foreach_addcdiv_Scalar, "addcdiv.Scalar", THREE, "addcdiv")
+/* opd_foreach_addcdiv_ScalarList: addcdiv of each tensor of a list */
 OPDI_FOREACH(_foreach_addcdiv_ScalarList, "addcdiv.ScalarList", THREE_NUMBERS, "addcdiv")
+/* opd_foreach_addcdiv_Tensor: addcdiv of each tensor of a list */
 OPDI_FOREACH(_foreach_addcdiv_Tensor, "addcdiv.Tensor", THREE_PACKED, "addcdiv")
+/* opd_foreach_addcdiv_Scalar_: addcdiv of each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_addcdiv__Scalar, "addcdiv_.Scalar", THREE, "addcdiv_")
+/* opd_foreach_addcdiv_ScalarList_: addcdiv of each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_addcdiv__ScalarList, "addcdiv_.ScalarList", THREE_NUMBERS, "addcdiv_")
+/* opd_foreach_addcdiv_Tensor_: addcdiv of each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_addcdiv__Tensor, "addcdiv_.Tensor", THREE_PACKED, "addcdiv_")
+/* opd_foreach_addcmul_Scalar: addcmul of each tensor of a list */
 OPDI_FOREACH(_foreach_addcmul_Scalar, "addcmul.Scalar", THREE, "addcmul")
+/* opd_foreach_addcmul_ScalarList: addcmul of each tensor of a list */
 OPDI_FOREACH(_foreach_addcmul_ScalarList, "addcmul.ScalarList", THREE_NUMBERS, "addcmul")
+/* opd_foreach_addcmul_Tensor: addcmul of each tensor of a list */
 OPDI_FOREACH(_foreach_addcmul_Tensor, "addcmul.Tensor", THREE_PACKED, "addcmul")
+/* opd_foreach_addcmul_Scalar_: addcmul of each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_addcmul__Scalar, "addcmul_.Scalar", THREE, "addcmul_")
+/* opd_foreach_addcmul_ScalarList_: addcmul of each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_addcmul__ScalarList, "addcmul_.ScalarList", THREE_NUMBERS, "addcmul_")
+/* opd_foreach_addcmul_Tensor_: addcmul of each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_addcmul__Tensor, "addcmul_.Tensor", THREE_PACKED, "addcmul_")
+/* opd_foreach_asin: asin of each tensor of a list */
 OPDI_FOREACH(_foreach_asin, "asin", ALONE, "asin")
+/* opd_foreach_asin_: asin of each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_asin_, "asin_", ALONE, "asin_")
+/* opd_foreach_atan: atan of each tensor of a list */
 OPDI_FOREACH(_foreach_atan, "atan", ALONE, "atan")
+/* opd_foreach_atan_: atan of each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_atan_, "atan_", ALONE, "atan_")
+/* opd_foreach_ceil: ceil of each tensor of a list */
 OPDI_FOREACH(_foreach_ceil, "ceil", ALONE, "ceil")
+/* opd_foreach_ceil_: ceil of each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_ceil_, "ceil_", ALONE, "ceil_")
+/* opd_foreach_clamp_max_List: clamp_max of each tensor of a list, with the tensors of another list */
 OPDI_FOREACH(_foreach_clamp_max_List, "clamp_max.List", LIST, "clamp_max.Tensor")
+/* opd_foreach_clamp_max_Scalar: clamp_max of each tensor of a list, with a number */
 OPDI_FOREACH(_foreach_clamp_max_Scalar, "clamp_max.Scalar", NUMBER, "clamp_max")
+/* opd_foreach_clamp_max_ScalarList: clamp_max of each tensor of a list, with a number for each */
 OPDI_FOREACH(_foreach_clamp_max_ScalarList, "clamp_max.ScalarList", NUMBERS, "clamp_max")
+/* opd_foreach_clamp_max_List_: clamp_max of each tensor of a list, with the tensors of another list, in place */
 OPDI_FOREACH_IN(_foreach_clamp_max__List, "clamp_max_.List", LIST, "clamp_max_.Tensor")
+/* opd_foreach_clamp_max_Scalar_: clamp_max of each tensor of a list, with a number, in place */
 OPDI_FOREACH_IN(_foreach_clamp_max__Scalar, "clamp_max_.Scalar", NUMBER, "clamp_max_")
+/* opd_foreach_clamp_max_ScalarList_: clamp_max of each tensor of a list, with a number for each, in place */
 OPDI_FOREACH_IN(_foreach_clamp_max__ScalarList, "clamp_max_.ScalarList", NUMBERS, "clamp_max_")
+/* opd_foreach_clamp_min_List: clamp_min of each tensor of a list, with the tensors of another list */
 OPDI_FOREACH(_foreach_clamp_min_List, "clamp_min.List", LIST, "clamp_min.Tensor")
+/* opd_foreach_clamp_min_Scalar: clamp_min of each tensor of a list, with a number */
 OPDI_FOREACH(_foreach_clamp_min_Scalar, "clamp_min.Scalar", NUMBER, "clamp_min")
+/* opd_foreach_clamp_min_ScalarList: clamp_min of each tensor of a list, with a number for each */
 OPDI_FOREACH(_foreach_clamp_min_ScalarList, "clamp_min.ScalarList", NUMBERS, "clamp_min")
+/* opd_foreach_clamp_min_List_: clamp_min of each tensor of a list, with the tensors of another list, in place */
 OPDI_FOREACH_IN(_foreach_clamp_min__List, "clamp_min_.List", LIST, "clamp_min_.Tensor")
+/* opd_foreach_clamp_min_Scalar_: clamp_min of each tensor of a list, with a number, in place */
 OPDI_FOREACH_IN(_foreach_clamp_min__Scalar, "clamp_min_.Scalar", NUMBER, "clamp_min_")
+/* opd_foreach_clamp_min_ScalarList_: clamp_min of each tensor of a list, with a number for each, in place */
 OPDI_FOREACH_IN(_foreach_clamp_min__ScalarList, "clamp_min_.ScalarList", NUMBERS, "clamp_min_")
+/* opd_foreach_cos: cos of each tensor of a list */
 OPDI_FOREACH(_foreach_cos, "cos", ALONE, "cos")
+/* opd_foreach_cos_: cos of each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_cos_, "cos_", ALONE, "cos_")
+/* opd_foreach_cosh: cosh of each tensor of a list */
 OPDI_FOREACH(_foreach_cosh, "cosh", ALONE, "cosh")
+/* opd_foreach_cosh_: cosh of each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_cosh_, "cosh_", ALONE, "cosh_")
+/* opd_foreach_div_List: div of each tensor of a list, with the tensors of another list */
 OPDI_FOREACH(_foreach_div_List, "div.List", LIST, "div.Tensor")
+/* opd_foreach_div_Scalar: div of each tensor of a list, with a number */
 OPDI_FOREACH(_foreach_div_Scalar, "div.Scalar", NUMBER, "div.Scalar")
+/* opd_foreach_div_ScalarList: div of each tensor of a list, with a number for each */
 OPDI_FOREACH(_foreach_div_ScalarList, "div.ScalarList", NUMBERS, "div.Scalar")
+/* opd_foreach_div_Tensor: div of each tensor of a list, with a tensor */
 OPDI_FOREACH(_foreach_div_Tensor, "div.Tensor", ONE, "div.Tensor")
+/* opd_foreach_div_List_: div of each tensor of a list, with the tensors of another list, in place */
 OPDI_FOREACH_IN(_foreach_div__List, "div_.List", LIST, "div_.Tensor")
+/* opd_foreach_div_Scalar_: div of each tensor of a list, with a number, in place */
 OPDI_FOREACH_IN(_foreach_div__Scalar, "div_.Scalar", NUMBER, "div_.Scalar")
+/* opd_foreach_div_ScalarList_: div of each tensor of a list, with a number for each, in place */
 OPDI_FOREACH_IN(_foreach_div__ScalarList, "div_.ScalarList", NUMBERS, "div_.Scalar")
+/* opd_foreach_div_Tensor_: div of each tensor of a list, with a tensor, in place */
 OPDI_FOREACH_IN(_foreach_div__Tensor, "div_.Tensor", ONE, "div_.Tensor")
+/* opd_foreach_erf: erf of each tensor of a list */
 OPDI_FOREACH(_foreach_erf, "erf", ALONE, "erf")
+/* opd_foreach_erf_: erf of each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_erf_, "erf_", ALONE, "erf_")
+/* opd_foreach_erfc: erfc of each tensor of a list */
 OPDI_FOREACH(_foreach_erfc, "erfc", ALONE, "erfc")
+/* opd_foreach_erfc_: erfc of each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_erfc_, "erfc_", ALONE, "erfc_")
+/* opd_foreach_exp: exp of each tensor of a list */
 OPDI_FOREACH(_foreach_exp, "exp", ALONE, "exp")
+/* opd_foreach_exp_: exp of each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_exp_, "exp_", ALONE, "exp_")
+/* opd_foreach_expm1: expm1 of each tensor of a list */
 OPDI_FOREACH(_foreach_expm1, "expm1", ALONE, "expm1")
+/* opd_foreach_expm1_: expm1 of each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_expm1_, "expm1_", ALONE, "expm1_")
+/* opd_foreach_floor: floor of each tensor of a list */
 OPDI_FOREACH(_foreach_floor, "floor", ALONE, "floor")
+/* opd_foreach_floor_: floor of each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_floor_, "floor_", ALONE, "floor_")
+/* opd_foreach_frac: frac of each tensor of a list */
 OPDI_FOREACH(_foreach_frac, "frac", ALONE, "frac")
+/* opd_foreach_frac_: frac of each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_frac_, "frac_", ALONE, "frac_")
+/* opd_foreach_lgamma: lgamma of each tensor of a list */
 OPDI_FOREACH(_foreach_lgamma, "lgamma", ALONE, "lgamma")
+/* opd_foreach_lgamma_: lgamma of each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_lgamma_, "lgamma_", ALONE, "lgamma_")
+/* opd_foreach_log: log of each tensor of a list */
 OPDI_FOREACH(_foreach_log, "log", ALONE, "log")
+/* opd_foreach_log10: log10 of each tensor of a list */
 OPDI_FOREACH(_foreach_log10, "log10", ALONE, "log10")
+/* opd_foreach_log10_: log10 of each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_log10_, "log10_", ALONE, "log10_")
+/* opd_foreach_log1p: log1p of each tensor of a list */
 OPDI_FOREACH(_foreach_log1p, "log1p", ALONE, "log1p")
+/* opd_foreach_log1p_: log1p of each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_log1p_, "log1p_", ALONE, "log1p_")
+/* opd_foreach_log2: log2 of each tensor of a list */
 OPDI_FOREACH(_foreach_log2, "log2", ALONE, "log2")
+/* opd_foreach_log2_: log2 of each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_log2_, "log2_", ALONE, "log2_")
+/* opd_foreach_log_: log of each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_log_, "log_", ALONE, "log_")
+/* opd_foreach_maximum_List: maximum of each tensor of a list, with the tensors of another list */
 OPDI_FOREACH(_foreach_maximum_List, "maximum.List", LIST, "clamp_min.Tensor")
+/* opd_foreach_maximum_Scalar: maximum of each tensor of a list, with a number */
 OPDI_FOREACH(_foreach_maximum_Scalar, "maximum.Scalar", NUMBER, "maximum")
+/* opd_foreach_maximum_ScalarList: maximum of each tensor of a list, with a number for each */
 OPDI_FOREACH(_foreach_maximum_ScalarList, "maximum.ScalarList", NUMBERS, "maximum")
+/* opd_foreach_maximum_List_: maximum of each tensor of a list, with the tensors of another list, in place */
 OPDI_FOREACH_IN(_foreach_maximum__List, "maximum_.List", LIST, "clamp_min_.Tensor")
+/* opd_foreach_maximum_Scalar_: maximum of each tensor of a list, with a number, in place */
 OPDI_FOREACH_UNRECORDED(_foreach_maximum__Scalar, "maximum_.Scalar", NUMBER, "clamp_min_")
+/* opd_foreach_maximum_ScalarList_: maximum of each tensor of a list, with a number for each, in place */
 OPDI_FOREACH_UNRECORDED(_foreach_maximum__ScalarList, "maximum_.ScalarList", NUMBERS, "clamp_min_")
+/* opd_foreach_minimum_List: minimum of each tensor of a list, with the tensors of another list */
 OPDI_FOREACH(_foreach_minimum_List, "minimum.List", LIST, "clamp_max.Tensor")
+/* opd_foreach_minimum_Scalar: minimum of each tensor of a list, with a number */
 OPDI_FOREACH(_foreach_minimum_Scalar, "minimum.Scalar", NUMBER, "minimum")
+/* opd_foreach_minimum_ScalarList: minimum of each tensor of a list, with a number for each */
 OPDI_FOREACH(_foreach_minimum_ScalarList, "minimum.ScalarList", NUMBERS, "minimum")
+/* opd_foreach_minimum_List_: minimum of each tensor of a list, with the tensors of another list, in place */
 OPDI_FOREACH_IN(_foreach_minimum__List, "minimum_.List", LIST, "clamp_max_.Tensor")
+/* opd_foreach_minimum_Scalar_: minimum of each tensor of a list, with a number, in place */
 OPDI_FOREACH_UNRECORDED(_foreach_minimum__Scalar, "minimum_.Scalar", NUMBER, "clamp_max_")
+/* opd_foreach_minimum_ScalarList_: minimum of each tensor of a list, with a number for each, in place */
 OPDI_FOREACH_UNRECORDED(_foreach_minimum__ScalarList, "minimum_.ScalarList", NUMBERS, "clamp_max_")
+/* opd_foreach_mul_List: mul of each tensor of a list, with the tensors of another list */
 OPDI_FOREACH(_foreach_mul_List, "mul.List", LIST, "mul.Tensor")
+/* opd_foreach_mul_Scalar: mul of each tensor of a list, with a number */
 OPDI_FOREACH(_foreach_mul_Scalar, "mul.Scalar", NUMBER, "mul.Scalar")
+/* opd_foreach_mul_ScalarList: mul of each tensor of a list, with a number for each */
 OPDI_FOREACH(_foreach_mul_ScalarList, "mul.ScalarList", NUMBERS, "mul.Scalar")
+/* opd_foreach_mul_Tensor: mul of each tensor of a list, with a tensor */
 OPDI_FOREACH(_foreach_mul_Tensor, "mul.Tensor", ONE, "mul.Tensor")
+/* opd_foreach_mul_List_: mul of each tensor of a list, with the tensors of another list, in place */
 OPDI_FOREACH_IN(_foreach_mul__List, "mul_.List", LIST, "mul_.Tensor")
+/* opd_foreach_mul_Scalar_: mul of each tensor of a list, with a number, in place */
 OPDI_FOREACH_IN(_foreach_mul__Scalar, "mul_.Scalar", NUMBER, "mul_.Scalar")
+/* opd_foreach_mul_ScalarList_: mul of each tensor of a list, with a number for each, in place */
 OPDI_FOREACH_IN(_foreach_mul__ScalarList, "mul_.ScalarList", NUMBERS, "mul_.Scalar")
+/* opd_foreach_mul_Tensor_: mul of each tensor of a list, with a tensor, in place */
 OPDI_FOREACH_IN(_foreach_mul__Tensor, "mul_.Tensor", ONE, "mul_.Tensor")
+/* opd_foreach_neg: neg of each tensor of a list */
 OPDI_FOREACH(_foreach_neg, "neg", ALONE, "neg")
+/* opd_foreach_neg_: neg of each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_neg_, "neg_", ALONE, "neg_")
+/* opd_foreach_reciprocal: reciprocal of each tensor of a list */
 OPDI_FOREACH(_foreach_reciprocal, "reciprocal", ALONE, "reciprocal")
+/* opd_foreach_reciprocal_: reciprocal of each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_reciprocal_, "reciprocal_", ALONE, "reciprocal_")
+/* opd_foreach_round: round of each tensor of a list */
 OPDI_FOREACH(_foreach_round, "round", ALONE, "round")
+/* opd_foreach_round_: round of each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_round_, "round_", ALONE, "round_")
+/* opd_foreach_rsqrt: rsqrt of each tensor of a list */
 OPDI_FOREACH(_foreach_rsqrt, "rsqrt", ALONE, "rsqrt")
+/* opd_foreach_rsqrt_: rsqrt of each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_rsqrt_, "rsqrt_", ALONE, "rsqrt_")
+/* opd_foreach_sigmoid: sigmoid of each tensor of a list */
 OPDI_FOREACH(_foreach_sigmoid, "sigmoid", ALONE, "sigmoid")
+/* opd_foreach_sigmoid_: sigmoid of each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_sigmoid_, "sigmoid_", ALONE, "sigmoid_")
+/* opd_foreach_sign: sign of each tensor of a list */
 OPDI_FOREACH(_foreach_sign, "sign", ALONE, "sign")
+/* opd_foreach_sign_: sign of each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_sign_, "sign_", ALONE, "sign_")
+/* opd_foreach_sin: sin of each tensor of a list */
 OPDI_FOREACH(_foreach_sin, "sin", ALONE, "sin")
+/* opd_foreach_sin_: sin of each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_sin_, "sin_", ALONE, "sin_")
+/* opd_foreach_sinh: sinh of each tensor of a list */
 OPDI_FOREACH(_foreach_sinh, "sinh", ALONE, "sinh")
+/* opd_foreach_sinh_: sinh of each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_sinh_, "sinh_", ALONE, "sinh_")
+/* opd_foreach_sqrt: sqrt of each tensor of a list */
 OPDI_FOREACH(_foreach_sqrt, "sqrt", ALONE, "sqrt")
+/* opd_foreach_sqrt_: sqrt of each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_sqrt_, "sqrt_", ALONE, "sqrt_")
+/* opd_foreach_sub_List: sub of each tensor of a list, with the tensors of another list */
 OPDI_FOREACH(_foreach_sub_List, "sub.List", LIST_ALPHA, "sub.Tensor")
+/* opd_foreach_sub_Scalar: sub of each tensor of a list, with a number */
 OPDI_FOREACH(_foreach_sub_Scalar, "sub.Scalar", NUMBER, "sub.Scalar")
+/* opd_foreach_sub_ScalarList: sub of each tensor of a list, with a number for each */
 OPDI_FOREACH(_foreach_sub_ScalarList, "sub.ScalarList", NUMBERS, "sub.Scalar")
+/* opd_foreach_sub_List_: sub of each tensor of a list, with the tensors of another list, in place */
 OPDI_FOREACH_IN(_foreach_sub__List, "sub_.List", LIST_ALPHA, "sub_.Tensor")
+/* opd_foreach_sub_Scalar_: sub of each tensor of a list, with a number, in place */
 OPDI_FOREACH_IN(_foreach_sub__Scalar, "sub_.Scalar", NUMBER, "sub_.Scalar")
+/* opd_foreach_sub_ScalarList_: sub of each tensor of a list, with a number for each, in place */
 OPDI_FOREACH_IN(_foreach_sub__ScalarList, "sub_.ScalarList", NUMBERS, "sub_.Scalar")
+/* opd_foreach_tan: tan of each tensor of a list */
 OPDI_FOREACH(_foreach_tan, "tan", ALONE, "tan")
+/* opd_foreach_tan_: tan of each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_tan_, "tan_", ALONE, "tan_")
+/* opd_foreach_tanh: tanh of each tensor of a list */
 OPDI_FOREACH(_foreach_tanh, "tanh", ALONE, "tanh")
+/* opd_foreach_tanh_: tanh of each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_tanh_, "tanh_", ALONE, "tanh_")
+/* opd_foreach_trunc: trunc of each tensor of a list */
 OPDI_FOREACH(_foreach_trunc, "trunc", ALONE, "trunc")
+/* opd_foreach_trunc_: trunc of each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_trunc_, "trunc_", ALONE, "trunc_")
+/* opd_foreach_zero: zero of each tensor of a list */
 OPDI_FOREACH(_foreach_zero, "zero", ALONE, "zero")
+/* opd_foreach_zero_: zero of each tensor of a list, in place */
 OPDI_FOREACH_IN(_foreach_zero_, "zero_", ALONE, "zero_")
+/* opd_foreach_clone: clone of each tensor of a list */
 OPDI_OP(_foreach_clone) {
     static opdi_foreach row = {"aten::clone", NULL};
     op->schema = "_foreach_clone(Tensor[] self, *, MemoryFormat? memory_format=None) -> Tensor[]";
     opdi_foreach_card(op, &row);
     op->cases = "{[2,3]u,[4]u}";
 }
+/* opd_foreach_copy: copy of each tensor of a list */
 OPDI_OP(_foreach_copy) {
     static opdi_foreach row = {"aten::copy", NULL};
     op->schema = "_foreach_copy(Tensor[] self, Tensor[] src, bool non_blocking=False) -> Tensor[] self_out";
     opdi_foreach_card(op, &row);
     op->cases = "{[2,3]u,[4]u}, {[2,3]u,[4]u}";
 }
+/* opd_foreach_copy_: copy of each tensor of a list, in place */
 OPDI_OP(_foreach_copy_) {
     static opdi_foreach row = {"aten::copy_", NULL};
     op->schema = "_foreach_copy_(Tensor(a!)[] self, Tensor[] src, bool non_blocking=False) -> ()";
     opdi_foreach_card(op, &row);
     op->cases = "";
 }
+/* opd_foreach_lerp_List: lerp of each tensor of a list */
 OPDI_OP(_foreach_lerp_List) {
     static opdi_foreach row = {"aten::lerp.Tensor", NULL};
     op->schema = "_foreach_lerp.List(Tensor[] self, Tensor[] tensors1, Tensor[] weights) -> Tensor[]";
     opdi_foreach_card(op, &row);
     op->cases = "{[2,3]u,[4]u}, {[2,3]u,[4]u}, {[2,3]u,[4]u}";
 }
+/* opd_foreach_lerp_Scalar: lerp of each tensor of a list */
 OPDI_OP(_foreach_lerp_Scalar) {
     static opdi_foreach row = {"aten::lerp.Scalar", NULL};
     op->schema = "_foreach_lerp.Scalar(Tensor[] self, Tensor[] tensors1, Scalar weight) -> Tensor[]";
     opdi_foreach_card(op, &row);
     op->cases = "{[2,3]u,[4]u}, {[2,3]u,[4]u}, 1.5";
 }
+/* opd_foreach_lerp_ScalarList: lerp of each tensor of a list */
 OPDI_OP(_foreach_lerp_ScalarList) {
     static opdi_foreach row = {"aten::lerp.Scalar", NULL};
     op->schema = "_foreach_lerp.ScalarList(Tensor[] self, Tensor[] tensors1, Scalar[] weight) -> Tensor[]";
     opdi_foreach_card(op, &row);
     op->cases = "{[2,3]u,[4]u}, {[2,3]u,[4]u}, (2.5, 0.5)";
 }
+/* opd_foreach_lerp_List_: lerp of each tensor of a list, in place */
 OPDI_OP(_foreach_lerp__List) {
     static opdi_foreach row = {"aten::lerp_.Tensor", NULL};
     op->schema = "_foreach_lerp_.List(Tensor(a!)[] self, Tensor[] tensors1, Tensor[] weights) -> ()";
     opdi_foreach_card(op, &row);
     op->cases = "";
 }
+/* opd_foreach_lerp_Scalar_: lerp of each tensor of a list, in place */
 OPDI_OP(_foreach_lerp__Scalar) {
     static opdi_foreach row = {"aten::lerp_.Scalar", NULL};
     op->schema = "_foreach_lerp_.Scalar(Tensor(a!)[] self, Tensor[] tensors1, Scalar weight) -> ()";
     opdi_foreach_card(op, &row);
     op->cases = "";
 }
+/* opd_foreach_lerp_ScalarList_: lerp of each tensor of a list, in place */
 OPDI_OP(_foreach_lerp__ScalarList) {
     static opdi_foreach row = {"aten::lerp_.Scalar", NULL};
     op->schema = "_foreach_lerp_.ScalarList(Tensor(a!)[] self, Tensor[] tensors1, Scalar[] weight) -> ()";
     opdi_foreach_card(op, &row);
     op->cases = "";
 }
+/* opd_foreach_max: max of each tensor of a list */
 OPDI_OP(_foreach_max) {
     static opdi_foreach row = {"aten::max", NULL};
     op->schema = "_foreach_max(Tensor[] self) -> Tensor[]";
@@ -819,12 +964,14 @@ OPDI_OP(_foreach_max) {
     op->composite = opdi_foreach_max_kernel;
     op->cases = "{[2,3]u,[4]u}";
 }
+/* opd_foreach_mm: mm of each tensor of a list */
 OPDI_OP(_foreach_mm) {
     static opdi_foreach row = {"aten::mm", NULL};
     op->schema = "_foreach_mm(Tensor[] self, Tensor[] mat2) -> Tensor[]";
     opdi_foreach_card(op, &row);
     op->cases = "{[2,3],[1,4]}, {[3,2],[4,2]}";
 }
+/* opd_foreach_norm_Scalar: norm of each tensor of a list */
 OPDI_OP(_foreach_norm_Scalar) {
     static opdi_foreach row = {"aten::linalg_vector_norm", NULL};
     op->schema = "_foreach_norm.Scalar(Tensor[] self, Scalar ord=2, ScalarType? dtype=None) -> Tensor[]";
@@ -833,6 +980,7 @@ OPDI_OP(_foreach_norm_Scalar) {
         "()";
     op->cases = "{[2,3]u,[4]u}";
 }
+/* opd_foreach_powsum_Scalar: linalg__powsum of each tensor of a list */
 OPDI_OP(_foreach_powsum_Scalar) {
     static opdi_foreach row = {"aten::linalg__powsum", NULL};
     op->schema = "_foreach_powsum.Scalar(Tensor[] self, Scalar ord=2, ScalarType? dtype=None) -> Tensor[]";
@@ -841,42 +989,49 @@ OPDI_OP(_foreach_powsum_Scalar) {
         "()";
     op->cases = "{[2,3]u,[4]u}";
 }
+/* opd_foreach_pow_List: pow of each tensor of a list, with the tensors of another list */
 OPDI_OP(_foreach_pow_List) {
     static opdi_foreach row = {"aten::pow.Tensor_Tensor", NULL};
     op->schema = "_foreach_pow.List(Tensor[] self, Tensor[] exponent) -> Tensor[]";
     opdi_foreach_card(op, &row);
     op->cases = "{[2,3]u,[4]u}, {[2,3]u,[4]u}";
 }
+/* opd_foreach_pow_Scalar: pow of each tensor of a list, with a number */
 OPDI_OP(_foreach_pow_Scalar) {
     static opdi_foreach row = {"aten::pow.Tensor_Scalar", NULL};
     op->schema = "_foreach_pow.Scalar(Tensor[] self, Scalar exponent) -> Tensor[]";
     opdi_foreach_card(op, &row);
     op->cases = "{[2,3]u,[4]u}, 1.5";
 }
+/* opd_foreach_pow_ScalarAndTensor: pow of each tensor of a list, of a number */
 OPDI_OP(_foreach_pow_ScalarAndTensor) {
     static opdi_foreach row = {"aten::pow.Scalar", NULL};
     op->schema = "_foreach_pow.ScalarAndTensor(Scalar self, Tensor[] exponent) -> Tensor[]";
     opdi_foreach_card(op, &row);
     op->cases = "1.5, {[2,3]u,[4]u}";
 }
+/* opd_foreach_pow_ScalarList: pow of each tensor of a list, with a number for each */
 OPDI_OP(_foreach_pow_ScalarList) {
     static opdi_foreach row = {"aten::pow.Tensor_Scalar", NULL};
     op->schema = "_foreach_pow.ScalarList(Tensor[] self, Scalar[] exponent) -> Tensor[]";
     opdi_foreach_card(op, &row);
     op->cases = "{[2,3]u,[4]u}, (2.5, 0.5)";
 }
+/* opd_foreach_pow_List_: pow of each tensor of a list, with the tensors of another list, in place */
 OPDI_OP(_foreach_pow__List) {
     static opdi_foreach row = {"aten::pow_.Tensor", NULL};
     op->schema = "_foreach_pow_.List(Tensor(a!)[] self, Tensor[] exponent) -> ()";
     opdi_foreach_card(op, &row);
     op->cases = "";
 }
+/* opd_foreach_pow_Scalar_: pow of each tensor of a list, with a number, in place */
 OPDI_OP(_foreach_pow__Scalar) {
     static opdi_foreach row = {"aten::pow_.Scalar", NULL};
     op->schema = "_foreach_pow_.Scalar(Tensor(a!)[] self, Scalar exponent) -> ()";
     opdi_foreach_card(op, &row);
     op->cases = "";
 }
+/* opd_foreach_pow_ScalarList_: pow of each tensor of a list, with a number for each, in place */
 OPDI_OP(_foreach_pow__ScalarList) {
     static opdi_foreach row = {"aten::pow_.Scalar", NULL};
     op->schema = "_foreach_pow_.ScalarList(Tensor(a!)[] self, Scalar[] exponent) -> ()";

@@ -524,7 +524,7 @@ OPDI_INTERNAL opd_tensor *opdi_device_tensor(const int64_t *sizes, const int64_t
 }
 
 opd_tensor *opd_tensor_wrap_on(void *data, opd_ints sizes, const int64_t *strides, opd_scalar_type dtype,
-                               opd_device device, void (*deleter)(void *data, void *user), void *user) {
+                               opd_device device, opd_deleter deleter, void *user) {
     const bool host = device.type == OPD_CPU;
     opdi_backend *backend = opd_ok() && !host ? opdi_device_find(device, &device.index) : NULL;
     opd_tensor *tensor = backend || (host && opd_ok()) ? opdi_tensor_wrap(data, sizes, strides, dtype, deleter, user)

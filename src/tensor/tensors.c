@@ -432,7 +432,7 @@ opd_tensor *opd_tensor_from(const void *data, opd_ints sizes, opd_scalar_type dt
 /* Makes a tensor on a caller's memory after checking sizes, strides and alignment; a reference, or NULL with an error
    and the memory still the caller's. */
 OPDI_INTERNAL opd_tensor *opdi_tensor_wrap(void *data, opd_ints sizes, const int64_t *strides, opd_scalar_type dtype,
-                                           void (*deleter)(void *data, void *user), void *user) {
+                                           opd_deleter deleter, void *user) {
     int64_t limit, most, own[2 * OPD_MAX_DIMS];
     if (!opdi_form_given(sizes, dtype)) { return NULL; }
     limit = most = (INT64_C(1) << 62) / (int64_t)opd_dtype_size(dtype);
@@ -493,7 +493,7 @@ OPDI_INTERNAL opd_tensor *opdi_tensor_wrap(void *data, opd_ints sizes, const int
 }
 
 opd_tensor *opd_tensor_wrap(void *data, opd_ints sizes, const int64_t *strides, opd_scalar_type dtype,
-                            void (*deleter)(void *data, void *user), void *user) {
+                            opd_deleter deleter, void *user) {
     opd_tensor *tensor = opd_ok() ? opdi_tensor_wrap(data, sizes, strides, dtype, deleter, user) : NULL;
     if (!tensor && deleter) { deleter(data, user); }
     return tensor ? opdi_own(tensor) : NULL;

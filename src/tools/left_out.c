@@ -3,7 +3,7 @@
 //
 //  Each function of theirs is there, so that programs, plug-ins and other tools are linked as ever: it fails and says
 //  which macro left it out, writes NULL where its results would be, and takes nothing over.  What frees or closes does
-//  nothing.  Printed by tests/left_out.py: prototypes of the functions that stand in rooms that a macro leaves out.
+//  nothing.
 //----------------------------------------------------------------------------------------------------------------------
 
 OPDI_SHARED bool opdi_autocast_eligible(const opd_tensor *tensor, int device);
@@ -73,3 +73,12 @@ static void *opdi_null_without(const char *function, const char *macro) {
 static void opdi_no_results(void *results, int64_t count, size_t bytes) {
     if (results && count > 0) { memset(results, 0, (size_t)count * bytes); }
 }
+
+#include "left_out.printed.h"
+#if defined(__GNUC__) && !defined(__TINYC__)
+#pragma GCC diagnostic pop
+#endif
+OPDI_ONCE_END
+#endif
+#endif
+

@@ -71,11 +71,12 @@ static int opdi_bincount_device_kernel(opd_call *call) {
                                          OPD_NONE);
     return opd_return_tensor(call, opd_index_add(out, 0, input, weights));
 }
+/* opd_bincount: how often each number from 0 on occurs (sums of weights) */
 OPDI_OP(bincount) {
     op->schema = "bincount(Tensor self, Tensor? weights=None, int minlength=0) -> Tensor";
     op->cpu = op->fake = opdi_bincount_kernel; op->any = opdi_bincount_device_kernel;
     op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE;
+    op->vmap = OPD_BATCH_LOOP; op->tags = OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE;
     op->out = "bincount.out";
     op->cases = "[6]i5; [6]i5, None, 9; [4]i5, [4]";
 }
@@ -136,11 +137,12 @@ static int opdi_multinomial_kernel(opd_call *call) {
     upper = opd_searchsorted_full(sums, upper, false, true, OPD_NONE, OPD_NONE);
     return opd_return_tensor(call, opd_clamp_max(upper, opd_value_int(opd_size(probs, -1) - 1)));
 }
+/* opd_multinomial: num_samples places drawn by the weights in self */
 OPDI_OP(multinomial) {
     op->schema = "multinomial(Tensor self, int num_samples, bool replacement=False, *, Generator? generator=None) -> "
         "Tensor";
     op->any = opdi_multinomial_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->vmap = OPD_BATCH_LOOP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->out = "multinomial.out";
     op->cases = "[4]+, 3; [2,4]+, 1; [2,3]+, 5, True";
 }
@@ -192,10 +194,11 @@ static int opdi_histc_kernel(opd_call *call) {
                            opdi_o_reshape(opd_to_dtype(in, OPD_INT64), &input->numel, 1));
     return opd_return_tensor(call, opd_to_dtype(counts, dtype));
 }
+/* opd_histc(self, bins): how many lie in each of bins between min and max */
 OPDI_OP(histc) {
     op->schema = "histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor";
     op->any = opdi_histc_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_LOOP;
     op->out = "histc.out";
     op->cases = "[6], 3; [2,3], 4; [2,3], 5, -1, 1.5";
 }
@@ -318,39 +321,43 @@ static int opdi_unique_consecutive_kernel(opd_call *call) {
     return flat ? opdi_unique_flat(call, false, opd_arg_bool(call, 1), opd_arg_bool(call, 2))
         : opdi_unique_slices(call, opd_arg_int(call, 3), false);
 }
+/* opd_unique2: what occurs, where each element is in it, and how often */
 OPDI_OP(_unique2) {
     op->schema = "_unique2(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False) -> "
         "(Tensor, Tensor, Tensor)";
     op->any = opdi__unique2_kernel; op->backward = opdi_refused_backward;
-    op->vmap = opdi_batch_dynamic; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE;
+    op->vmap = opdi_batch_dynamic; op->tags = OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE;
     op->out = "_unique2.out(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False, *, "
         "Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))";
     op->cases = "[6]i3; [2,3]i4, True, True; [2,4]i3, True, True, True";
 }
+/* opd_unique_dim: the slices of dim that occur, where each is in it, and how often */
 OPDI_OP(unique_dim) {
     op->schema = "unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool "
         "return_counts=False) -> (Tensor, Tensor, Tensor)";
     op->any = opdi_unique_dim_kernel; op->backward = opdi_refused_backward;
-    op->vmap = opdi_batch_dynamic; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE;
+    op->vmap = opdi_batch_dynamic; op->tags = OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE;
     op->out = "unique_dim.out(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool "
         "return_counts=False, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), "
         "Tensor(c!))";
     op->cases = "[4,2]i2, 0; [2,4]i2, 1, True, True, True";
 }
+/* opd_unique_consecutive: what occurs in a row once, where each element is in it, and how often */
 OPDI_OP(unique_consecutive) {
     op->schema = "unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, int? dim=None) "
         "-> (Tensor, Tensor, Tensor)";
     op->any = opdi_unique_consecutive_kernel; op->backward = opdi_refused_backward;
-    op->vmap = opdi_batch_dynamic; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE;
+    op->vmap = opdi_batch_dynamic; op->tags = OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE;
     op->out = "unique_consecutive.out(Tensor self, bool return_inverse=False, bool return_counts=False, int? "
         "dim=None, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))";
     op->cases = "[6]i2; [4,2]i2, True, True; [4,2]i2, True, True, 0";
 }
+/* opd_unique_dim_consecutive: slices that occur in a row once, where each is in it, and how often */
 OPDI_OP(unique_dim_consecutive) {
     op->schema = "unique_dim_consecutive(Tensor self, int dim, bool return_inverse=False, bool return_counts=False) "
         "-> (Tensor, Tensor, Tensor)";
     op->any = opdi_unique_dim_consecutive_kernel; op->backward = opdi_refused_backward;
-    op->vmap = opdi_batch_dynamic; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE;
+    op->vmap = opdi_batch_dynamic; op->tags = OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE;
     op->out = "unique_dim_consecutive.out(Tensor self, int dim, bool return_inverse=False, bool return_counts=False, "
         "*, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))";
     op->cases = "[4,2]i2, 0";

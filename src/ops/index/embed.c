@@ -59,11 +59,12 @@ static int opdi_embedding_batch(opd_call *call) {
     args[1].u.t = opd_batch_arg(call, 1, &at);
     return opd_call_all(call->op, &ret, args, call->op->nargs) ? -1 : opd_batch_return(call, ret.u.t, at);
 }
+/* opd_embedding: rows of weight at indices */
 OPDI_OP(embedding) {
     op->schema = "embedding(Tensor weight, Tensor indices, int padding_idx=-1, bool scale_grad_by_freq=False, bool "
         "sparse=False) -> Tensor";
     op->cpu = op->fake = opdi_embedding_kernel; op->backward = opdi_embedding_backward; op->save = "indices";
-    op->vmap = opdi_embedding_batch; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->vmap = opdi_embedding_batch; op->tags = OPD_OPTAG_CORE;
     op->out = "embedding.out";
     op->cases = "[5,3], [2,2]i5; [5,3], [4]i5, 1";
 }
@@ -145,11 +146,12 @@ static int opdi_embedding_renorm_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_where_self(opd_gt_Scalar(named, opd_value_int(0)), slope, grad));
 }
 OPDI_COLD_BEGIN
+/* opd_embedding_renorm: self, with the rows that indices name made as long as max_norm where their norm is above */
 OPDI_OP(embedding_renorm) {
     op->schema = "embedding_renorm(Tensor self, Tensor indices, float max_norm, float norm_type) -> Tensor";
     op->cpu = op->fake = opdi_embedding_renorm_kernel; op->backward = opdi_embedding_renorm_backward;
     op->save = "self, indices"; op->tags = OPDI_OPTAG_CONJUGATES;
-    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->vmap = OPD_BATCH_LOOP; op->flops = opdi_flops_elements;
     op->inplace = "embedding_renorm_"; op->out = "embedding_renorm.out";
     op->cases = "[5,3], [2,2]i5, 1.0, 2.0; [5,3], [3]i5, 0.5, 1.5";
 }
@@ -261,12 +263,13 @@ static int opdi_embedding_dense_backward_batch(opd_call *call) {
     sizes[1] = call->th->innermost.rule->size;
     return opd_batch_return(call, opdi_o_reshape(input, sizes, 3), 1);
 }
+/* opd_embedding_dense_backward: derivative of embedding */
 OPDI_OP(embedding_dense_backward) {
     op->schema = "embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights, int padding_idx, "
         "bool scale_grad_by_freq) -> Tensor";
     op->cpu = op->fake = opdi_embedding_dense_backward_kernel; op->backward = opdi_embedding_dense_backward_backward;
     op->save = "indices";
-    op->vmap = opdi_embedding_dense_backward_batch; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->vmap = opdi_embedding_dense_backward_batch; op->tags = OPD_OPTAG_CORE;
     op->flops = opdi_flops_elements;
     op->out = "embedding_dense_backward.out";
     op->cases = "[2,2,3], [2,2]i5, 5, 1, False";
@@ -277,11 +280,11 @@ static int opdi_embedding_backward_kernel(opd_call *call) {
                                                                 opd_arg_int(call, 2),
                                                                opd_arg_int(call, 3), opd_arg_bool(call, 4)));
 }
+/* opd_embedding_backward: derivative of embedding */
 OPDI_OP(embedding_backward) {
     op->schema = "embedding_backward(Tensor grad, Tensor indices, SymInt num_weights, int padding_idx, bool "
         "scale_grad_by_freq, bool sparse) -> Tensor";
     op->composite = opdi_embedding_backward_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "";
 }
 OPDI_COLD_END
@@ -325,10 +328,11 @@ static int opdi_one_hot_batch(opd_call *call) {
     if (opd_arg_int(call, 1) == -1) { return opdi_batch_dynamic(call); }
     return opd_batch_return(call, opd_one_hot_full(input, opd_arg_int(call, 1)), dim);
 }
+/* opd_one_hot: a last dim of num_classes: 1 at self, else 0 */
 OPDI_OP(one_hot) {
     op->schema = "one_hot(Tensor self, int num_classes=-1) -> Tensor";
     op->cpu = op->fake = opdi_one_hot_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = opdi_one_hot_batch; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE;
+    op->vmap = opdi_one_hot_batch; op->tags = OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE;
     op->cases = "[2,3]i5, 5";
 }
 
@@ -504,26 +508,28 @@ static int opdi__embedding_bag_backward(opd_backward_call *bw) {
 }
 #define OPDI_BAG_OUT ", *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2, Tensor(d!) out3) -> " \
     "(Tensor(a!), Tensor(b!), Tensor(c!), Tensor(d!))"
+/* opd_under_embedding_bag: embedding_bag, differentiable */
 OPDI_OP(_embedding_bag) {
     op->schema = "_embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int "
         "mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int "
         "padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)";
     op->cpu = op->fake = opdi__embedding_bag_kernel; op->backward = opdi__embedding_bag_backward;
     op->save = "weight(per_sample_weights), indices, offsets, per_sample_weights, result1, result2, result3";
-    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->vmap = OPD_BATCH_LOOP; op->tags = OPD_OPTAG_CORE;
     op->out = "_embedding_bag.out(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int "
         "mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int "
         "padding_idx=-1" OPDI_BAG_OUT;
     op->cases = "[5,3], [4]i5, [1]i1; [5,3], [4]i5, [1]i1, False, 1; [5,3], [4]i5, [1]i1, False, 2; [5,3], [4]i5, "
         "[1]i1, False, 0, False, [4]; [5,3], [4]i5, [2]i1, False, 0, False, None, True, 2";
 }
+/* opd_embedding_bag_forward_only: embedding_bag without what derivatives use */
 OPDI_OP(_embedding_bag_forward_only) {
     op->schema = "_embedding_bag_forward_only(Tensor weight, Tensor indices, Tensor offsets, bool "
         "scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool "
         "include_last_offset=False, int padding_idx=-1) -> (Tensor, Tensor, Tensor, Tensor)";
     op->cpu = op->fake = opdi__embedding_bag_forward_only_kernel; op->backward = opdi__embedding_bag_backward;
     op->save = "weight(per_sample_weights), indices, offsets, per_sample_weights, result1, result2, result3";
-    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_LOOP;
     op->out = "_embedding_bag_forward_only.out(Tensor weight, Tensor indices, Tensor offsets, bool "
         "scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool "
         "include_last_offset=False, int padding_idx=-1" OPDI_BAG_OUT;
@@ -555,20 +561,20 @@ static int opdi_embedding_bag_padding_idx_kernel(opd_call *call) {
     }
     return opdi_embedding_bag_call(call, skip < 0 ? skip + count : skip);
 }
+/* opd_embedding_bag: rows of weight, in bags that begin at offsets: mode 0 sum, 1 mean, 2 max */
 OPDI_OP(embedding_bag) {
     op->schema = "embedding_bag(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int "
         "mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False) -> (Tensor, "
         "Tensor, Tensor, Tensor)";
     op->composite = opdi_embedding_bag_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[5,3], [4]i5, [1]i1";
 }
+/* opd_embedding_bag_padding_idx: rows of weight, in bags that begin at offsets: mode 0 sum, 1 mean, 2 max */
 OPDI_OP(embedding_bag_padding_idx) {
     op->schema = "embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq, "
         "int mode, bool sparse, Tensor? per_sample_weights, bool include_last_offset, int? padding_idx) -> (Tensor, "
         "Tensor, Tensor, Tensor)";
     op->composite = opdi_embedding_bag_padding_idx_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[5,3], [4]i5, [1]i1, False, 1, False, None, False, None";
 }
 
@@ -638,30 +644,30 @@ static int opdi__embedding_bag_per_sample_weights_backward_kernel(opd_call *call
     grad = opdi_o_sum_dims(opd_mul(opdi_bags_rows(grad, bags), opd_index_select(weight, 0, input)), &last, 1, false);
     return opd_return_tensor(call, skip < 0 ? grad : opdi_unless(grad, opd_eq_Scalar(input, opd_value_int(skip))));
 }
+/* opd_embedding_bag_dense_backward: derivative of _embedding_bag by weight */
 OPDI_OP(_embedding_bag_dense_backward) {
     op->schema = "_embedding_bag_dense_backward(Tensor grad, Tensor indices, Tensor offset2bag, Tensor bag_size, "
         "Tensor maximum_indices, SymInt num_weights, bool scale_grad_by_freq, int mode, Tensor? per_sample_weights, "
         "int padding_idx=-1) -> Tensor";
     op->composite = opdi__embedding_bag_dense_backward_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "_embedding_bag_dense_backward.out";
     op->cases = "[3,2], [4]i5, [4]i3, [3]i3, [3]i3, 5, False, 0, None; [3,2], [4]i5, [4]i3, [3]i3, [3,2]i5, 5, False, "
         "2, None; [3,2], [4]i5, [4]i3, [3]i3, [3]i3, 5, False, 1, None, 1; [3,2], [4]i5, [4]i3, [3]i3, [3]i3, 5, "
         "False, 0, [4]";
 }
+/* opd_embedding_bag_backward: derivative of _embedding_bag */
 OPDI_OP(_embedding_bag_backward) {
     op->schema = "_embedding_bag_backward(Tensor grad, Tensor indices, Tensor offsets, Tensor offset2bag, Tensor "
         "bag_size, Tensor maximum_indices, SymInt num_weights, bool scale_grad_by_freq, int mode, bool sparse, "
         "Tensor? per_sample_weights, int padding_idx=-1) -> Tensor";
     op->composite = opdi__embedding_bag_backward_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[1,3], [4]i5, [1]i1, [0]i1, [1]i3, [1]i3, 5, False, 0, False, None";
 }
+/* opd_embedding_bag_per_sample_weights_backward: derivative of _embedding_bag by per_sample_weights */
 OPDI_OP(_embedding_bag_per_sample_weights_backward) {
     op->schema = "_embedding_bag_per_sample_weights_backward(Tensor grad, Tensor weight, Tensor indices, Tensor "
         "offsets, Tensor offset2bag, int mode, int padding_idx=-1) -> Tensor";
     op->composite = opdi__embedding_bag_per_sample_weights_backward_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "_embedding_bag_per_sample_weights_backward.out";
     op->cases = "[3,2], [5,2], [4]i5, [3]i1, [4]i3, 0; [1,3], [5,3], [4]i5, [1]i1, [0]i1, 0, 2";
 }

@@ -152,10 +152,11 @@ static int opdi_gather_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_scatter_add(opdi_o_zeros(grad, opd_bw_sizes(bw, 0)), opd_bw_value(bw, 1).u.i,
                                                 opd_bw_tensor(bw, 2), grad));
 }
+/* opd_gather: elements of dim at index */
 OPDI_OP(gather) {
     op->schema = "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor";
     op->cpu = op->fake = opdi_gather_kernel; op->backward = opdi_gather_backward; op->save = "index";
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE | OPDI_OPTAG_OUT_APART;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->tags = OPD_OPTAG_CORE | OPDI_OPTAG_OUT_APART;
     op->out = "gather.out";
     op->cases = "[3,4], 1, [3,2]i4; [3,4], 0, [2,4]i3";
 }
@@ -228,35 +229,40 @@ static int opdi_scatter_add_backward(opd_backward_call *bw) {
     OPDI_GIVE(3, opd_gather(grad, opd_bw_value(bw, 1).u.i, opd_bw_tensor(bw, 2)));
     return 0;
 }
+/* opd_scatter: self, with src written at index along dim */
 OPDI_OP(scatter_src) {
     op->schema = "scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor";
     op->cpu = op->fake = opdi_scatter_src_kernel; op->backward = opdi_scatter_src_backward; op->save = "index";
     op->jvp = OPD_JVP_LINEAR;
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE | OPDI_OPTAG_OUT_PART;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->tags = OPD_OPTAG_CORE | OPDI_OPTAG_OUT_PART;
     op->inplace = "scatter_.src"; op->out = "scatter.src_out";
     op->cases = "[3,4], 1, [3,1]i4, [3,1]";
 }
+/* opd_scatter_value: self, with value written at index along dim */
 OPDI_OP(scatter_value) {
     op->schema = "scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor";
     op->cpu = op->fake = opdi_scatter_src_kernel; op->backward = opdi_scatter_src_backward; op->save = "index";
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE | OPDI_OPTAG_OUT_PART;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->tags = OPD_OPTAG_CORE | OPDI_OPTAG_OUT_PART;
     op->inplace = "scatter_.value"; op->out = "scatter.value_out";
     op->cases = "[3,4], 1, [3,1]i4, 1.5";
 }
+/* opd_scatter_reduce: self, with src added or multiplied at index along dim: "add", "multiply" */
 OPDI_OP(scatter_reduce) {
     op->schema = "scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor";
     op->cpu = op->fake = opdi_scatter_reduce_kernel; op->backward = opdi_refused_backward;
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_SHIFT_DIM;
     op->inplace = "scatter_.reduce"; op->out = "scatter.reduce_out";
     op->cases = "";
 }
+/* opd_scatter_value_reduce: self, with value added or multiplied at index along dim: "add", "multiply" */
 OPDI_OP(scatter_value_reduce) {
     op->schema = "scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> Tensor";
     op->cpu = op->fake = opdi_scatter_reduce_kernel; op->backward = opdi_refused_backward;
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_SHIFT_DIM;
     op->inplace = "scatter_.value_reduce"; op->out = "scatter.value_reduce_out";
     op->cases = "";
 }
+/* opd_scatter_add: self, with src added at index along dim */
 OPDI_OP(scatter_add) {
     op->schema = "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor";
     op->cpu = op->fake = opdi_scatter_add_kernel; op->backward = opdi_scatter_add_backward; op->save = "index(src)";
@@ -446,12 +452,13 @@ OPDI_INTERNAL int opdi_reduce_backward(opd_backward_call *bw, bool rows) {
     return 0;
 }
 static int opdi_scatter_reduce_two_backward(opd_backward_call *bw) { return opdi_reduce_backward(bw, false); }
+/* opd_scatter_reduce_two: self, with src reduced at index along dim: "sum", "prod", "mean", "amax", "amin" */
 OPDI_OP(scatter_reduce_two) {
     op->schema = "scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, bool "
         "include_self=True) -> Tensor";
     op->cpu = op->fake = opdi_scatter_reduce_two_kernel; op->backward = opdi_scatter_reduce_two_backward;
     op->save = "self, index, src, result";
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE | OPDI_OPTAG_OUT_PART;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->tags = OPD_OPTAG_CORE | OPDI_OPTAG_OUT_PART;
     op->flops = opdi_flops_elements;
     op->inplace = "scatter_reduce_.two"; op->out = "scatter_reduce.two_out";
     op->cases = "[3,4], 1, [3,2]i4, [3,2], 'sum'; [3,4], 1, [3,2]i4, [3,2], 'mean'";

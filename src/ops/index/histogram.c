@@ -231,67 +231,75 @@ static int opdi_histogramdd_int_bins_kernel(opd_call *call) {
     return opdi_histogram(call, self, opd_value_ints(bins, axes), opd_arg_value(call, 2), opd_arg_tensor(call, 3),
                           opd_arg_bool(call, 4), OPDI_HISTOGRAM_BOTH);
 }
+/* opd__histogramdd_bin_edges: edges of bins of equal size over the range of each column */
 OPDI_OP(_histogramdd_bin_edges) {
     op->schema = "_histogramdd_bin_edges(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool "
         "density=False) -> Tensor[]";
     op->any = opdi__histogramdd_bin_edges_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_LOOP;
     op->out = "_histogramdd_bin_edges.out(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool "
         "density=False, Tensor(a!)[] out) -> ()";
     op->cases = "[5,2], (3,2); [5,1], (2,), range=(0.0,1.0)";
 }
+/* opd__histogramdd_from_bin_cts: how many rows fall in each of bins of equal size */
 OPDI_OP(_histogramdd_from_bin_cts) {
     op->schema = "_histogramdd_from_bin_cts(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool "
         "density=False) -> Tensor";
     op->any = opdi__histogramdd_from_bin_cts_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_LOOP;
     op->out = "_histogramdd_from_bin_cts.out";
     op->cases = "[5,2], (3,2); [5,2], (2,2), range=(-1.0,1.0,0.0,1.0), weight=[5]; [2,3,1], (4,), density=True";
 }
+/* opd__histogramdd_from_bin_tensors: how many rows fall in each bin between edges */
 OPDI_OP(_histogramdd_from_bin_tensors) {
     op->schema = "_histogramdd_from_bin_tensors(Tensor self, Tensor[] bins, *, Tensor? weight=None, bool "
         "density=False) -> Tensor";
     op->any = opdi__histogramdd_from_bin_tensors_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_LOOP;
     op->out = "_histogramdd_from_bin_tensors.out";
     op->cases = "";
 }
+/* opd_histogram_bins_tensor: how many elements fall between edges, and the edges */
 OPDI_OP(histogram_bins_tensor) {
     op->schema = "histogram.bins_tensor(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False) -> "
         "(Tensor hist, Tensor bin_edges)";
     op->any = opdi_histogram_bins_tensor_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_LOOP;
     op->out = "histogram.bins_tensor_out(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False, "
         "Tensor(a!) hist, Tensor(b!) bin_edges) -> (Tensor(a!) hist, Tensor(b!) bin_edges)";
     op->cases = "";
 }
+/* opd_histogram_bin_ct: how many elements fall in each of bins of equal size, and their edges */
 OPDI_OP(histogram_bin_ct) {
     op->schema = "histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool "
         "density=False) -> (Tensor hist, Tensor bin_edges)";
     op->any = opdi_histogram_bin_ct_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_LOOP;
     op->out = "histogram.bin_ct_out(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool "
         "density=False, Tensor(a!) hist, Tensor(b!) bin_edges) -> (Tensor(a!) hist, Tensor(b!) bin_edges)";
     op->cases = "[6], 3; [2,5], 4, range=(-1.0,1.0), density=True; [6], 2, weight=[6]";
 }
+/* opd_histogramdd: histogram over rows of several numbers */
 OPDI_OP(histogramdd) {
     op->schema = "histogramdd(Tensor self, int[] bins, float[]? range=None, Tensor? weight=None, bool density=False) "
         "-> (Tensor hist, Tensor[] bin_edges)";
     op->composite = opdi_histogramdd_kernel;
-    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_LOOP;
     op->cases = "";
 }
+/* opd_histogramdd_int_bins: histogramdd with as many bins for each column */
 OPDI_OP(histogramdd_int_bins) {
     op->schema = "histogramdd.int_bins(Tensor self, int bins, float[]? range=None, Tensor? weight=None, bool "
         "density=False) -> (Tensor hist, Tensor[] bin_edges)";
     op->composite = opdi_histogramdd_int_bins_kernel;
-    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_LOOP;
     op->cases = "";
 }
+/* opd_histogramdd_TensorList_bins: histogramdd between edges */
 OPDI_OP(histogramdd_TensorList_bins) {
     op->schema = "histogramdd.TensorList_bins(Tensor self, Tensor[] bins, float[]? range=None, Tensor? weight=None, "
         "bool density=False) -> (Tensor hist, Tensor[] bin_edges)";
     op->composite = opdi_histogramdd_kernel;
-    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_LOOP;
     op->cases = "";
 }

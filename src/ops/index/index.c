@@ -369,10 +369,11 @@ static int opdi_index_put_batch(opd_call *call) {
     if (!plan.batched && !plan.adjacent) { values = opd_movedim(values, 0, plan.nshape); }
     return opd_batch_return(call, opd_index_put_full(self, plan.list, values, opd_arg_bool(call, 3)), 0);
 }
+/* opd_index: elements at tensors of indices, one a dim (None: all), or masks */
 OPDI_OP(index_Tensor) {
     op->schema = "index.Tensor(Tensor self, Tensor?[] indices) -> Tensor";
     op->cpu = op->fake = opdi_index_Tensor_kernel; op->backward = opdi_index_Tensor_backward; op->save = "indices";
-    op->vmap = opdi_index_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi_index_batch;
     op->tags = OPD_OPTAG_CORE | OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE | OPDI_OPTAG_OUT_APART;
     op->out = "index.Tensor_out";
     op->cases = "[3,4], {[2]i3}; [3,4,2], {[2,1]i3, [2]i4}";
@@ -476,6 +477,7 @@ static int opdi_index_put_backward(opd_backward_call *bw) {
     OPDI_GIVE(2, opd_index(grad, list));
     return 0;
 }
+/* opd_index_put: self, with values written (accumulate: added) at indices */
 OPDI_OP(index_put) {
     op->schema = "index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor";
     op->cpu = op->fake = opdi_index_put_kernel; op->backward = opdi_index_put_backward; op->save = "indices";
@@ -491,11 +493,11 @@ static int opdi_index_put_impl__kernel(opd_call *call) {
     for (int i = 0; i < 4; i++) { values[i] = call->args[i]; }
     return opd_return_tensor(call, opd_call_op(OPD_OP(&op, "aten::index_put_"), values, 4));
 }
+/* opd__index_put_impl_: index_put of self itself */
 OPDI_OP(_index_put_impl_) {
     op->schema = "_index_put_impl_(Tensor(a!) self, Tensor?[] indices, Tensor values, bool accumulate=False, bool "
         "unsafe=False) -> Tensor(a!)";
     op->composite = opdi_index_put_impl__kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "";
 }
 
@@ -566,10 +568,11 @@ static int opdi_take_batch(opd_call *call) {
     }
     return dim < 0 ? opd_batch_return(call, opd_take(self, index), at) : opdi_batch_as(call, opdi_take_indexed);
 }
+/* opd_take: elements at index, counted through */
 OPDI_OP(take) {
     op->schema = "take(Tensor self, Tensor index) -> Tensor";
     op->cpu = op->fake = opdi_take_kernel; op->backward = opdi_take_backward; op->save = "index";
-    op->vmap = opdi_take_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi_take_batch;
     op->out = "take.out"; op->tags = OPDI_OPTAG_OUT_APART;
     op->cases = "[3,4], [2,3]i12";
 }
@@ -632,11 +635,12 @@ static int opdi_put_indexed(opd_call *call) {
     return opd_return_tensor(call, opdi_o_reshape(result, opdi_sizes(self), self->ndim));
 }
 static int opdi_put_batch(opd_call *call) { return opdi_batch_as(call, opdi_put_indexed); }
+/* opd_put: self, with source written (accumulate: added) at index, counted through */
 OPDI_OP(put) {
     op->schema = "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor";
     op->cpu = op->fake = opdi_put_kernel; op->backward = opdi_put_backward; op->save = "index";
     op->jvp = OPD_JVP_LINEAR;
-    op->vmap = opdi_put_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi_put_batch;
     op->inplace = "put_"; op->out = "put.out";
     op->cases = "[3,4], [1]i12, [1]; [3,4], [5]i12, [5], True";
 }
@@ -677,10 +681,10 @@ static int opdi_take_along_dim_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_gather(opdi_o_expand(self, first, self->ndim), dim,
                                               opdi_o_expand(index, second, self->ndim)));
 }
+/* opd_take_along_dim: gather, broadcast; without dim: take */
 OPDI_OP(take_along_dim) {
     op->schema = "take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor";
     op->composite = opdi_take_along_dim_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "take_along_dim.out"; op->tags = OPDI_OPTAG_OUT_APART;
     op->cases = "[3,4], [3,2]i4, 1; [3,4], [5]i12";
 }
@@ -787,10 +791,11 @@ static int opdi_masked_select_batch(opd_call *call) {
     (void)opd_batch_arg(call, 1, &dim);
     return dim >= 0 ? opdi_batch_dynamic(call) : opdi_batch_as(call, opdi_masked_select_indexed);
 }
+/* opd_masked_select: elements where mask, in one dim */
 OPDI_OP(masked_select) {
     op->schema = "masked_select(Tensor self, Tensor mask) -> Tensor";
     op->cpu = op->fake = opdi_masked_select_kernel; op->backward = opdi_masked_select_backward; op->save = "mask";
-    op->vmap = opdi_masked_select_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi_masked_select_batch;
     op->tags = OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE | OPDI_OPTAG_OUT_DYNAMIC | OPDI_OPTAG_OUT_APART;
     op->out = "masked_select.out";
     op->cases = "[3,4], [3,4]b; [3,4], [4]b";
@@ -859,10 +864,11 @@ static int opdi_masked_scatter_backward(opd_backward_call *bw) {
     }
     return 0;
 }
+/* opd_masked_scatter: self, with source's elements in order where mask */
 OPDI_OP(masked_scatter) {
     op->schema = "masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor";
     op->cpu = op->fake = opdi_masked_scatter_kernel; op->backward = opdi_masked_scatter_backward; op->save = "mask";
-    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->vmap = OPD_BATCH_LOOP; op->tags = OPD_OPTAG_CORE;
     op->inplace = "masked_scatter_"; op->out = "masked_scatter.out";
     op->cases = "[3,4], [3,4]b, [12]";
 }
@@ -874,10 +880,10 @@ static int opdi_where_Scalar_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_where_self(opd_arg_tensor(call, 0), opd_tensor_wrapped_number(arg),
                                                   opd_tensor_wrapped_number(second)));
 }
+/* opd_where_Scalar: self where condition, else other */
 OPDI_OP(where_Scalar) {
     op->schema = "where.Scalar(Tensor condition, Scalar self, Scalar other) -> Tensor";
     op->composite = opdi_where_Scalar_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,3]b, 1.5, 2.5";
 }
 
@@ -895,10 +901,10 @@ static int opdi_where_kernel(opd_call *call) {
     }
     return opd_return_tensors(call, list, count);
 }
+/* opd_where: where condition is not 0: the indices, a tensor for each dim */
 OPDI_OP(where) {
     op->schema = "where(Tensor condition) -> Tensor[]";
     op->composite = opdi_where_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,3]b; []b";
 }
 OPDI_COLD_END

@@ -164,6 +164,7 @@ static int opdi_join_batch(opd_call *call, int more) {
 }
 static int opdi_cat_batch(opd_call *call) { return opdi_join_batch(call, 0); }
 static int opdi_stack_batch(opd_call *call) { return opdi_join_batch(call, 1); }
+/* opd_cat: tensors side by side along dim */
 OPDI_OP(cat) {
     op->schema = "cat(Tensor[] tensors, int dim=0) -> Tensor";
     op->cpu = op->fake = opdi_cat_kernel; op->any = opdi_list_of_none; op->backward = opdi_cat_backward;
@@ -263,6 +264,7 @@ static int opdi_stack_backward(opd_backward_call *bw) {
     }
     return 0;
 }
+/* opd_stack: tensors side by side along a new dim */
 OPDI_OP(stack) {
     op->schema = "stack(Tensor[] tensors, int dim=0) -> Tensor";
     op->cpu = op->fake = opdi_stack_kernel; op->any = opdi_list_of_none; op->backward = opdi_stack_backward;
@@ -310,52 +312,52 @@ static int opdi_column_stack_kernel(opd_call *call) { return opdi_stack_like(cal
 static int opdi_concat_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_cat_full(opd_arg_tensors(call, 0), opd_arg_int(call, 1)));
 }
+/* opd_hstack: cat along dim 1 (0 of what has one dim) */
 OPDI_OP(hstack) {
     op->schema = "hstack(Tensor[] tensors) -> Tensor";
     op->composite = opdi_hstack_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "hstack.out"; op->tags = OPDI_OPTAG_OUT_CASTS | OPDI_OPTAG_OUT_APART;
     op->cases = "{[2,3], [2,2]}; {[2], [3]}";
 }
+/* opd_vstack: cat along dim 0, of at least two dims */
 OPDI_OP(vstack) {
     op->schema = "vstack(Tensor[] tensors) -> Tensor";
     op->composite = opdi_vstack_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "vstack.out"; op->tags = OPDI_OPTAG_OUT_CASTS | OPDI_OPTAG_OUT_APART;
     op->cases = "{[2,3], [1,3]}; {[2], [2]}";
 }
+/* opd_dstack: cat along dim 2, of at least three dims */
 OPDI_OP(dstack) {
     op->schema = "dstack(Tensor[] tensors) -> Tensor";
     op->composite = opdi_dstack_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "dstack.out"; op->tags = OPDI_OPTAG_OUT_CASTS | OPDI_OPTAG_OUT_APART;
     op->cases = "{[2,3], [2,3]}; {[2], [2]}";
 }
+/* opd_column_stack: hstack, of vectors as columns */
 OPDI_OP(column_stack) {
     op->schema = "column_stack(Tensor[] tensors) -> Tensor";
     op->composite = opdi_column_stack_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "column_stack.out"; op->tags = OPDI_OPTAG_OUT_CASTS | OPDI_OPTAG_OUT_APART;
     op->cases = "{[2], [2,3]}";
 }
+/* opd_row_stack: vstack */
 OPDI_OP(row_stack) {
     op->schema = "row_stack(Tensor[] tensors) -> Tensor";
     op->composite = opdi_vstack_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "row_stack.out"; op->tags = OPDI_OPTAG_OUT_CASTS | OPDI_OPTAG_OUT_APART;
     op->cases = "{[2], [2]}";
 }
+/* opd_concat: cat */
 OPDI_OP(concat) {
     op->schema = "concat(Tensor[] tensors, int dim=0) -> Tensor";
     op->composite = opdi_concat_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "concat.out"; op->tags = OPDI_OPTAG_OUT_CASTS | OPDI_OPTAG_OUT_APART;
     op->cases = "{[2,3], [1,3]}";
 }
+/* opd_concatenate: cat */
 OPDI_OP(concatenate) {
     op->schema = "concatenate(Tensor[] tensors, int dim=0) -> Tensor";
     op->composite = opdi_concat_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "concatenate.out"; op->tags = OPDI_OPTAG_OUT_CASTS | OPDI_OPTAG_OUT_APART;
     op->cases = "{[2,3], [1,3]}";
 }
@@ -408,10 +410,10 @@ static int opdi_chunk_cat_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opd_cat_full(opd_tensors_of(rows, list.n), dim + 1));
 }
+/* opd__chunk_cat: tensors, each as num_chunks parts of dim (zeros fill the last), side by side */
 OPDI_OP(_chunk_cat) {
     op->schema = "_chunk_cat(Tensor[] tensors, int dim, int num_chunks) -> Tensor";
     op->composite = opdi_chunk_cat_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "_chunk_cat.out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "{[3,4], [5,4]}, 0, 2; {[2,3], [2,2,2]}, 1, 2; {[3]}, -1, 2";
 }
@@ -465,10 +467,11 @@ static int opdi_block_diag_backward(opd_backward_call *bw) {
     }
     return 0;
 }
+/* opd_block_diag: a matrix with tensors on its diagonal, zeros elsewhere */
 OPDI_OP(block_diag) {
     op->schema = "block_diag(Tensor[] tensors) -> Tensor";
     op->any = opdi_block_diag_kernel; op->backward = opdi_block_diag_backward; op->save = "tensors.sizes";
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_DECOMPOSE;
     op->out = "block_diag.out";
     op->cases = "{[2,3], [1,2]}; {[2], [], [2,2]}; {[0,2], [2,1]}";
 }
@@ -531,10 +534,11 @@ static int opdi_constant_pad_nd_batch(opd_call *call) {
     return opd_batch_return(call, opd_constant_pad_nd_full(opdi_batch_front_arg(call, 0), opd_arg_ints(call, 1),
                                                            opd_arg_value(call, 2)), 0);
 }
+/* opd_constant_pad_nd: value around: pad is left and right of the last dim, then of the one before */
 OPDI_OP(constant_pad_nd) {
     op->schema = "constant_pad_nd(Tensor self, int[] pad, Scalar value=0) -> Tensor";
     op->cpu = op->fake = opdi_constant_pad_nd_kernel; op->backward = opdi_constant_pad_nd_backward;
-    op->vmap = opdi_constant_pad_nd_batch; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->vmap = opdi_constant_pad_nd_batch; op->tags = OPD_OPTAG_CORE;
     op->out = "constant_pad_nd.out";
     op->cases = "[2,3], (1,2); [2,3], (1,-1,0,2), 1.5";
 }
@@ -748,6 +752,7 @@ static int opdi_reflection_pad1d_backward_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, opdi_o_zeros(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 1)));
     return 0;
 }
+/* opd_reflection_pad1d: the last dim mirrored at its ends */
 OPDI_OP(reflection_pad1d) {
     op->schema = "reflection_pad1d(Tensor self, int[2] padding) -> Tensor";
     op->cpu = op->fake = opdi_pad_nd_kernel; op->backward = opdi_reflection_pad1d_backward; op->save = "self";
@@ -755,10 +760,11 @@ OPDI_OP(reflection_pad1d) {
     op->out = "reflection_pad1d.out";
     op->cases = "[2,3,4], (1,2)";
 }
+/* opd_reflection_pad1d_backward: derivative of reflection_pad1d */
 OPDI_OP(reflection_pad1d_backward) {
     op->schema = "reflection_pad1d_backward(Tensor grad_output, Tensor self, int[2] padding) -> Tensor";
     op->cpu = op->fake = opdi_pad_nd_backward_kernel; op->backward = opdi_reflection_pad1d_backward_backward;
-    op->vmap = opdi_pad_nd_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi_pad_nd_batch;
     op->out = "reflection_pad1d_backward.grad_input(Tensor grad_output, Tensor self, int[2] padding, *, Tensor(a!) "
         "grad_input) -> Tensor(a!)";
     op->cases = "[2,3,7], [2,3,4], (1,2)";
@@ -773,6 +779,7 @@ static int opdi_reflection_pad2d_backward_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, opdi_o_zeros(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 1)));
     return 0;
 }
+/* opd_reflection_pad2d: the last two dims mirrored at their ends */
 OPDI_OP(reflection_pad2d) {
     op->schema = "reflection_pad2d(Tensor self, int[4] padding) -> Tensor";
     op->cpu = op->fake = opdi_pad_nd_kernel; op->backward = opdi_reflection_pad2d_backward; op->save = "self";
@@ -780,10 +787,11 @@ OPDI_OP(reflection_pad2d) {
     op->out = "reflection_pad2d.out";
     op->cases = "[2,3,4], (1,2,1,0)";
 }
+/* opd_reflection_pad2d_backward: derivative of reflection_pad2d */
 OPDI_OP(reflection_pad2d_backward) {
     op->schema = "reflection_pad2d_backward(Tensor grad_output, Tensor self, int[4] padding) -> Tensor";
     op->cpu = op->fake = opdi_pad_nd_backward_kernel; op->backward = opdi_reflection_pad2d_backward_backward;
-    op->vmap = opdi_pad_nd_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi_pad_nd_batch;
     op->out = "reflection_pad2d_backward.grad_input(Tensor grad_output, Tensor self, int[4] padding, *, Tensor(a!) "
         "grad_input) -> Tensor(a!)";
     op->cases = "[2,4,7], [2,3,4], (1,2,1,0)";
@@ -798,17 +806,19 @@ static int opdi_reflection_pad3d_backward_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, opdi_o_zeros(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 1)));
     return 0;
 }
+/* opd_reflection_pad3d: the last three dims mirrored at their ends */
 OPDI_OP(reflection_pad3d) {
     op->schema = "reflection_pad3d(Tensor self, int[6] padding) -> Tensor";
     op->cpu = op->fake = opdi_pad_nd_kernel; op->backward = opdi_reflection_pad3d_backward; op->save = "self";
-    op->vmap = opdi_pad_nd_batch; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->vmap = opdi_pad_nd_batch; op->tags = OPD_OPTAG_CORE;
     op->out = "reflection_pad3d.out";
     op->cases = "[2,2,3,4], (1,2,1,0,0,1)";
 }
+/* opd_reflection_pad3d_backward: derivative of reflection_pad3d */
 OPDI_OP(reflection_pad3d_backward) {
     op->schema = "reflection_pad3d_backward(Tensor grad_output, Tensor self, int[6] padding) -> Tensor";
     op->cpu = op->fake = opdi_pad_nd_backward_kernel; op->backward = opdi_reflection_pad3d_backward_backward;
-    op->vmap = opdi_pad_nd_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi_pad_nd_batch;
     op->out = "reflection_pad3d_backward.grad_input(Tensor grad_output, Tensor self, int[6] padding, *, Tensor(a!) "
         "grad_input) -> Tensor(a!)";
     op->cases = "[2,3,4,7], [2,2,3,4], (1,2,1,0,0,1)";
@@ -823,6 +833,7 @@ static int opdi_replication_pad1d_backward_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, opdi_o_zeros(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 1)));
     return 0;
 }
+/* opd_replication_pad1d: the last dim with its ends repeated */
 OPDI_OP(replication_pad1d) {
     op->schema = "replication_pad1d(Tensor self, int[2] padding) -> Tensor";
     op->cpu = op->fake = opdi_pad_nd_kernel; op->backward = opdi_replication_pad1d_backward; op->save = "self";
@@ -830,10 +841,11 @@ OPDI_OP(replication_pad1d) {
     op->out = "replication_pad1d.out";
     op->cases = "[2,3,4], (1,2)";
 }
+/* opd_replication_pad1d_backward: derivative of replication_pad1d */
 OPDI_OP(replication_pad1d_backward) {
     op->schema = "replication_pad1d_backward(Tensor grad_output, Tensor self, int[2] padding) -> Tensor";
     op->cpu = op->fake = opdi_pad_nd_backward_kernel; op->backward = opdi_replication_pad1d_backward_backward;
-    op->vmap = opdi_pad_nd_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi_pad_nd_batch;
     op->out = "replication_pad1d_backward.grad_input(Tensor grad_output, Tensor self, int[2] padding, *, Tensor(a!) "
         "grad_input) -> Tensor(a!)";
     op->cases = "[2,3,7], [2,3,4], (1,2)";
@@ -848,6 +860,7 @@ static int opdi_replication_pad2d_backward_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, opdi_o_zeros(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 1)));
     return 0;
 }
+/* opd_replication_pad2d: the last two dims with their ends repeated */
 OPDI_OP(replication_pad2d) {
     op->schema = "replication_pad2d(Tensor self, int[4] padding) -> Tensor";
     op->cpu = op->fake = opdi_pad_nd_kernel; op->backward = opdi_replication_pad2d_backward; op->save = "self";
@@ -855,10 +868,11 @@ OPDI_OP(replication_pad2d) {
     op->out = "replication_pad2d.out";
     op->cases = "[2,3,4], (1,2,1,0)";
 }
+/* opd_replication_pad2d_backward: derivative of replication_pad2d */
 OPDI_OP(replication_pad2d_backward) {
     op->schema = "replication_pad2d_backward(Tensor grad_output, Tensor self, int[4] padding) -> Tensor";
     op->cpu = op->fake = opdi_pad_nd_backward_kernel; op->backward = opdi_replication_pad2d_backward_backward;
-    op->vmap = opdi_pad_nd_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi_pad_nd_batch;
     op->out = "replication_pad2d_backward.grad_input(Tensor grad_output, Tensor self, int[4] padding, *, Tensor(a!) "
         "grad_input) -> Tensor(a!)";
     op->cases = "[2,4,7], [2,3,4], (1,2,1,0)";
@@ -873,6 +887,7 @@ static int opdi_replication_pad3d_backward_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, opdi_o_zeros(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 1)));
     return 0;
 }
+/* opd_replication_pad3d: the last three dims with their ends repeated */
 OPDI_OP(replication_pad3d) {
     op->schema = "replication_pad3d(Tensor self, int[6] padding) -> Tensor";
     op->cpu = op->fake = opdi_pad_nd_kernel; op->backward = opdi_replication_pad3d_backward; op->save = "self";
@@ -880,10 +895,11 @@ OPDI_OP(replication_pad3d) {
     op->out = "replication_pad3d.out";
     op->cases = "[2,2,3,4], (1,2,1,0,0,1)";
 }
+/* opd_replication_pad3d_backward: derivative of replication_pad3d */
 OPDI_OP(replication_pad3d_backward) {
     op->schema = "replication_pad3d_backward(Tensor grad_output, Tensor self, int[6] padding) -> Tensor";
     op->cpu = op->fake = opdi_pad_nd_backward_kernel; op->backward = opdi_replication_pad3d_backward_backward;
-    op->vmap = opdi_pad_nd_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi_pad_nd_batch;
     op->out = "replication_pad3d_backward.grad_input(Tensor grad_output, Tensor self, int[6] padding, *, Tensor(a!) "
         "grad_input) -> Tensor(a!)";
     op->cases = "[2,3,4,7], [2,2,3,4], (1,2,1,0,0,1)";
@@ -926,10 +942,10 @@ static int opdi_pad_circular_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opdi_pad_circular(self, opd_value_of_ints(pad)));
 }
+/* opd__pad_circular: pad with what is at the other end */
 OPDI_OP(_pad_circular) {
     op->schema = "_pad_circular(Tensor self, int[] pad) -> Tensor";
     op->composite = opdi_pad_circular_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[1,2,4], (1,2); [2,3,4], (0,1,2,0)";
 }
 /* pad: calls the operator of `mode`: constant, reflect, replicate or circular.  Only constant takes a value. */
@@ -958,10 +974,10 @@ static int opdi_pad_kernel(opd_call *call) {
     if (strcmp(mode, "circular") == 0) { return opd_return_tensor(call, opdi_pad_circular(self, value)); }
     return opd_fail(OPD_ERROR_ARGUMENT, "Unrecognised padding mode %s", mode);
 }
+/* opd_pad: padding by mode: "constant", "reflect", "replicate", "circular" */
 OPDI_OP(pad) {
     op->schema = "pad(Tensor self, int[] pad, str mode='constant', float? value=None) -> Tensor";
     op->composite = opdi_pad_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,3,4], (1,2); [2,3,4], (1,2), 'reflect'; [2,3,4], (1,2), 'circular'";
 }
 OPDI_COLD_END

@@ -21,10 +21,11 @@ static int opdi_nonzero_static_kernel(opd_call *call) {
     return opd_return_tensor(call, pad[3] <= 0 ? opd_contiguous(opd_narrow(places, 0, 0, size))
                              : opd_constant_pad_nd_full(places, opd_ints_of(pad, 4), opd_arg_value(call, 2)));
 }
+/* opd_argwhere: places of what is not zero, a row each */
 OPDI_OP(argwhere) {
     op->schema = "argwhere(Tensor self) -> Tensor";
     op->composite = opdi_argwhere_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE;
+    op->tags = OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE;
     op->cases = "[2,3]i2";
 }
 
@@ -72,10 +73,11 @@ static int opdi_hash_tensor_kernel(opd_call *call) {
     return opdi_reduce_kernel(call, &opdi_the_hash, tensor, mask, opd_arg_bool(call, 2),
                               (opd_scalar_type)tensor->dtype, OPD_UINT64, OPD_DTYPE_NONE, 0);
 }
+/* opd_hash_tensor: the elements, as bits of 64, joined by exclusive or, as uint64 */
 OPDI_OP(hash_tensor) {
     op->schema = "hash_tensor(Tensor self, int[1] dim=[], *, bool keepdim=False, int mode=0) -> Tensor";
     op->cpu = op->fake = opdi_hash_tensor_kernel; op->any = opd_cpu_fallback; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->flops = opdi_flops_elements;
     op->out = "hash_tensor.out";
     op->cases = "[2,3]; [2,3]i5, (1); [2,3,2], (0,-1), keepdim=True";
 }
@@ -90,16 +92,16 @@ static int opdi_is_true(opd_call *call, bool all) {
 }
 static int opdi_is_all_true_kernel(opd_call *call) { return opdi_is_true(call, true); }
 static int opdi_is_any_true_kernel(opd_call *call) { return opdi_is_true(call, false); }
+/* opd__is_all_true: all, of bools */
 OPDI_OP(_is_all_true) {
     op->schema = "_is_all_true(Tensor self) -> Tensor";
     op->composite = opdi_is_all_true_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,3]b";
 }
+/* opd__is_any_true: any, of bools */
 OPDI_OP(_is_any_true) {
     op->schema = "_is_any_true(Tensor self) -> Tensor";
     op->composite = opdi_is_any_true_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,3]b";
 }
 
@@ -147,41 +149,42 @@ static int opdi_masked_index_put_kernel(opd_call *call) {
     values = opd_masked_fill_Scalar(values, opd_logical_not(mask), opd_value_int(0));
     return opd_return_tensor(call, opd_index_put_full(self, within, values, true));
 }
+/* opd__unsafe_index_Tensor: index */
 OPDI_OP(_unsafe_index_Tensor) {
     op->schema = "_unsafe_index.Tensor(Tensor self, Tensor?[] indices) -> Tensor";
     op->composite = opdi_unsafe_index_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[3,4], {[2]i3}; [3,4,2], {[2,1]i3, [2]i4}";
 }
+/* opd__unsafe_index_put: index_put */
 OPDI_OP(_unsafe_index_put) {
     op->schema = "_unsafe_index_put(Tensor self, Tensor?[] indices, Tensor values, bool accumulate=False) -> Tensor";
     op->composite = opdi_unsafe_index_put_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[3,4], {[1]i3}, [4]; [3,4], {[2]i3}, [2,4], True";
 }
+/* opd__unsafe_masked_index: index where mask says so, fill elsewhere, whatever the indices are there */
 OPDI_OP(_unsafe_masked_index) {
     op->schema = "_unsafe_masked_index(Tensor self, Tensor mask, Tensor?[] indices, Scalar fill) -> Tensor";
     op->composite = opdi_masked_index_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[3,4], [2]b, {[2]i5, [2]i5}, 1.5; [2,4], [3,1]b, {[3]i9}, 0";
 }
+/* opd__unsafe_masked_index_put_accumulate: adds values to self at indices where mask says so */
 OPDI_OP(_unsafe_masked_index_put_accumulate) {
     op->schema = "_unsafe_masked_index_put_accumulate(Tensor self, Tensor mask, Tensor?[] indices, Tensor values) -> "
         "Tensor";
     op->composite = opdi_masked_index_put_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[3,4], [2]b, {[2]i5, [2]i5}, [2]; [2,4], [3,1]b, {[3]i9}, [3,4]";
 }
+/* opd_nonzero_numpy: places of what is not zero, a vector for each dim */
 OPDI_OP(nonzero_numpy) {
     op->schema = "nonzero_numpy(Tensor self) -> Tensor[]";
     op->composite = opdi_nonzero_numpy_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "";
 }
+/* opd_nonzero_static: nonzero cut or filled up to `size` rows */
 OPDI_OP(nonzero_static) {
     op->schema = "nonzero_static(Tensor self, *, SymInt size, int fill_value=-1) -> Tensor";
     op->any = opdi_nonzero_static_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_LOOP;
     op->out = "nonzero_static.out"; op->tags = OPDI_OPTAG_OUT_APART;
     op->cases = "[2,3]i2, size=2; [4]i2, size=6, fill_value=9";
 }
@@ -236,15 +239,15 @@ static int opdi_cartesian_prod_kernel(opd_call *call) {
     for (int64_t i = 0; i < in.n; i++) { list[i] = opd_reshape(in.data[i], opd_ints_of(&flat, 1)); }
     return opd_return_tensor(call, opd_ok() ? opd_stack_full(opd_tensors_of(list, in.n), 1) : NULL);
 }
+/* opd_combinations: r elements of self in every way, a row each */
 OPDI_OP(combinations) {
     op->schema = "combinations(Tensor self, int r=2, bool with_replacement=False) -> Tensor";
     op->composite = opdi_combinations_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[4]; [3], 3; [3], 2, True; [3], 0; [3], 1";
 }
+/* opd_cartesian_prod: an element of each vector in every way, a row each */
 OPDI_OP(cartesian_prod) {
     op->schema = "cartesian_prod(Tensor[] tensors) -> Tensor";
     op->composite = opdi_cartesian_prod_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "{[2],[3]}; {[3]}; {[2],[1],[2]}";
 }

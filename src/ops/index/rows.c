@@ -96,10 +96,11 @@ static int opdi_index_select_backward(opd_backward_call *bw) {
                                                           opd_bw_value(bw, 1).u.i, opd_bw_tensor(bw, 2)));
 }
 static int opdi_rows_batch(opd_call *call);
+/* opd_index_select: the slices of dim at index */
 OPDI_OP(index_select) {
     op->schema = "index_select(Tensor self, int dim, Tensor index) -> Tensor";
     op->cpu = op->fake = opdi_index_select_kernel; op->backward = opdi_index_select_backward; op->save = "index";
-    op->vmap = opdi_rows_batch; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE | OPDI_OPTAG_OUT_APART;
+    op->vmap = opdi_rows_batch; op->tags = OPD_OPTAG_CORE | OPDI_OPTAG_OUT_APART;
     op->out = "index_select.out";
     op->cases = "[3,4], 1, [5]i4; [3,4], 0, [2]i3";
 }
@@ -109,10 +110,10 @@ static int opdi_index_select_backward_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_index_add(opdi_o_zeros(grad, opd_arg_ints(call, 1)), opd_arg_int(call, 2),
                                                  opd_arg_tensor(call, 3), grad));
 }
+/* opd_index_select_backward: derivative of index_select */
 OPDI_OP(index_select_backward) {
     op->schema = "index_select_backward(Tensor grad, int[] self_sizes, int dim, Tensor index) -> Tensor";
     op->composite = opdi_index_select_backward_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[3,2], (3,4), 1, [2]i4";
 }
 
@@ -198,10 +199,11 @@ static int opdi_index_add_backward(opd_backward_call *bw) {
     OPDI_GIVE(3, opdi_scale(opdi_rows_back(bw, grad, 3), opd_bw_value(bw, 4)));
     return 0;
 }
+/* opd_index_add: self, with the slices of source added at index */
 OPDI_OP(index_add) {
     op->schema = "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor";
     op->cpu = op->fake = opdi_index_add_kernel; op->backward = opdi_index_add_backward; op->save = "index(source)";
-    op->vmap = opdi_rows_batch; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->vmap = opdi_rows_batch; op->flops = opdi_flops_elements;
     op->inplace = "index_add_"; op->out = "index_add.out"; op->tags = OPDI_OPTAG_OUT_PART;
     op->cases = "[3,4], 1, [2]i4, [3,2]; [3,4], 0, [5]i3, [5,4], alpha=2";
 }
@@ -226,6 +228,7 @@ static int opdi_index_copy_backward(opd_backward_call *bw) {
     OPDI_GIVE(3, opdi_rows_back(bw, grad, 3));
     return 0;
 }
+/* opd_index_copy: self, with the slices of source written at index */
 OPDI_OP(index_copy) {
     op->schema = "index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor";
     op->cpu = op->fake = opdi_index_copy_kernel; op->backward = opdi_index_copy_backward; op->save = "index";
@@ -272,17 +275,19 @@ static int opdi_index_fill_backward(opd_backward_call *bw) {
     }
     return 0;
 }
+/* opd_index_fill_int_Scalar: self, with value written in the slices at index */
 OPDI_OP(index_fill_int_Scalar) {
     op->schema = "index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor";
     op->cpu = op->fake = opdi_index_fill_kernel; op->backward = opdi_index_fill_backward; op->save = "index";
-    op->vmap = opdi_rows_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi_rows_batch;
     op->inplace = "index_fill_.int_Scalar"; op->out = "index_fill.int_Scalar_out";
     op->cases = "[3,4], 1, [2]i4, 1.5";
 }
+/* opd_index_fill_int_Tensor: self, with value written in the slices at index */
 OPDI_OP(index_fill_int_Tensor) {
     op->schema = "index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor";
     op->cpu = op->fake = opdi_index_fill_kernel; op->backward = opdi_index_fill_backward; op->save = "index";
-    op->vmap = opdi_rows_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi_rows_batch;
     op->inplace = "index_fill_.int_Tensor"; op->out = "index_fill.int_Tensor_out";
     op->cases = "[3,4], 1, [1]i4, []";
 }
@@ -311,12 +316,13 @@ static int opdi_index_reduce_kernel(opd_call *call) {
     return index ? opdi_reduce_into(out, dim, index, src, how, opd_arg_bool(call, 5)) : -1;
 }
 static int opdi_index_reduce_backward(opd_backward_call *bw) { return opdi_reduce_backward(bw, true); }
+/* opd_index_reduce: self, with the slices of source reduced at index */
 OPDI_OP(index_reduce) {
     op->schema = "index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, bool "
         "include_self=True) -> Tensor";
     op->cpu = op->fake = opdi_index_reduce_kernel; op->backward = opdi_index_reduce_backward;
     op->save = "self, index, source, result";
-    op->vmap = opdi_rows_batch; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->vmap = opdi_rows_batch; op->flops = opdi_flops_elements;
     op->inplace = "index_reduce_"; op->out = "index_reduce.out"; op->tags = OPDI_OPTAG_OUT_PART;
     op->cases = "[3,4], 1, [2]i4, [3,2], 'mean'";
 }

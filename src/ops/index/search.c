@@ -36,10 +36,11 @@ static int opdi_repeat_interleave_Tensor_kernel(opd_call *call) {
     return opdi_done_with(out, scratch);
 }
 OPDI_COLD_BEGIN
+/* opd_repeat_interleave_Tensor: each place i repeats[i] times */
 OPDI_OP(repeat_interleave_Tensor) {
     op->schema = "repeat_interleave.Tensor(Tensor repeats, *, int? output_size=None) -> Tensor";
     op->cpu = op->fake = opdi_repeat_interleave_Tensor_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE;
+    op->vmap = OPD_BATCH_LOOP; op->tags = OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE;
     op->out = "repeat_interleave.Tensor_out";
     op->cases = "[3]i4";
 }
@@ -84,18 +85,18 @@ static int opdi_repeat_interleave_self_int_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, self);
 }
+/* opd_repeat_interleave_self_Tensor: each element (slice of dim) repeats times */
 OPDI_OP(repeat_interleave_self_Tensor) {
     op->schema = "repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, int? output_size=None) "
         "-> Tensor";
     op->composite = opdi_repeat_interleave_self_Tensor_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,3], [3]i4, 1";
 }
+/* opd_repeat_interleave: each element (slice of dim) repeats times */
 OPDI_OP(repeat_interleave_self_int) {
     op->schema = "repeat_interleave.self_int(Tensor self, int repeats, int? dim=None, *, int? output_size=None) -> "
         "Tensor";
     op->composite = opdi_repeat_interleave_self_int_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,3], 2, 1";
 }
 OPDI_COLD_END
@@ -274,35 +275,39 @@ static int opdi_bucketize_batch(opd_call *call) {
     args[0].u.t = opd_batch_arg(call, 0, &dim);
     return opd_call_all(call->op, &ret, args, call->op->nargs) ? -1 : opd_batch_return(call, ret.u.t, dim);
 }
+/* opd_searchsorted: where self would be put into a sorted sequence */
 OPDI_OP(searchsorted_Tensor) {
     op->schema = "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, bool out_int32=False, bool right=False, "
         "str? side=None, Tensor? sorter=None) -> Tensor";
     op->cpu = op->fake = opdi_searchsorted_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = opdi_searchsorted_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi_searchsorted_batch;
     op->out = "searchsorted.Tensor_out";
     op->cases = "[4], [2,3]";
 }
+/* opd_searchsorted_Scalar: where self would be put into a sorted sequence */
 OPDI_OP(searchsorted_Scalar) {
     op->schema = "searchsorted.Scalar(Tensor sorted_sequence, Scalar self, *, bool out_int32=False, bool right=False, "
         "str? side=None, Tensor? sorter=None) -> Tensor";
     op->cpu = op->fake = opdi_searchsorted_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_LOOP;
     op->out = "searchsorted.Scalar_out";
     op->cases = "[4], 0.5";
 }
+/* opd_bucketize: where self lies between sorted boundaries */
 OPDI_OP(bucketize_Tensor) {
     op->schema = "bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> "
         "Tensor";
     op->cpu = op->fake = opdi_bucketize_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = opdi_bucketize_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi_bucketize_batch;
     op->out = "bucketize.Tensor_out";
     op->cases = "[2,3], [4]";
 }
+/* opd_bucketize_Scalar: where self lies between sorted boundaries */
 OPDI_OP(bucketize_Scalar) {
     op->schema = "bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) -> "
         "Tensor";
     op->cpu = op->fake = opdi_bucketize_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_LOOP;
     op->out = "bucketize.Scalar_out";
     op->cases = "0.5, [4]";
 }
@@ -513,21 +518,23 @@ static int opdi_segment_reduce_backward(opd_backward_call *bw) {
     for (int i = 4; i < 6; i++) { if (!args[i].u.t) { args[i] = opd_value_none(); } }
     return opd_bw_return(bw, 0, opd_call_op(OPD_OP(&op, "aten::_segment_reduce_backward"), args, 8));
 }
+/* opd_segment_reduce: data cut along axis, each segment reduced by sum, mean, prod, max or min */
 OPDI_OP(segment_reduce) {
     op->schema = "segment_reduce(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, Tensor? "
         "offsets=None, int axis=0, bool unsafe=False, Scalar? initial=None) -> Tensor";
     op->any = opdi_segment_reduce_kernel; op->backward = opdi_segment_reduce_backward;
     op->save = "data, lengths, offsets, result";
-    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->vmap = OPD_BATCH_LOOP; op->flops = opdi_flops_elements;
     op->out = "segment_reduce.out";
     op->cases = "[5,2], 'sum', lengths=[3]i2, unsafe=True; [4,3], 'mean', lengths=[4,2]i2, axis=1, unsafe=True, "
         "initial=0.5; [6], 'max', lengths=[3]i3, unsafe=True, initial=-9; [5,2], 'prod', lengths=[2]i3, unsafe=True";
 }
+/* opd__segment_reduce_backward: derivative of segment_reduce */
 OPDI_OP(_segment_reduce_backward) {
     op->schema = "_segment_reduce_backward(Tensor grad, Tensor output, Tensor data, str reduce, *, Tensor? "
         "lengths=None, Tensor? offsets=None, int axis=0, Scalar? initial=None) -> Tensor";
     op->composite = opdi__segment_reduce_backward_kernel;
-    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_LOOP;
     op->out = "_segment_reduce_backward.out";
     op->cases = "[3,2], [3,2], [5,2], 'sum', lengths=[3]i2; [2,2], [2,2], [5,2], 'mean', lengths=[2]i3";
 }
@@ -577,27 +584,30 @@ static int opdi_isin_Scalar_Tensor_kernel(opd_call *call) {
     opd_tensor *element = opd_tensor_wrapped_number(opd_arg_value(call, 0));
     return opdi_isin(call, element, opd_arg_tensor(call, 1), opd_arg_bool(call, 3));
 }
+/* opd_isin_Tensor_Tensor: true where an element is one of test_elements; invert: where it is none */
 OPDI_OP(isin_Tensor_Tensor) {
     op->schema = "isin.Tensor_Tensor(Tensor elements, Tensor test_elements, *, bool assume_unique=False, bool "
         "invert=False) -> Tensor";
     op->any = opdi_isin_Tensor_Tensor_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_DECOMPOSE;
     op->out = "isin.Tensor_Tensor_out";
     op->cases = "[2,3]i5, [2]i5; [2,3]i5, [2,5]i3, invert=True; [3], []i3";
 }
+/* opd_isin_Tensor_Scalar: true where an element equals test_element */
 OPDI_OP(isin_Tensor_Scalar) {
     op->schema = "isin.Tensor_Scalar(Tensor elements, Scalar test_element, *, bool assume_unique=False, bool "
         "invert=False) -> Tensor";
     op->any = opdi_isin_Tensor_Scalar_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_DECOMPOSE;
     op->out = "isin.Tensor_Scalar_out";
     op->cases = "[2,3]i3, 1; [2,3]i3, 1.5, invert=True";
 }
+/* opd_isin_Scalar_Tensor: true if element is one of test_elements */
 OPDI_OP(isin_Scalar_Tensor) {
     op->schema = "isin.Scalar_Tensor(Scalar element, Tensor test_elements, *, bool assume_unique=False, bool "
         "invert=False) -> Tensor";
     op->any = opdi_isin_Scalar_Tensor_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_DECOMPOSE;
     op->out = "isin.Scalar_Tensor_out";
     op->cases = "1, [2,3]i3; 2, [9]i3";
 }

@@ -93,11 +93,12 @@ static int opdi_slice_scatter_backward(opd_backward_call *bw) {
                                       "aten::slice_scatter",
                                       5, false);
 }
+/* opd_slice_scatter: self, with src in place of slice */
 OPDI_OP(slice_scatter) {
     op->schema = "slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, SymInt "
         "step=1) -> Tensor";
     op->cpu = op->fake = opdi_slice_scatter_kernel; op->backward = opdi_slice_scatter_backward;
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->tags = OPD_OPTAG_CORE;
     op->out = "slice_scatter.out";
     op->cases = "[4,3], [2,3], 0, 1, 3";
 }
@@ -108,10 +109,11 @@ static int opdi_select_scatter_backward(opd_backward_call *bw) {
                                       "aten::select_scatter",
                                       3, false);
 }
+/* opd_select_scatter: self, with src in place of select */
 OPDI_OP(select_scatter) {
     op->schema = "select_scatter(Tensor self, Tensor src, int dim, int index) -> Tensor";
     op->cpu = op->fake = opdi_select_scatter_kernel; op->backward = opdi_select_scatter_backward;
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->tags = OPD_OPTAG_CORE;
     op->out = "select_scatter.out";
     op->cases = "[4,3], [4], 1, 2";
 }
@@ -122,10 +124,11 @@ static int opdi_diagonal_scatter_backward(opd_backward_call *bw) {
                                       "aten::diagonal_scatter",
                                       4, false);
 }
+/* opd_diagonal_scatter: self, with src in place of diagonal */
 OPDI_OP(diagonal_scatter) {
     op->schema = "diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor";
     op->cpu = op->fake = opdi_diagonal_scatter_kernel; op->backward = opdi_diagonal_scatter_backward;
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_SHIFT_DIM;
     op->out = "diagonal_scatter.out";
     op->cases = "[4,3], [3]";
 }
@@ -165,10 +168,10 @@ static int opdi_fill_diagonal_kernel(opd_call *call) {
     const int rc = wrap ? opdi_diagonal_wrap(self, value) : opdi_diagonal_fill(self, value);
     return rc ? -1 : opd_return_tensor(call, self);
 }
+/* opd_fill_diagonal_: value where every index is the same; wrap: a tall matrix has another diagonal below each */
 OPDI_OP(fill_diagonal_) {
     op->schema = "fill_diagonal_(Tensor(a!) self, Scalar fill_value, bool wrap=False) -> Tensor(a!)";
     op->composite = opdi_fill_diagonal_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[3,4], 2; [7,2], 0.5, True; [3,3,3], 1";
 }
 
@@ -180,11 +183,12 @@ static int opdi_as_strided_scatter_backward(opd_backward_call *bw) {
                                       "aten::as_strided_scatter",
                                       4, true);
 }
+/* opd_as_strided_scatter: self, with src in place of as_strided */
 OPDI_OP(as_strided_scatter) {
     op->schema = "as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, SymInt? "
         "storage_offset=None) -> Tensor";
     op->cpu = op->fake = opdi_as_strided_scatter_kernel; op->backward = opdi_as_strided_scatter_backward;
-    op->vmap = opdi_strided_scatter_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi_strided_scatter_batch;
     op->out = "as_strided_scatter.out";
     op->cases = "[4,3], [2,2], (2,2), (3,1), 1";
 }

@@ -223,18 +223,20 @@ static int opdi_empty_strided_kernel(opd_call *call) {
     return opdi_options_read(call, 2, false, OPD_FLOAT32, opdi_usual_device(), &options) ? -1
         : opdi_empty_strided_at(call, 0, &options);
 }
+/* opd_empty: memory that is not set */
 OPDI_OP(empty_memory_format) {
     op->schema = "empty.memory_format(SymInt[] size, *, " OPDI_OPTIONS_TEXT ", MemoryFormat? memory_format=None) -> "
         "Tensor";
     op->any = opdi_empty_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->vmap = OPD_BATCH_FACTORY; op->tags = OPD_OPTAG_CORE;
     op->out = "empty.out(SymInt[] size, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)";
     op->cases = "(2,3); (1,2,3,4), memory_format=2";
 }
+/* opd_empty_strided: memory that is not set, of these strides */
 OPDI_OP(empty_strided) {
     op->schema = "empty_strided(SymInt[] size, SymInt[] stride, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_empty_strided_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->vmap = OPD_BATCH_FACTORY; op->tags = OPD_OPTAG_CORE;
     op->out = "empty_strided.out(SymInt[] size, SymInt[] stride" OPDI_OUT_TEXT;
     op->cases = "(2,3), (1,2)";
 }
@@ -265,38 +267,43 @@ static int opdi_empty_permuted_kernel(opd_call *call) {
     }
     return opd_result_strided(call, 0, sizes.data, strides, (int)sizes.n, options.dtype, options.device) ? 0 : -1;
 }
+/* opd_empty_permuted: memory that is not set, whose dims lie in memory in the order of physical_layout */
 OPDI_OP(empty_permuted) {
     op->schema = "empty_permuted(SymInt[] size, int[] physical_layout, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_empty_permuted_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_FACTORY;
     op->out = "empty_permuted.out(SymInt[] size, int[] physical_layout" OPDI_OUT_TEXT;
     op->cases = "(2,3,4), (1,2,0)";
 }
+/* opd_zeros: all 0 */
 OPDI_OP(zeros) {
     op->schema = "zeros(SymInt[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_zeros_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_FACTORY;
     op->out = "zeros.out(SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)";
     op->cases = "(2,3); (); (2,0), dtype=4";
 }
+/* opd_ones: all 1 */
 OPDI_OP(ones) {
     op->schema = "ones(SymInt[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_ones_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_FACTORY;
     op->out = "ones.out(SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)";
     op->cases = "(2,3); (); (2,0), dtype=4";
 }
+/* opd_full: all fill_value */
 OPDI_OP(full) {
     op->schema = "full(SymInt[] size, Scalar fill_value, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_full_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->vmap = OPD_BATCH_FACTORY; op->tags = OPD_OPTAG_CORE;
     op->out = "full.out(SymInt[] size, Scalar fill_value, *, Tensor(a!) out) -> Tensor(a!)";
     op->cases = "(2,3), 1.5; (2), 2; (2), True; (2), 1, dtype=7";
 }
+/* opd_scalar_tensor: a number as a tensor without dimensions */
 OPDI_OP(scalar_tensor) {
     op->schema = "scalar_tensor(Scalar s, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_scalar_tensor_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->vmap = OPD_BATCH_FACTORY; op->tags = OPD_OPTAG_CORE;
     op->out = "scalar_tensor.out(Scalar s" OPDI_OUT_TEXT;
     op->cases = "1.5; 2, dtype=4";
 }
@@ -318,31 +325,35 @@ static int opdi_ones_like_kernel(opd_call *call) { return opdi_made(opdi_like_re
 static int opdi_full_like_kernel(opd_call *call) {
     return opdi_made(opdi_like_result(call, 2), opd_arg_value(call, 1));
 }
+/* opd_empty_like: memory that is not set, of self's sizes and dtype */
 OPDI_OP(empty_like) {
     op->schema = "empty_like(Tensor self, *, " OPDI_FORMAT_TEXT ") -> Tensor";
     op->any = opdi_empty_like_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_FACTORY;
     op->out = "empty_like.out(Tensor self, *, " OPDI_OUT_LIKE;
     op->cases = "[2,3]";
 }
+/* opd_zeros_like: 0, of self's sizes and dtype */
 OPDI_OP(zeros_like) {
     op->schema = "zeros_like(Tensor self, *, " OPDI_FORMAT_TEXT ") -> Tensor";
     op->any = opdi_zeros_like_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_FACTORY;
     op->out = "zeros_like.out(Tensor self, *, " OPDI_OUT_LIKE;
     op->cases = "[2,3]; [2,3], dtype=4";
 }
+/* opd_ones_like: 1, of self's sizes and dtype */
 OPDI_OP(ones_like) {
     op->schema = "ones_like(Tensor self, *, " OPDI_FORMAT_TEXT ") -> Tensor";
     op->any = opdi_ones_like_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_FACTORY;
     op->out = "ones_like.out(Tensor self, *, " OPDI_OUT_LIKE;
     op->cases = "[2,3]; [2,3], dtype=4";
 }
+/* opd_full_like: fill_value, of self's sizes and dtype */
 OPDI_OP(full_like) {
     op->schema = "full_like(Tensor self, Scalar fill_value, *, " OPDI_FORMAT_TEXT ") -> Tensor";
     op->any = opdi_full_like_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->vmap = OPD_BATCH_FACTORY; op->tags = OPD_OPTAG_CORE;
     op->out = "full_like.out(Tensor self, Scalar fill_value, *, " OPDI_OUT_LIKE;
     op->cases = "[2,3], 2; [2,3], 1.5, dtype=7";
 }
@@ -360,38 +371,43 @@ static int opdi_new_empty_strided_kernel(opd_call *call) {
     opdi_options options;
     return opdi_like_options(call, 3, false, &options) ? -1 : opdi_empty_strided_at(call, 1, &options);
 }
+/* opd_new_empty: memory that is not set, of self's dtype and device */
 OPDI_OP(new_empty) {
     op->schema = "new_empty(Tensor self, SymInt[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_new_empty_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_FACTORY;
     op->out = "new_empty.out(Tensor self, SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)";
     op->cases = "[2], (2,3)";
 }
+/* opd_new_empty_strided: memory that is not set, of these strides and self's dtype and device */
 OPDI_OP(new_empty_strided) {
     op->schema = "new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_new_empty_strided_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_FACTORY;
     op->out = "new_empty_strided.out(Tensor self, SymInt[] size, SymInt[] stride" OPDI_OUT_TEXT;
     op->cases = "[2], (2,3), (1,2)";
 }
+/* opd_new_zeros: 0, of self's dtype and device */
 OPDI_OP(new_zeros) {
     op->schema = "new_zeros(Tensor self, SymInt[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_new_zeros_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_FACTORY;
     op->out = "new_zeros.out(Tensor self, SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)";
     op->cases = "[2], (2,3)";
 }
+/* opd_new_ones: 1, of self's dtype and device */
 OPDI_OP(new_ones) {
     op->schema = "new_ones(Tensor self, SymInt[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_new_ones_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_FACTORY;
     op->out = "new_ones.out(Tensor self, SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)";
     op->cases = "[2], (2,3)";
 }
+/* opd_new_full: fill_value, of self's dtype and device */
 OPDI_OP(new_full) {
     op->schema = "new_full(Tensor self, SymInt[] size, Scalar fill_value, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_new_full_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_FACTORY;
     op->out = "new_full.out(Tensor self, SymInt[] size, Scalar fill_value, *, Tensor(a!) out) -> Tensor(a!)";
     op->cases = "[2], (2,3), 2.5";
 }
@@ -449,10 +465,11 @@ static int opdi_fill_Tensor_backward(opd_backward_call *bw) {
     if (opd_bw_needs(bw, 0) && opd_bw_return(bw, 0, opd_zeros_like(grad))) { return -1; }
     return opd_bw_needs(bw, 1) ? opd_bw_return(bw, 1, grad) : 0;
 }
+/* opd_fill_: writes value into self */
 OPDI_OP(fill__Scalar) {
     op->schema = "fill_.Scalar(Tensor(a!) self, Scalar value) -> Tensor(a!)";
     op->any = opdi_fill_Scalar_kernel; op->backward = opdi_fill_backward;
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_none;
+    op->vmap = OPD_BATCH_POINTWISE; op->flops = opdi_flops_none;
     op->cases = "[2,3], 2";
 }
 
@@ -469,39 +486,44 @@ static int opdi_fill_batch(opd_call *call) {
     (void)opd_batch_arg(call, 1, &dim);
     return dim < 0 ? opd_batch_pointwise(call) : opdi_batch_as(call, opdi_fill_copied);
 }
+/* opd_fill_Tensor_: writes value into self */
 OPDI_OP(fill__Tensor) {
     op->schema = "fill_.Tensor(Tensor(a!) self, Tensor value) -> Tensor(a!)";
     op->any = opdi_fill_Tensor_kernel; op->backward = opdi_fill_Tensor_backward; op->jvp = OPD_JVP_POINTWISE;
-    op->vmap = opdi_fill_batch; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_POINTWISE;
+    op->vmap = opdi_fill_batch; op->tags = OPD_OPTAG_POINTWISE;
     op->flops = opdi_flops_none;
     op->cases = "[2,3], []";
 }
+/* opd_zero_: writes 0 into self */
 OPDI_OP(zero_) {
     op->schema = "zero_(Tensor(a!) self) -> Tensor(a!)";
     op->any = opdi_zero_kernel; op->backward = opdi_fill_backward;
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_none;
+    op->vmap = OPD_BATCH_POINTWISE; op->flops = opdi_flops_none;
     op->cases = "[2,3]";
 }
+/* opd_fill: self's sizes, all value */
 OPDI_OP(fill_Scalar) {
     op->schema = "fill.Scalar(Tensor self, Scalar value) -> Tensor";
     op->any = opdi_fill_Scalar_kernel; op->backward = opdi_fill_backward;
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE | OPDI_OPTAG_OUT_EXACT;
+    op->vmap = OPD_BATCH_POINTWISE; op->tags = OPD_OPTAG_CORE | OPDI_OPTAG_OUT_EXACT;
     op->flops = opdi_flops_none;
     op->out = "fill.Scalar_out";
     op->cases = "[2,3], 2";
 }
+/* opd_fill_Tensor: self's sizes, all value */
 OPDI_OP(fill_Tensor) {
     op->schema = "fill.Tensor(Tensor self, Tensor value) -> Tensor";
     op->any = opdi_fill_Tensor_kernel; op->backward = opdi_fill_Tensor_backward; op->jvp = OPD_JVP_POINTWISE;
-    op->vmap = opdi_fill_batch; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_POINTWISE | OPDI_OPTAG_OUT_EXACT;
+    op->vmap = opdi_fill_batch; op->tags = OPD_OPTAG_POINTWISE | OPDI_OPTAG_OUT_EXACT;
     op->flops = opdi_flops_none;
     op->out = "fill.Tensor_out";
     op->cases = "[2,3], []";
 }
+/* opd_zero: self's sizes, all 0 */
 OPDI_OP(zero) {
     op->schema = "zero(Tensor self) -> Tensor";
     op->any = opdi_zero_kernel; op->backward = opdi_fill_backward;
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_none;
+    op->vmap = OPD_BATCH_POINTWISE; op->flops = opdi_flops_none;
     op->out = "zero.out"; op->tags = OPDI_OPTAG_OUT_EXACT;
     op->cases = "[2,3]";
 }
@@ -609,37 +631,42 @@ static int opdi_range_kernel(opd_call *call) {
     return opdi_arange_run(call, opd_arg_value(call, 0), opd_arg_value(call, 1),
                            call->op->nargs == 7 ? opd_arg_value(call, 2) : opd_value_int(1), true);
 }
+/* opd_arange: start (0), start + step (1), ... up to end, which is left out */
 OPDI_OP(arange) {
     op->schema = "arange(Scalar end, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_arange_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_FACTORY;
     op->out = "arange.out(Scalar end" OPDI_OUT_TEXT;
     op->cases = "5; 2.5";
 }
+/* opd_arange_start: start (0), start + step (1), ... up to end, which is left out */
 OPDI_OP(arange_start) {
     op->schema = "arange.start(Scalar start, Scalar end, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_arange_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_FACTORY;
     op->cases = "1, 4";
 }
+/* opd_arange_start_step: start (0), start + step (1), ... up to end, which is left out */
 OPDI_OP(arange_start_step) {
     op->schema = "arange.start_step(Scalar start, Scalar end, Scalar step=1, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_arange_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->vmap = OPD_BATCH_FACTORY; op->tags = OPD_OPTAG_CORE;
     op->out = "arange.start_out(Scalar start, Scalar end, Scalar step=1" OPDI_OUT_TEXT;
     op->cases = "1, 4, 2; 3, 0, -1; 0, 1, 0.25";
 }
+/* opd_range: start, start + step (1), ... up to end, which is in it */
 OPDI_OP(range) {
     op->schema = "range(Scalar start, Scalar end, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_range_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_FACTORY;
     op->out = "range.out_(Scalar start, Scalar end" OPDI_OUT_TEXT;
     op->cases = "1, 4";
 }
+/* opd_range_step: start, start + step (1), ... up to end, which is in it */
 OPDI_OP(range_step) {
     op->schema = "range.step(Scalar start, Scalar end, Scalar step=1, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_range_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_FACTORY;
     op->out = "range.out(Scalar start, Scalar end, Scalar step=1" OPDI_OUT_TEXT;
     op->cases = "1, 4, 2";
 }
@@ -743,17 +770,19 @@ static int opdi_linspace_kernel(opd_call *call) {
     } else { sequence.end = sequence.start; }
     return opdi_sequence_write(opdi_result_sized(call, opd_ints_of(&sequence.count, 1), &options), &sequence);
 }
+/* opd_linspace: steps numbers from start to end, evenly spaced */
 OPDI_OP(linspace) {
     op->schema = "linspace(Scalar start, Scalar end, int steps, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_linspace_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_FACTORY;
     op->out = "linspace.out(Scalar start, Scalar end, int steps" OPDI_OUT_TEXT;
     op->cases = "0, 1, 5; 2, -1, 1; 0, 9, 4, dtype=4";
 }
+/* opd_logspace: base to the power of each of linspace */
 OPDI_OP(logspace) {
     op->schema = "logspace(Scalar start, Scalar end, int steps, float base=10., *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_linspace_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_FACTORY;
     op->out = "logspace.out(Scalar start, Scalar end, int steps, float base=10." OPDI_OUT_TEXT;
     op->cases = "0, 1, 5; 0, 3, 4, 2.0";
 }
@@ -774,48 +803,54 @@ static int opdi_space_backward(opd_backward_call *bw) {
     if (opd_bw_needs(bw, 1) && opd_bw_return(bw, 1, opd_sum(opd_mul(grad, weight)))) { return -1; }
     return !opd_bw_needs(bw, 0) || opd_bw_return(bw, 0, opd_sum(opd_sub(grad, opd_mul(grad, weight)))) == 0 ? 0 : -1;
 }
+/* opd_linspace_Tensor_Tensor: steps numbers from start to end, evenly spaced */
 OPDI_OP(linspace_Tensor_Tensor) {
     op->schema = "linspace.Tensor_Tensor(Tensor start, Tensor end, int steps, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_linspace_kernel; op->backward = opdi_space_backward;
-    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_LOOP;
     op->out = "linspace.Tensor_Tensor_out(Tensor start, Tensor end, int steps" OPDI_OUT_TEXT;
     op->cases = "[], [], 5, dtype=7; [], [], 1, dtype=7";
 }
+/* opd_linspace_Tensor_Scalar: steps numbers from start to end, evenly spaced */
 OPDI_OP(linspace_Tensor_Scalar) {
     op->schema = "linspace.Tensor_Scalar(Tensor start, Scalar end, int steps, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_linspace_kernel; op->backward = opdi_space_backward;
-    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_LOOP;
     op->out = "linspace.Tensor_Scalar_out(Tensor start, Scalar end, int steps" OPDI_OUT_TEXT;
     op->cases = "[], 1.5, 4, dtype=7";
 }
+/* opd_linspace_Scalar_Tensor: steps numbers from start to end, evenly spaced */
 OPDI_OP(linspace_Scalar_Tensor) {
     op->schema = "linspace.Scalar_Tensor(Scalar start, Tensor end, int steps, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_linspace_kernel; op->backward = opdi_space_backward;
-    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_LOOP;
     op->out = "linspace.Scalar_Tensor_out(Scalar start, Tensor end, int steps" OPDI_OUT_TEXT;
     op->cases = "0.5, [], 4, dtype=7";
 }
+/* opd_logspace_Tensor_Tensor: base to the power of each of linspace */
 OPDI_OP(logspace_Tensor_Tensor) {
     op->schema = "logspace.Tensor_Tensor(Tensor start, Tensor end, int steps, float base=10., *, " OPDI_OPTIONS_TEXT
         ") -> Tensor";
     op->any = opdi_linspace_kernel; op->backward = opdi_space_backward; op->save = "result";
-    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_LOOP;
     op->out = "logspace.Tensor_Tensor_out(Tensor start, Tensor end, int steps, float base=10." OPDI_OUT_TEXT;
     op->cases = "[], [], 5, dtype=7; [], [], 1, dtype=7";
 }
+/* opd_logspace_Tensor_Scalar: base to the power of each of linspace */
 OPDI_OP(logspace_Tensor_Scalar) {
     op->schema = "logspace.Tensor_Scalar(Tensor start, Scalar end, int steps, float base=10., *, " OPDI_OPTIONS_TEXT
         ") -> Tensor";
     op->any = opdi_linspace_kernel; op->backward = opdi_space_backward; op->save = "result";
-    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_LOOP;
     op->out = "logspace.Tensor_Scalar_out(Tensor start, Scalar end, int steps, float base=10." OPDI_OUT_TEXT;
     op->cases = "[], 1.5, 4, dtype=7";
 }
+/* opd_logspace_Scalar_Tensor: base to the power of each of linspace */
 OPDI_OP(logspace_Scalar_Tensor) {
     op->schema = "logspace.Scalar_Tensor(Scalar start, Tensor end, int steps, float base=10., *, " OPDI_OPTIONS_TEXT
         ") -> Tensor";
     op->any = opdi_linspace_kernel; op->backward = opdi_space_backward; op->save = "result";
-    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_LOOP;
     op->out = "logspace.Scalar_Tensor_out(Scalar start, Tensor end, int steps, float base=10." OPDI_OUT_TEXT;
     op->cases = "0.5, [], 4, dtype=7";
 }
@@ -841,17 +876,19 @@ static int opdi_eye_kernel(opd_call *call) {
     opd_tensor *line = opdi_view(out, &diagonal, &stride, 1, 0);
     return line ? opdi_fill_with(line, opd_value_int(1)) : -1;
 }
+/* opd_eye: 1 on the diagonal of [n, m], 0 elsewhere */
 OPDI_OP(eye) {
     op->schema = "eye(int n, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_eye_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_FACTORY;
     op->out = "eye.out(int n" OPDI_OUT_TEXT;
     op->cases = "3";
 }
+/* opd_eye_m: 1 on the diagonal of [n, m], 0 elsewhere */
 OPDI_OP(eye_m) {
     op->schema = "eye.m(int n, int m, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_eye_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_FACTORY;
     op->out = "eye.m_out(int n, int m" OPDI_OUT_TEXT;
     op->cases = "3, 2";
 }
@@ -916,17 +953,19 @@ static int opdi_tril_backward(opd_backward_call *bw) {
 static int opdi_triu_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_triu_full(opd_bw_grad(bw, 0), opd_bw_value(bw, 1).u.i));
 }
+/* opd_tril: the lower triangle, 0 above diagonal */
 OPDI_OP(tril) {
     op->schema = "tril(Tensor self, int diagonal=0) -> Tensor";
     op->cpu = op->fake = opdi_tril_kernel; op->backward = opdi_tril_backward;
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_SHIFT_DIM;
     op->inplace = "tril_"; op->out = "tril.out";
     op->cases = "[3,4]; [2,3,3], 1; [3,3], -1";
 }
+/* opd_triu: the upper triangle, 0 below diagonal */
 OPDI_OP(triu) {
     op->schema = "triu(Tensor self, int diagonal=0) -> Tensor";
     op->cpu = op->fake = opdi_triu_kernel; op->backward = opdi_triu_backward;
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_SHIFT_DIM;
     op->inplace = "triu_"; op->out = "triu.out";
     op->cases = "[3,4]; [2,3,3], 1; [3,3], -1";
 }
@@ -980,17 +1019,19 @@ static int opdi_triangle_indices(opd_call *call, bool lower) {
 }
 static int opdi_tril_indices_kernel(opd_call *call) { return opdi_triangle_indices(call, true); }
 static int opdi_triu_indices_kernel(opd_call *call) { return opdi_triangle_indices(call, false); }
+/* opd_tril_indices(row, col): rows and columns of the lower triangle: [2, count] */
 OPDI_OP(tril_indices) {
     op->schema = "tril_indices(int row, int col, int offset=0, *, " OPDI_INTS_TEXT ") -> Tensor";
     op->any = opdi_tril_indices_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_FACTORY;
     op->out = "tril_indices.out(int row, int col, int offset=0" OPDI_OUT_TEXT;
     op->cases = "3, 3; 3, 4, 1";
 }
+/* opd_triu_indices(row, col): rows and columns of the upper triangle: [2, count] */
 OPDI_OP(triu_indices) {
     op->schema = "triu_indices(int row, int col, int offset=0, *, " OPDI_INTS_TEXT ") -> Tensor";
     op->any = opdi_triu_indices_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_FACTORY;
     op->out = "triu_indices.out(int row, int col, int offset=0" OPDI_OUT_TEXT;
     op->cases = "3, 3; 3, 4, 1";
 }

@@ -299,14 +299,16 @@ OPDI_INTERNAL int opdi_refused_backward(opd_backward_call *bw) {
 }
 static void opdi_sample_card(opd_op_desc *op, opd_kernel kernel, opd_backward_fn backward) {
     op->any = kernel; op->backward = backward;
-    op->vmap = opdi_batch_drawn; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->vmap = opdi_batch_drawn; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
 }
+/* opd_poisson: Poisson numbers of the means in self */
 OPDI_OP(poisson) {
     op->schema = "poisson(Tensor self, Generator? generator=None) -> Tensor";
     opdi_sample_card(op, opdi_poisson_kernel, opdi_zeros_backward);
     op->out = "poisson.out";
     op->cases = "[2,3]+; []+";
 }
+/* opd_binomial: successes among count trials of probability prob */
 OPDI_OP(binomial) {
     op->schema = "binomial(Tensor count, Tensor prob, Generator? generator=None) -> Tensor";
     opdi_sample_card(op, opdi_binomial_kernel, opdi_refused_backward);
@@ -314,45 +316,53 @@ OPDI_OP(binomial) {
     op->out = "binomial.out";
     op->cases = "[2,3]+, [2,3]u; [3]+, [2,1]u";
 }
+/* opd_geometric: trials until one of probability p succeeds, of self's sizes */
 OPDI_OP(geometric) {
     op->schema = "geometric(Tensor self, float p" OPDI_GENERATOR_TEXT;
     opdi_sample_card(op, opdi_geometric_kernel, opdi_zeros_backward);
     op->out = "geometric.out";
     op->cases = "[2,3], 0.5; [4]i5, 0.25";
 }
+/* opd_geometric_: fills self with trials until one of probability p succeeds */
 OPDI_OP(geometric_) {
     op->schema = "geometric_(Tensor(a!) self, float p" OPDI_GENERATOR_TEXT "(a!)";
     opdi_sample_card(op, opdi_geometric_kernel, opdi_zeros_backward);
     op->cases = "[2,3], 0.5; [4]i5, 0.25";
 }
+/* opd_exponential: exponentially distributed numbers of rate lambd, of self's sizes */
 OPDI_OP(exponential) {
     op->schema = "exponential(Tensor self, float lambd=1." OPDI_GENERATOR_TEXT;
     opdi_sample_card(op, opdi_exponential__kernel, opdi_zeros_backward);
     op->out = "exponential.out";
     op->cases = "[2,3]; [2,3], 2.0";
 }
+/* opd_cauchy: Cauchy distributed numbers, of self's sizes */
 OPDI_OP(cauchy) {
     op->schema = "cauchy(Tensor self, float median=0., float sigma=1." OPDI_GENERATOR_TEXT;
     opdi_sample_card(op, opdi_cauchy_kernel, opdi_zeros_backward);
     op->out = "cauchy.out";
     op->cases = "[2,3]; [2,3], 1.0, 2.0";
 }
+/* opd_cauchy_: fills self with Cauchy distributed numbers */
 OPDI_OP(cauchy_) {
     op->schema = "cauchy_(Tensor(a!) self, float median=0., float sigma=1." OPDI_GENERATOR_TEXT "(a!)";
     opdi_sample_card(op, opdi_cauchy_kernel, opdi_zeros_backward);
     op->cases = "[2,3]";
 }
+/* opd_log_normal: numbers whose logarithms are normal, of self's sizes */
 OPDI_OP(log_normal) {
     op->schema = "log_normal(Tensor self, float mean=1., float std=2." OPDI_GENERATOR_TEXT;
     opdi_sample_card(op, opdi_log_normal_kernel, opdi_zeros_backward);
     op->out = "log_normal.out";
     op->cases = "[2,3]; [2,3], 0.0, 0.5";
 }
+/* opd_log_normal_: fills self with numbers whose logarithms are normal */
 OPDI_OP(log_normal_) {
     op->schema = "log_normal_(Tensor(a!) self, float mean=1., float std=2." OPDI_GENERATOR_TEXT "(a!)";
     opdi_sample_card(op, opdi_log_normal_kernel, opdi_zeros_backward);
     op->cases = "[2,3]";
 }
+/* opd_standard_gamma: gamma distributed numbers of the shapes in self */
 OPDI_OP(_standard_gamma) {
     op->schema = "_standard_gamma(Tensor self, Generator? generator=None) -> Tensor";
     opdi_sample_card(op, opdi_standard_gamma_kernel, opdi_standard_gamma_backward);
@@ -360,6 +370,7 @@ OPDI_OP(_standard_gamma) {
     op->out = "_standard_gamma.out";
     op->cases = "[2,3]+; []+";
 }
+/* opd_sample_dirichlet: Dirichlet distributed numbers of the parameters in self, which along the last dim sum to 1 */
 OPDI_OP(_sample_dirichlet) {
     op->schema = "_sample_dirichlet(Tensor self, Generator? generator=None) -> Tensor";
     opdi_sample_card(op, opdi_sample_dirichlet_kernel, opdi_refused_backward);

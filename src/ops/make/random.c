@@ -292,86 +292,97 @@ static int opdi_randperm_kernel(opd_call *call) {
     }
     return opdi_draft_done(out, draft);
 }
+/* opd_rand: uniform numbers in [0, 1) */
 OPDI_OP(rand) {
     op->schema = "rand(int[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_rand_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_FACTORY;
     op->tags = OPD_OPTAG_CORE | OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->out = "rand.out(int[] size" OPDI_OUT_TEXT;
     op->cases = "(2,3)";
 }
+/* opd_rand_generator: uniform numbers in [0, 1) */
 OPDI_OP(rand_generator) {
     op->schema = "rand.generator(int[] size, *, Generator? generator, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_rand_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->vmap = OPD_BATCH_FACTORY; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->out = "rand.generator_out(int[] size, *, Generator? generator, Tensor(a!) out) -> Tensor(a!)";
     op->cases = "(2,3), None";
 }
+/* opd_randn: normal numbers, mean 0, variance 1 */
 OPDI_OP(randn) {
     op->schema = "randn(int[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_randn_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_FACTORY;
     op->tags = OPD_OPTAG_CORE | OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->out = "randn.out(int[] size" OPDI_OUT_TEXT;
     op->cases = "(2,3)";
 }
+/* opd_randn_generator: normal numbers, mean 0, variance 1 */
 OPDI_OP(randn_generator) {
     op->schema = "randn.generator(int[] size, *, Generator? generator, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_randn_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->vmap = OPD_BATCH_FACTORY; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->out = "randn.generator_out(int[] size, *, Generator? generator, Tensor(a!) out) -> Tensor(a!)";
     op->cases = "(2,3), None";
 }
+/* opd_randint: uniform integers in [low (0), high) */
 OPDI_OP(randint) {
     op->schema = "randint(int high, int[] size, *, " OPDI_INTS_TEXT ") -> Tensor";
     op->any = opdi_randint_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->vmap = OPD_BATCH_FACTORY; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->out = "randint.out(int high, int[] size" OPDI_OUT_TEXT;
     op->cases = "5, (2,3)";
 }
+/* opd_randint_generator: uniform integers in [low (0), high) */
 OPDI_OP(randint_generator) {
     op->schema = "randint.generator(int high, int[] size, *, Generator? generator, " OPDI_INTS_TEXT ") -> Tensor";
     op->any = opdi_randint_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->vmap = OPD_BATCH_FACTORY; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->out = "randint.generator_out(int high, int[] size, *, Generator? generator, Tensor(a!) out) -> Tensor(a!)";
     op->cases = "5, (2,3), None";
 }
+/* opd_randint_low: uniform integers in [low (0), high) */
 OPDI_OP(randint_low) {
     op->schema = "randint.low(int low, int high, int[] size, *, " OPDI_INTS_TEXT ") -> Tensor";
     op->any = opdi_randint_low_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->vmap = OPD_BATCH_FACTORY; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->out = "randint.low_out(int low, int high, int[] size" OPDI_OUT_TEXT;
     op->cases = "2, 5, (2,3)";
 }
+/* opd_randint_low_generator: uniform integers in [low (0), high) */
 OPDI_OP(randint_low_generator) {
     op->schema = "randint.low_generator(int low, int high, int[] size, *, Generator? generator, " OPDI_INTS_TEXT
         ") -> Tensor";
     op->any = opdi_randint_low_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->vmap = OPD_BATCH_FACTORY; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->out = "randint.low_generator_out(int low, int high, int[] size, *, Generator? generator, Tensor(a!) out) -> "
         "Tensor(a!)";
     op->cases = "2, 5, (2,3), None";
 }
+/* opd_randperm: 0 to n - 1 in random order */
 OPDI_OP(randperm) {
     op->schema = "randperm(int n, *, " OPDI_INTS_TEXT ") -> Tensor";
     op->any = opdi_randperm_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_FACTORY;
     op->tags = OPD_OPTAG_CORE | OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->out = "randperm.out(int n" OPDI_OUT_TEXT;
     op->cases = "5";
 }
+/* opd_randperm_generator: 0 to n - 1 in random order */
 OPDI_OP(randperm_generator) {
     op->schema = "randperm.generator(int n, *, Generator? generator, " OPDI_INTS_TEXT ") -> Tensor";
     op->any = opdi_randperm_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->vmap = OPD_BATCH_FACTORY; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->out = "randperm.generator_out(int n, *, Generator? generator, Tensor(a!) out) -> Tensor(a!)";
     op->cases = "5, None";
 }
+/* opd_normal(mean, std, size): normal numbers of these means and deviations */
 OPDI_OP(normal_float_float) {
     op->schema = "normal.float_float(float mean, float std, int[] size, *, Generator? generator=None, "
         OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_normal_float_float_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_FACTORY;
     op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED | OPDI_OPTAG_OUT_CASTS;
     op->out = "normal.float_float_out(float mean, float std, int[] size, *, Generator? generator=None, Tensor(a!) "
         "out) -> Tensor(a!)";
@@ -397,31 +408,35 @@ static int opdi_randint_like_below(opd_call *call, int options) {
 }
 static int opdi_randint_like_Tensor_kernel(opd_call *call) { return opdi_randint_like_below(call, 2); }
 static int opdi_randint_like_Tensor_generator_kernel(opd_call *call) { return opdi_randint_like_below(call, 3); }
+/* opd_rand_like: uniform numbers in [0, 1), of self's sizes */
 OPDI_OP(rand_like) {
     op->schema = "rand_like(Tensor self, *, " OPDI_FORMAT_TEXT ") -> Tensor";
     op->any = opdi_rand_like_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->vmap = OPD_BATCH_FACTORY; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->out = "rand_like.out(Tensor self, *, " OPDI_OUT_LIKE;
     op->cases = "[2,3]";
 }
+/* opd_randn_like: normal numbers, of self's sizes */
 OPDI_OP(randn_like) {
     op->schema = "randn_like(Tensor self, *, " OPDI_FORMAT_TEXT ") -> Tensor";
     op->any = opdi_randn_like_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->vmap = OPD_BATCH_FACTORY; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->out = "randn_like.out(Tensor self, *, " OPDI_OUT_LIKE;
     op->cases = "[2,3]";
 }
+/* opd_randint_like: uniform integers in [low (0), high), of self's sizes */
 OPDI_OP(randint_like) {
     op->schema = "randint_like(Tensor self, int high, *, " OPDI_FORMAT_TEXT ") -> Tensor";
     op->any = opdi_randint_like_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->vmap = OPD_BATCH_FACTORY; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->out = "randint_like.out(Tensor self, int high, *, " OPDI_OUT_LIKE;
     op->cases = "[2,3], 5";
 }
+/* opd_randint_like_low: uniform integers in [low (0), high), of self's sizes */
 OPDI_OP(randint_like_low_dtype) {
     op->schema = "randint_like.low_dtype(Tensor self, int low, int high, *, " OPDI_FORMAT_TEXT ") -> Tensor";
     op->any = opdi_randint_like_low_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->vmap = OPD_BATCH_FACTORY; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->out = "randint_like.low_dtype_out(Tensor self, int low, int high, *, " OPDI_OUT_LIKE;
     op->cases = "[2,3], 2, 5";
 }
@@ -438,48 +453,54 @@ static int opdi_randint_like_generator_kernel(opd_call *call) {
 static int opdi_randint_like_low_generator_kernel(opd_call *call) {
     return opdi_ints_into(call, opdi_like_result(call, 4), opd_arg_int(call, 1), opd_arg_int(call, 2));
 }
+/* opd_rand_like_generator: rand_like of a generator */
 OPDI_OP(rand_like_generator) {
     op->schema = "rand_like.generator(Tensor self, *, Generator? generator, " OPDI_FORMAT_TEXT ") -> Tensor";
     op->any = opdi_rand_like_generator_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->vmap = OPD_BATCH_FACTORY; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->out = "rand_like.generator_out(Tensor self, *, Generator? generator, " OPDI_OUT_LIKE;
     op->cases = "[2,3], None";
 }
+/* opd_randn_like_generator: randn_like of a generator */
 OPDI_OP(randn_like_generator) {
     op->schema = "randn_like.generator(Tensor self, *, Generator? generator, " OPDI_FORMAT_TEXT ") -> Tensor";
     op->any = opdi_randn_like_generator_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->vmap = OPD_BATCH_FACTORY; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->out = "randn_like.generator_out(Tensor self, *, Generator? generator, " OPDI_OUT_LIKE;
     op->cases = "[2,3], None";
 }
+/* opd_randint_like_generator: randint_like of a generator */
 OPDI_OP(randint_like_generator) {
     op->schema = "randint_like.generator(Tensor self, int high, *, Generator? generator, " OPDI_FORMAT_TEXT
         ") -> Tensor";
     op->any = opdi_randint_like_generator_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->vmap = OPD_BATCH_FACTORY; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->out = "randint_like.generator_out(Tensor self, int high, *, Generator? generator, " OPDI_OUT_LIKE;
     op->cases = "[2,3], 5, None";
 }
+/* opd_randint_like_Tensor: uniform integers in [0, high), of self's sizes */
 OPDI_OP(randint_like_Tensor) {
     op->schema = "randint_like.Tensor(Tensor self, Tensor high, *, " OPDI_FORMAT_TEXT ") -> Tensor";
     op->any = opdi_randint_like_Tensor_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->vmap = OPD_BATCH_LOOP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->out = "randint_like.Tensor_out(Tensor self, Tensor high, *, " OPDI_OUT_LIKE;
     op->cases = "[2,3], []g";
 }
+/* opd_randint_like_Tensor_generator: randint_like.Tensor of a generator */
 OPDI_OP(randint_like_Tensor_generator) {
     op->schema = "randint_like.Tensor_generator(Tensor self, Tensor high, *, Generator? generator, " OPDI_FORMAT_TEXT
         ") -> Tensor";
     op->any = opdi_randint_like_Tensor_generator_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->vmap = OPD_BATCH_LOOP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->out = "randint_like.Tensor_generator_out(Tensor self, Tensor high, *, Generator? generator, " OPDI_OUT_LIKE;
     op->cases = "[2,3], []g, None";
 }
+/* opd_randint_like_low_generator_dtype: randint_like.low_dtype of a generator */
 OPDI_OP(randint_like_low_generator_dtype) {
     op->schema = "randint_like.low_generator_dtype(Tensor self, int low, int high, *, Generator? generator, "
         OPDI_FORMAT_TEXT ") -> Tensor";
     op->any = opdi_randint_like_low_generator_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->vmap = OPD_BATCH_FACTORY; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->out = "randint_like.low_generator_dtype_out(Tensor self, int low, int high, *, Generator? generator, "
         OPDI_OUT_LIKE;
     op->cases = "[2,3], 2, 5, None";
@@ -566,108 +587,124 @@ OPDI_INTERNAL int opdi_zeros_backward(opd_backward_call *bw) {
     }
     return 0;
 }
+/* opd_normal_(self, mean, std): fills self with normal numbers */
 OPDI_OP(normal_) {
     op->schema = "normal_(Tensor(a!) self, float mean=0., float std=1." OPDI_GENERATOR_TEXT "(a!)";
     op->any = opdi_normal__kernel; op->backward = opdi_zeros_backward;
-    op->vmap = opdi_batch_drawn; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->vmap = opdi_batch_drawn; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->cases = "[2,3]";
 }
+/* opd_uniform_(self, from, to): fills self with uniform numbers in [from, to) */
 OPDI_OP(uniform_) {
     op->schema = "uniform_(Tensor(a!) self, float from=0., float to=1." OPDI_GENERATOR_TEXT "(a!)";
     op->any = opdi_uniform__kernel; op->backward = opdi_zeros_backward;
-    op->vmap = opdi_batch_drawn; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->vmap = opdi_batch_drawn; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->cases = "[2,3]";
 }
+/* opd_exponential_(self, lambd): fills self with exponentially distributed numbers of rate lambd */
 OPDI_OP(exponential_) {
     op->schema = "exponential_(Tensor(a!) self, float lambd=1." OPDI_GENERATOR_TEXT "(a!)";
     op->any = opdi_exponential__kernel; op->backward = opdi_zeros_backward;
-    op->vmap = opdi_batch_drawn; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->vmap = opdi_batch_drawn; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->cases = "[2,3]";
 }
+/* opd_random_: fills self with uniform integers in [from (0), to) */
 OPDI_OP(random_) {
     op->schema = "random_(Tensor(a!) self" OPDI_GENERATOR_TEXT "(a!)";
     op->any = opdi_random_from_kernel; op->backward = opdi_zeros_backward;
-    op->vmap = opdi_batch_drawn; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->vmap = opdi_batch_drawn; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->cases = "[2,3]";
 }
+/* opd_random_from_: fills self with uniform integers in [from (0), to) */
 OPDI_OP(random__from) {
     op->schema = "random_.from(Tensor(a!) self, int from, int? to" OPDI_GENERATOR_TEXT "(a!)";
     op->any = opdi_random_from_kernel; op->backward = opdi_zeros_backward;
-    op->vmap = opdi_batch_drawn; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->vmap = opdi_batch_drawn; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->cases = "[2,3], 2, 5";
 }
+/* opd_random_to_: fills self with uniform integers in [from (0), to) */
 OPDI_OP(random__to) {
     op->schema = "random_.to(Tensor(a!) self, int to" OPDI_GENERATOR_TEXT "(a!)";
     op->any = opdi_random_from_kernel; op->backward = opdi_zeros_backward;
-    op->vmap = opdi_batch_drawn; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->vmap = opdi_batch_drawn; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->cases = "[2,3], 5";
 }
+/* opd_bernoulli_(self, p): fills self with 1 where a uniform number is below p, else 0 */
 OPDI_OP(bernoulli__float) {
     op->schema = "bernoulli_.float(Tensor(a!) self, float p=0.5" OPDI_GENERATOR_TEXT "(a!)";
     op->any = opdi_bernoulli_p_kernel; op->backward = opdi_zeros_backward;
-    op->vmap = opdi_batch_drawn; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->vmap = opdi_batch_drawn; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->cases = "[2,3], 0.5";
 }
+/* opd_bernoulli_Tensor_: fills self with 1 where a uniform number is below p, else 0 */
 OPDI_OP(bernoulli__Tensor) {
     op->schema = "bernoulli_.Tensor(Tensor(a!) self, Tensor p" OPDI_GENERATOR_TEXT "(a!)";
     op->any = opdi_bernoulli__Tensor_kernel; op->backward = opdi_zeros_backward;
-    op->vmap = opdi_batch_drawn; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->vmap = opdi_batch_drawn; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->cases = "[2,3], [2,3]u";
 }
+/* opd_bernoulli_Tensor: 1 with the probability p (or that in self), else 0 */
 OPDI_OP(bernoulli_Tensor) {
     op->schema = "bernoulli.Tensor(Tensor self, Tensor p" OPDI_GENERATOR_TEXT;
     op->any = opdi_bernoulli__Tensor_kernel; op->backward = opdi_zeros_backward;
-    op->vmap = opdi_batch_drawn; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->vmap = opdi_batch_drawn; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->out = "bernoulli.Tensor_out";
     op->cases = "[2,3], [2,3]u";
 }
+/* opd_bernoulli: 1 with the probability p (or that in self), else 0 */
 OPDI_OP(bernoulli) {
     op->schema = "bernoulli(Tensor self" OPDI_GENERATOR_TEXT;
     op->any = opdi_bernoulli_kernel; op->backward = opdi_zeros_backward;
-    op->vmap = opdi_batch_drawn; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi_batch_drawn;
     op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED | OPDI_OPTAG_OUT_CASTS | OPDI_OPTAG_OUT_PART;
     op->out = "bernoulli.out";
     op->cases = "[2,3]u";
 }
+/* opd_bernoulli_p: 1 with the probability p (or that in self), else 0 */
 OPDI_OP(bernoulli_p) {
     op->schema = "bernoulli.p(Tensor self, float p" OPDI_GENERATOR_TEXT;
     op->any = opdi_bernoulli_p_kernel; op->backward = opdi_zeros_backward;
-    op->vmap = opdi_batch_drawn; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->vmap = opdi_batch_drawn; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->out = "bernoulli.float_out(Tensor self, float p=0.5, *, Generator? generator=None, Tensor(a!) out) -> "
         "Tensor(a!)";
     op->cases = "[2,3], 0.5";
 }
+/* opd_normal_functional(self, mean, std): normal numbers of self's sizes */
 OPDI_OP(normal_functional) {
     op->schema = "normal_functional(Tensor self, float mean=0., float std=1." OPDI_GENERATOR_TEXT;
     op->any = opdi_normal__kernel; op->backward = opdi_zeros_backward;
-    op->vmap = opdi_batch_drawn; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->vmap = opdi_batch_drawn; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->out = "normal.out(Tensor self, float mean=0., float std=1., *, Generator? generator=None, Tensor(a!) out) -> "
         "Tensor(a!)";
     op->cases = "[2,3]";
 }
 
+/* opd_uniform: uniform numbers in [from, to), of self's sizes */
 OPDI_OP(uniform) {
     op->schema = "uniform(Tensor self, float from=0., float to=1." OPDI_GENERATOR_TEXT;
     op->any = opdi_uniform__kernel; op->backward = opdi_zeros_backward;
-    op->vmap = opdi_batch_drawn; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->vmap = opdi_batch_drawn; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->out = "uniform.out"; op->cases = "[2,3]; [2,3], -1., 2.";
 }
+/* opd_random: uniform integers in [from (0), to), of self's sizes */
 OPDI_OP(random) {
     op->schema = "random(Tensor self" OPDI_GENERATOR_TEXT;
     op->any = opdi_random_from_kernel; op->backward = opdi_zeros_backward;
-    op->vmap = opdi_batch_drawn; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->vmap = opdi_batch_drawn; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->out = "random.out"; op->cases = "[2,3]";
 }
+/* opd_random_from: uniform integers in [from (0), to), of self's sizes */
 OPDI_OP(random_from) {
     op->schema = "random.from(Tensor self, int from, int? to" OPDI_GENERATOR_TEXT;
     op->any = opdi_random_from_kernel; op->backward = opdi_zeros_backward;
-    op->vmap = opdi_batch_drawn; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->vmap = opdi_batch_drawn; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->out = "random.from_out"; op->cases = "[2,3], 2, 5";
 }
+/* opd_random_to: uniform integers in [from (0), to), of self's sizes */
 OPDI_OP(random_to) {
     op->schema = "random.to(Tensor self, int to" OPDI_GENERATOR_TEXT;
     op->any = opdi_random_from_kernel; op->backward = opdi_zeros_backward;
-    op->vmap = opdi_batch_drawn; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->vmap = opdi_batch_drawn; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->out = "random.to_out"; op->cases = "[2,3], 5";
 }
 
@@ -724,26 +761,29 @@ static int opdi_normal_tensor_kernel(opd_call *call) {
     numbers = tensors[0] ? opd_add(numbers, tensors[0]) : opd_add_Scalar(numbers, mean);
     return numbers ? opdi_copy(out, numbers) : -1;
 }
+/* opd_normal_Tensor_float(mean, std): normal numbers of these means and deviations */
 OPDI_OP(normal_Tensor_float) {
     op->schema = "normal.Tensor_float(Tensor mean, float std=1." OPDI_GENERATOR_TEXT;
     op->any = opdi_normal_tensor_kernel; op->backward = opdi_zeros_backward;
-    op->vmap = opdi_batch_drawn; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi_batch_drawn;
     op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED | OPDI_OPTAG_OUT_CASTS | OPDI_OPTAG_OUT_PART;
     op->out = "normal.Tensor_float_out";
     op->cases = "[2,3]";
 }
+/* opd_normal_float_Tensor: normal numbers of these means and deviations */
 OPDI_OP(normal_float_Tensor) {
     op->schema = "normal.float_Tensor(float mean, Tensor std" OPDI_GENERATOR_TEXT;
     op->any = opdi_normal_tensor_kernel; op->backward = opdi_zeros_backward;
-    op->vmap = opdi_batch_drawn; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi_batch_drawn;
     op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED | OPDI_OPTAG_OUT_CASTS | OPDI_OPTAG_OUT_PART;
     op->out = "normal.float_Tensor_out";
     op->cases = "0., [2,3]+";
 }
+/* opd_normal_Tensor_Tensor: normal numbers of these means and deviations */
 OPDI_OP(normal_Tensor_Tensor) {
     op->schema = "normal.Tensor_Tensor(Tensor mean, Tensor std" OPDI_GENERATOR_TEXT;
     op->any = opdi_normal_tensor_kernel; op->backward = opdi_zeros_backward;
-    op->vmap = opdi_batch_drawn; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi_batch_drawn;
     op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED | OPDI_OPTAG_OUT_CASTS | OPDI_OPTAG_OUT_PART;
     op->out = "normal.Tensor_Tensor_out";
     op->cases = "[2,3], [2,3]+";

@@ -215,10 +215,11 @@ static int opdi__linalg_check_errors_batch(opd_call *call) {
     int dim;
     return opd__linalg_check_errors(opd_batch_arg(call, 0, &dim), opd_arg_str(call, 1), false);
 }
+/* opd__linalg_check_errors: fails in PyTorch's words of api_name where info is not 0 */
 OPDI_OP(_linalg_check_errors) {
     op->schema = "_linalg_check_errors(Tensor info, str api_name, *, bool is_matrix) -> ()";
     op->cpu = op->fake = opdi__linalg_check_errors_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = opdi__linalg_check_errors_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi__linalg_check_errors_batch;
     op->cases = "[2]i1, 'linalg.inv', is_matrix=False";
 }
 OPDI_INTERNAL int opdi_errors_of(opd_tensor *info, const char *name, const opd_tensor *input) {
@@ -340,6 +341,8 @@ static int opdi_linalg_cholesky_ex_backward(opd_backward_call *bw) {
     sum = opdi_by_triangle(opdi_mh(factor), sum, true, true, false);
     return opd_bw_return(bw, 0, opdi_by_triangle(factor, sum, false, false, false));
 }
+/* opd_linalg_cholesky_ex: L with self = L L^T, or with upper L^T; info: 0, or the order of a minor that is not
+   positive */
 OPDI_OP(linalg_cholesky_ex) {
     op->schema = "linalg_cholesky_ex(Tensor self, *, bool upper=False, bool check_errors=False) -> (Tensor L, Tensor "
         "info)";
@@ -355,10 +358,11 @@ static int opdi_linalg_cholesky_kernel(opd_call *call) {
     return opd_linalg_cholesky_ex_full(rets, input, opd_arg_bool(call, 1), false) ||
         opdi_errors_of(rets[1], "linalg.cholesky", input) ? -1 : opd_return_tensor(call, rets[0]);
 }
+/* opd_linalg_cholesky: linalg_cholesky_ex, with an error */
 OPDI_OP(linalg_cholesky) {
     op->schema = "linalg_cholesky(Tensor self, *, bool upper=False) -> Tensor";
     op->composite = opdi_linalg_cholesky_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_CPU;
     op->out = "linalg_cholesky.out";
     op->cases = "[1,1]+; [2,1,1]+, upper=True";
 }
@@ -366,10 +370,11 @@ OPDI_OP(linalg_cholesky) {
 static int opdi_cholesky_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_linalg_cholesky_full(opd_arg_tensor(call, 0), opd_arg_bool(call, 1)));
 }
+/* opd_cholesky: linalg_cholesky */
 OPDI_OP(cholesky) {
     op->schema = "cholesky(Tensor self, bool upper=False) -> Tensor";
     op->composite = opdi_cholesky_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_CPU;
     op->out = "cholesky.out";
     op->cases = "[1,1]+; [2,1,1]+, True";
 }
@@ -438,6 +443,7 @@ static int opdi_cholesky_solve_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, opdi_factor_gradient(opd_matmul(grad, opdi_mh(opd_bw_result(bw, 0))), factor, upper));
     return 0;
 }
+/* opd_cholesky_solve: solves A x = self, given the factor input2 of A */
 OPDI_OP(cholesky_solve) {
     op->schema = "cholesky_solve(Tensor self, Tensor input2, bool upper=False) -> Tensor";
     op->cpu = op->fake = opdi_cholesky_solve_kernel; op->backward = opdi_cholesky_solve_backward;
@@ -484,6 +490,7 @@ static int opdi_cholesky_inverse_backward(opd_backward_call *bw) {
     opd_tensor *sum = opd_matmul(inverse, opd_matmul(opd_bw_grad(bw, 0), inverse));
     return opd_bw_return(bw, 0, opdi_factor_gradient(sum, opd_bw_tensor(bw, 0), opdi_bw_bool(bw, 1)));
 }
+/* opd_cholesky_inverse: the inverse of A, given its factor self */
 OPDI_OP(cholesky_inverse) {
     op->schema = "cholesky_inverse(Tensor self, bool upper=False) -> Tensor";
     op->cpu = op->fake = opdi_cholesky_inverse_kernel; op->backward = opdi_cholesky_inverse_backward;
@@ -553,12 +560,13 @@ static int opdi_linalg_solve_triangular_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, grad);
     return 0;
 }
+/* opd_linalg_solve_triangular: solves self x = B, or x self = B, for a triangle */
 OPDI_OP(linalg_solve_triangular) {
     op->schema = "linalg_solve_triangular(Tensor self, Tensor B, *, bool upper, bool left=True, bool "
         "unitriangular=False) -> Tensor";
     op->cpu = op->fake = opdi_linalg_solve_triangular_kernel; op->backward = opdi_linalg_solve_triangular_backward;
     op->save = "self, result(self)";
-    op->vmap = opdi_solver_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi_solver_batch;
     op->out = "linalg_solve_triangular.out";
     op->cases = "[3,3]g, [3,2], upper=True; [2,2]g, [3,2,2], upper=False, unitriangular=True; [2,3,3]g, [4,3], "
         "upper=True, left=False; [3,3]g, [2,3], upper=False, left=False";
@@ -589,11 +597,12 @@ static int opdi_triangular_solve_kernel(opd_call *call) {
                                                     opd_arg_bool(call, 4))) ? -1
         : opd_return_tensor(call, opdi_by_columns(opdi_expand_to(input, sizes, ndim)));
 }
+/* opd_triangular_solve: solves A x = self for a triangle */
 OPDI_OP(triangular_solve) {
     op->schema = "triangular_solve(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool "
         "unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)";
     op->composite = opdi_triangular_solve_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_CPU;
     op->out = "triangular_solve.X(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool "
         "unitriangular=False, *, Tensor(a!) X, Tensor(b!) M) -> (Tensor(a!) solution, Tensor(b!) cloned_coefficient)";
     op->cases = "[3,2], [3,3]g; [3,2], [3,3]g, False, True, True";

@@ -334,6 +334,7 @@ static int opdi_linalg_eig_jvp(opd_jvp_call *jv) {
     inner = opd_sub(inner, opd_mul(vectors, opd_unsqueeze(longer, -2)));
     return opd_jvp_return(jv, 0, opd_clone(diagonal)) ? -1 : opd_jvp_return(jv, 1, inner);
 }
+/* opd_linalg_eig: eigenvalues and eigenvectors of any matrix, which are complex */
 OPDI_OP(linalg_eig) {
     op->schema = "linalg_eig(Tensor self) -> (Tensor eigenvalues, Tensor eigenvectors)";
     op->cpu = op->fake = opdi_linalg_eig_kernel; op->backward = opdi_linalg_eig_backward;
@@ -344,20 +345,22 @@ OPDI_OP(linalg_eig) {
         "eigenvalues, Tensor(b!) eigenvectors)";
     op->cases = "";
 }
+/* opd__linalg_eigvals: the eigenvalues of any matrix */
 OPDI_OP(_linalg_eigvals) {
     op->schema = "_linalg_eigvals(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi__linalg_eigvals_kernel; op->backward = opdi__linalg_eigvals_backward; op->save = "self";
-    op->vmap = opdi_solver_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi_solver_batch;
     op->tags = OPDI_OPTAG_CONJUGATES;
     op->cases = "[2,2]";
 }
 static int opdi_linalg_eigvals_kernel(opd_call *call) {
     return opd_return_tensor(call, opd__linalg_eigvals(opd_arg_tensor(call, 0)));
 }
+/* opd_linalg_eigvals: the eigenvalues of any matrix, which are complex */
 OPDI_OP(linalg_eigvals) {
     op->schema = "linalg_eigvals(Tensor self) -> Tensor";
     op->composite = opdi_linalg_eigvals_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_CPU;
     op->out = "linalg_eigvals.out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[2,2]; [2,2,2]";
 }

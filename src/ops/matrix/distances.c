@@ -239,27 +239,30 @@ static int opdi_matrices_batch(opd_call *call) {
     return opdi_batch_align(call, args, ndim, false) || opd_call_all(call->op, &ret, args, call->op->nargs) ? -1
         : opd_batch_return(call, ret.u.t, 0);
 }
+/* opd_cdist_forward: cdist */
 OPDI_OP(_cdist_forward) {
     op->schema = "_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor";
     op->cpu = op->fake = opdi__cdist_forward_kernel; op->backward = opdi__cdist_forward_backward;
     op->save = "x1, x2, result";
-    op->vmap = opdi_matrices_batch; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->vmap = opdi_matrices_batch; op->tags = OPD_OPTAG_CORE;
     op->out = "_cdist_forward.out";
     op->cases = "[3,4], [2,4], 2.0, None; [2,3,4], [1,2,4], 1.0, None; [3,2], [2,2], 1.5, None; [3,3], [4,3], 3.0, 2; "
         "[2,17], [2,17], inf, 1; [3,2], [2,2], 2.0, 1";
 }
+/* opd_cdist_backward: derivative of cdist */
 OPDI_OP(_cdist_backward) {
     op->schema = "_cdist_backward(Tensor grad, Tensor x1, Tensor x2, float p, Tensor cdist) -> Tensor";
     op->cpu = op->fake = opdi__cdist_backward_kernel; op->backward = opdi__cdist_backward_backward;
     op->save = "grad, x1, x2, cdist";
-    op->vmap = opdi_matrices_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi_matrices_batch;
     op->out = "_cdist_backward.out";
     op->cases = "[3,2], [3,4], [2,4], 2.0, [3,2]+; [2,3,2], [2,3,4], [1,2,4], 1.5, [2,3,2]+";
 }
+/* opd_euclidean_dist: cdist of p = 2 by a matrix product */
 OPDI_OP(_euclidean_dist) {
     op->schema = "_euclidean_dist(Tensor x1, Tensor x2) -> Tensor";
     op->any = opdi__euclidean_dist_kernel; op->backward = opdi__euclidean_dist_backward; op->save = "x1, x2, result";
-    op->vmap = opdi_matrices_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi_matrices_batch;
     op->out = "_euclidean_dist.out";
     op->cases = "[3,4], [2,4]; [2,3,4], [2,2,4]";
 }
@@ -280,10 +283,11 @@ static int opdi_cdist_kernel(opd_call *call) {
     return opdi_cdist_expand(tensors, 2, sizes, &ndim) ? -1 : opd_return_tensor(call,
         opd_euclidean_dist(tensors[0], tensors[1]));
 }
+/* opd_cdist: p-norm distances between the rows of x1 and those of x2 */
 OPDI_OP(cdist) {
     op->schema = "cdist(Tensor x1, Tensor x2, float p=2, int? compute_mode=None) -> Tensor";
     op->composite = opdi_cdist_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32;
+    op->autocast = OPD_AUTOCAST_FP32;
     op->cases = "[3,4], [2,4]; [2,3,4], [2,4], 2, 1; [3,4], [3,4], 1.0";
 }
 
@@ -351,19 +355,21 @@ static int opdi__pdist_backward_backward(opd_backward_call *bw) {
     OPDI_GIVE(3, results[3] ? opdi_matrix_pairs(results[3], at, count) : NULL);
     return 0;
 }
+/* opd_pdist_forward: pdist */
 OPDI_OP(_pdist_forward) {
     op->schema = "_pdist_forward(Tensor self, float p=2) -> Tensor";
     op->cpu = op->fake = opdi__pdist_forward_kernel; op->backward = opdi__pdist_forward_backward;
     op->save = "self, result";
-    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->vmap = OPD_BATCH_LOOP; op->tags = OPD_OPTAG_CORE;
     op->out = "_pdist_forward.out";
     op->cases = "[4,3]; [3,2], 1.0; [3,2], 1.5; [4,3], 3.0; [2,17], inf; [1,3]";
 }
+/* opd_pdist_backward: derivative of pdist */
 OPDI_OP(_pdist_backward) {
     op->schema = "_pdist_backward(Tensor grad, Tensor self, float p, Tensor pdist) -> Tensor";
     op->cpu = op->fake = opdi__pdist_backward_kernel; op->backward = opdi__pdist_backward_backward;
     op->save = "grad, self, pdist";
-    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_LOOP;
     op->out = "_pdist_backward.out";
     op->cases = "[6], [4,3], 2.0, [6]+; [3], [3,2], 1.5, [3]+";
 }
@@ -373,10 +379,11 @@ static int opdi_pdist_kernel(opd_call *call) {
     const double p = opd_arg_float(call, 1);
     return opdi_pdist_check(input, p) ? -1 : opd_return_tensor(call, opd_pdist_forward_full(opd_contiguous(input), p));
 }
+/* opd_pdist: p-norm distances between any two rows */
 OPDI_OP(pdist) {
     op->schema = "pdist(Tensor self, float p=2) -> Tensor";
     op->composite = opdi_pdist_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
     op->cases = "[4,3]; [3,2], 1.0";
 }
 OPDI_COLD_END

@@ -92,10 +92,11 @@ static int opdi_tensordot_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opdi_contract(a, b, da, db, count));
 }
+/* opd_tensordot: the sum over dims_self of self and dims_other of other */
 OPDI_OP(tensordot) {
     op->schema = "tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor";
     op->composite = opdi_tensordot_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_PROMOTE_NOT_CPU;
+    op->autocast = OPD_AUTOCAST_PROMOTE_NOT_CPU;
     op->out = "tensordot.out";
     op->cases = "[2,3,4], [4,3,2], (1,2), (1,0)";
 }
@@ -113,10 +114,10 @@ static int opdi_inner_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opdi_contract(a, b, &da, &db, 1));
 }
+/* opd_inner: the sum over the last dims */
 OPDI_OP(inner) {
     op->schema = "inner(Tensor self, Tensor other) -> Tensor";
     op->composite = opdi_inner_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "inner.out";
     op->cases = "[2,3], [4,3]; [3], [3]";
 }
@@ -142,10 +143,10 @@ static int opdi_kron_kernel(opd_call *call) {
     return opd_return_tensor(call, opdi_reshape_to(opd_mul(in[0], in[1]), out, count));
 }
 OPDI_COLD_BEGIN
+/* opd_kron: every element of self times all of other */
 OPDI_OP(kron) {
     op->schema = "kron(Tensor self, Tensor other) -> Tensor";
     op->composite = opdi_kron_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "kron.out"; op->tags = OPDI_OPTAG_OUT_CASTS | OPDI_OPTAG_OUT_PART;
     op->cases = "[2,3], [2,2]; [2], [2,3]";
 }
@@ -163,10 +164,10 @@ static int opdi_norm_except_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_reshape(opd_norm_dim(opd_unsqueeze(v, -1), pow, OPD_INTS(-1), false),
                                                opd_ints_of(opdi_sizes(v), v->ndim)));
 }
+/* opd_norm_except_dim: norms over all dims but dim; -1: over all */
 OPDI_OP(norm_except_dim) {
     op->schema = "norm_except_dim(Tensor v, int pow=2, int dim=0) -> Tensor";
     op->composite = opdi_norm_except_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[3,2]; [2,3,4], 1, 1; [2,3], 2, -1; [3]";
 }
 
@@ -553,10 +554,11 @@ static int opdi_einsum_kernel(opd_call *call) {
     for (int dim = sum.out; dim < sum.dims; dim++) { dims[dim - sum.out] = dim; }
     return opd_return_tensor(call, opdi_sum_over(result, dims, sum.dims - sum.out, false));
 }
+/* opd_einsum: sums of products of elements, by letters: "ij,jk->ik"; in an order that saves work, or by path */
 OPDI_OP(einsum) {
     op->schema = "einsum(str equation, Tensor[] tensors, *, int[]? path=None) -> Tensor";
     op->composite = opdi_einsum_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_LOWER_NOT_CPU;
+    op->autocast = OPD_AUTOCAST_LOWER_NOT_CPU;
     op->cases = "'ij,jk->ik', {[2,3],[3,2]}; 'bij, bjk', {[2,2,3],[2,3,2]}; 'ii', {[3,3]}; '...a,ab,b->...', "
         "{[2,3],[3,2],[2]}; 'i,j->ji', {[2],[3]}; 'ab->', {[2,3]}";
 }
@@ -661,19 +663,21 @@ static int opdi_bilinear_kernel(opd_call *call) {
     out = out ? opdi_reshape_to(out, sizes, last + 1) : NULL;
     return opd_return_tensor(call, out && bias ? opd_add(out, bias) : out);
 }
+/* opd__trilinear: the sum over sumdim of i1 * i2 * i3, of size 1 in the dims of their expand */
 OPDI_OP(_trilinear) {
     op->schema = "_trilinear(Tensor i1, Tensor i2, Tensor i3, int[] expand1, int[] expand2, int[] expand3, int[] "
         "sumdim, int unroll_dim=1) -> Tensor";
     op->any = opdi_trilinear_kernel; op->backward = opdi_trilinear_backward; op->save = "i1, i2, i3";
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_DECOMPOSE;
     op->out = "_trilinear.out";
     op->cases = "[2,3], [4,3,2], [2,2], (1,3), (0), (1,2), (2,3); [2,3], [1,3], [2,3], (), (), (), (1); [2], [3], [2], "
         "(1), (0), (1), (0)";
 }
+/* opd_bilinear: input1 weight[k] input2 + bias for each k */
 OPDI_OP(bilinear) {
     op->schema = "bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor";
     op->composite = opdi_bilinear_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_PROMOTE_NOT_CPU;
+    op->autocast = OPD_AUTOCAST_PROMOTE_NOT_CPU;
     op->cases = "[2,3], [2,2], [4,3,2], [4]; [2,2,3], [2,2,2], [1,3,2]; [3], [2], [4,3,2]";
 }
 

@@ -29,6 +29,7 @@ static int opdi_linalg_inv_ex_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *over = opdi_mt(opd_bw_result(bw, 0));
     return grad ? opd_bw_return(bw, 0, opd_neg(opd_matmul(over, opd_matmul(grad, over)))) : 0;
 }
+/* opd_linalg_inv_ex: the inverse, and info */
 OPDI_OP(linalg_inv_ex) {
     op->schema = "linalg_inv_ex(Tensor A, *, bool check_errors=False) -> (Tensor inverse, Tensor info)";
     op->cpu = op->fake = opdi_linalg_inv_ex_kernel; op->backward = opdi_linalg_inv_ex_backward;
@@ -46,17 +47,19 @@ static int opdi_linalg_inv_kernel(opd_call *call) {
 static int opdi_inverse_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_linalg_inv(opd_arg_tensor(call, 0)));
 }
+/* opd_linalg_inv: the inverse */
 OPDI_OP(linalg_inv) {
     op->schema = "linalg_inv(Tensor A) -> Tensor";
     op->composite = opdi_linalg_inv_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_CPU;
     op->out = "linalg_inv.out";
     op->cases = "[3,3]; [2,3,3]";
 }
+/* opd_inverse: linalg_inv */
 OPDI_OP(inverse) {
     op->schema = "inverse(Tensor self) -> Tensor";
     op->composite = opdi_inverse_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_CPU;
     op->out = "inverse.out";
     op->cases = "[3,3]";
 }
@@ -186,20 +189,22 @@ static int opdi__linalg_slogdet_jvp(opd_jvp_call *jv) {
     opd_tensor *turn = pair ? opd_mul(opd_sub(trace, size), sign) : opd_zeros_like(sign);
     return opd_jvp_return(jv, 0, turn) ? -1 : opd_jvp_return(jv, 1, size);
 }
+/* opd__linalg_det: the determinant, with A's factors */
 OPDI_OP(_linalg_det) {
     op->schema = "_linalg_det(Tensor A) -> (Tensor result, Tensor LU, Tensor pivots)";
     op->cpu = op->fake = opdi__linalg_det_kernel; op->backward = opdi__linalg_det_backward;
     op->save = "A, result, LU, pivots"; op->constant = "LU";
-    op->vmap = opdi_solver_batch; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_CONJUGATES;
+    op->vmap = opdi_solver_batch; op->tags = OPDI_OPTAG_CONJUGATES;
     op->out = "_linalg_det.result(Tensor A, *, Tensor(a!) result, Tensor(b!) LU, Tensor(c!) pivots) -> (Tensor(a!) "
         "result, Tensor(b!) LU, Tensor(c!) pivots)";
     op->cases = "[3,3]; [2,3,3]";
 }
+/* opd__linalg_slogdet: sign and logarithm of the determinant, with A's factors */
 OPDI_OP(_linalg_slogdet) {
     op->schema = "_linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet, Tensor LU, Tensor pivots)";
     op->cpu = op->fake = opdi__linalg_slogdet_kernel; op->backward = opdi__linalg_slogdet_backward;
     op->save = "A, sign"; op->constant = "LU"; op->jvp = opdi__linalg_slogdet_jvp;
-    op->vmap = opdi_solver_batch; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_CONJUGATES;
+    op->vmap = opdi_solver_batch; op->tags = OPDI_OPTAG_CONJUGATES;
     op->out = "_linalg_slogdet.sign(Tensor A, *, Tensor(a!) sign, Tensor(b!) logabsdet, Tensor(c!) LU, Tensor(d!) "
         "pivots) -> (Tensor(a!) sign, Tensor(b!) logabsdet, Tensor(c!) LU, Tensor(d!) pivots)";
     op->cases = "[3,3]; [2,3,3]";
@@ -224,39 +229,39 @@ static int opdi_logdet_kernel(opd_call *call) {
     opd_tensor *negative = opd_eq_Scalar(rets[0], opd_value_int(-1));
     return opd_return_tensor(call, opd_masked_fill_Scalar(rets[1], negative, opd_value_float((double)NAN)));
 }
+/* opd_linalg_det: the determinant */
 OPDI_OP(linalg_det) {
     op->schema = "linalg_det(Tensor A) -> Tensor";
     op->composite = opdi_linalg_det_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "linalg_det.out";
     op->cases = "[3,3]; [2,3,3]";
 }
+/* opd_det: linalg_det */
 OPDI_OP(det) {
     op->schema = "det(Tensor self) -> Tensor";
     op->composite = opdi_linalg_det_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[3,3]; [2,3,3]";
 }
+/* opd_linalg_slogdet: the determinant's sign, and its absolute value's logarithm */
 OPDI_OP(linalg_slogdet) {
     op->schema = "linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)";
     op->composite = opdi_linalg_slogdet_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "linalg_slogdet.out(Tensor A, *, Tensor(a!) sign, Tensor(b!) logabsdet) -> (Tensor(a!) sign, "
         "Tensor(b!) logabsdet)";
     op->cases = "[3,3]; [2,3,3]";
 }
+/* opd_slogdet: linalg_slogdet */
 OPDI_OP(slogdet) {
     op->schema = "slogdet(Tensor self) -> (Tensor sign, Tensor logabsdet)";
     op->composite = opdi_linalg_slogdet_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "slogdet.out(Tensor self, *, Tensor(a!) sign, Tensor(b!) logabsdet) -> (Tensor(a!) sign, Tensor(b!) "
         "logabsdet)";
     op->cases = "[3,3]";
 }
+/* opd_logdet: the determinant's logarithm */
 OPDI_OP(logdet) {
     op->schema = "logdet(Tensor self) -> Tensor";
     op->composite = opdi_logdet_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[3,3]d; [2,3,3]d";
 }
 
@@ -307,6 +312,7 @@ static int opdi_geqrf_backward(opd_backward_call *bw) {
     (void)bw;
     return opd_fail(OPD_ERROR_AUTOGRAD, "the derivative for 'geqrf' is not implemented.");
 }
+/* opd_geqrf: R above, reflections below the diagonal, and their factors */
 OPDI_OP(geqrf) {
     op->schema = "geqrf(Tensor self) -> (Tensor a, Tensor tau)";
     op->cpu = op->fake = opdi_geqrf_kernel; op->backward = opdi_geqrf_backward;
@@ -411,6 +417,7 @@ static int opdi_linalg_householder_product_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, grads[1]);
     return 0;
 }
+/* opd_linalg_householder_product: the first columns of Q by reflections that geqrf gave */
 OPDI_OP(linalg_householder_product) {
     op->schema = "linalg_householder_product(Tensor input, Tensor tau) -> Tensor";
     op->cpu = op->fake = opdi_linalg_householder_product_kernel;
@@ -423,10 +430,11 @@ OPDI_OP(linalg_householder_product) {
 static int opdi_orgqr_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_linalg_householder_product(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1)));
 }
+/* opd_orgqr: linalg_householder_product */
 OPDI_OP(orgqr) {
     op->schema = "orgqr(Tensor self, Tensor input2) -> Tensor";
     op->composite = opdi_orgqr_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_CPU;
     op->out = "orgqr.out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[4,3], [2]";
 }
@@ -500,6 +508,7 @@ static int opdi_ormqr_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, grads[1]);
     return 0;
 }
+/* opd_ormqr: Q by reflections times input3, or input3 times Q */
 OPDI_OP(ormqr) {
     op->schema = "ormqr(Tensor self, Tensor input2, Tensor input3, bool left=True, bool transpose=False) -> Tensor";
     op->cpu = op->fake = opdi_ormqr_kernel; op->backward = opdi_ormqr_backward; op->save = "self, input2, input3";
@@ -581,6 +590,7 @@ static int opdi_linalg_qr_backward(opd_backward_call *bw) {
     parts[1] = opd_matmul(q, last);
     return opd_bw_return(bw, 0, opd_cat_full(opd_tensors_of(parts, 2), -1));
 }
+/* opd_linalg_qr: Q and R with A = Q R; mode 'reduced', 'complete', 'r' */
 OPDI_OP(linalg_qr) {
     op->schema = "linalg_qr(Tensor A, str mode=\"reduced\") -> (Tensor Q, Tensor R)";
     op->cpu = op->fake = opdi_linalg_qr_kernel; op->backward = opdi_linalg_qr_backward; op->save = "Q, R";
@@ -594,10 +604,11 @@ static int opdi_qr_kernel(opd_call *call) {
     return opd_linalg_qr_full(rets, opd_arg_tensor(call, 0), opd_arg_bool(call, 1) ? "reduced" : "complete") ||
         opd_return_tensor(call, rets[0]) ? -1 : opd_return_tensor(call, rets[1]);
 }
+/* opd_qr: linalg_qr */
 OPDI_OP(qr) {
     op->schema = "qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)";
     op->composite = opdi_qr_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_CPU;
     op->out = "qr.Q(Tensor self, bool some=True, *, Tensor(a!) Q, Tensor(b!) R) -> (Tensor(a!) Q, Tensor(b!) R)";
     op->cases = "[4,3]; [2,4]";
 }

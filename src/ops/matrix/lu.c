@@ -86,12 +86,13 @@ static int opdi_linalg_lu_factor_ex_backward(opd_backward_call *bw) {
                                                  opd_triu(opd_narrow(grad, -2, 0, count)), parts[0], parts[1],
                                                  parts[2]));
 }
+/* opd_linalg_lu_factor_ex: L (below the diagonal) and U in one, exchanged rows from 1, and info */
 OPDI_OP(linalg_lu_factor_ex) {
     op->schema = "linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> (Tensor LU, Tensor "
         "pivots, Tensor info)";
     op->cpu = op->fake = opdi_linalg_lu_factor_ex_kernel; op->backward = opdi_linalg_lu_factor_ex_backward;
     op->save = "LU, pivots";
-    op->vmap = opdi_solver_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi_solver_batch;
     op->out = "linalg_lu_factor_ex.out(Tensor A, *, bool pivot=True, bool check_errors=False, Tensor(a!) LU, "
         "Tensor(b!) pivots, Tensor(c!) info) -> (Tensor(a!) LU, Tensor(b!) pivots, Tensor(c!) info)";
     op->cases = "[3,3]; [2,4,2]; [3,5]";
@@ -102,10 +103,10 @@ static int opdi_linalg_lu_factor_kernel(opd_call *call) {
         opdi_errors_of(rets[2], "torch.linalg.lu_factor", input) || opd_return_tensor(call, rets[0]) ? -1
         : opd_return_tensor(call, rets[1]);
 }
+/* opd_linalg_lu_factor: linalg_lu_factor_ex, with an error */
 OPDI_OP(linalg_lu_factor) {
     op->schema = "linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)";
     op->composite = opdi_linalg_lu_factor_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "linalg_lu_factor.out(Tensor A, *, bool pivot=True, Tensor(a!) LU, Tensor(b!) pivots) -> (Tensor(a!) "
         "LU, Tensor(b!) pivots)";
     op->cases = "[3,3]; [2,4,2]";
@@ -117,11 +118,12 @@ static int opdi__lu_with_info_kernel(opd_call *call) {
     for (int i = 0; i < 3; i++) { if (opd_return_tensor(call, rets[i])) { return -1; } }
     return 0;
 }
+/* opd__lu_with_info: linalg_lu_factor_ex */
 OPDI_OP(_lu_with_info) {
     op->schema = "_lu_with_info(Tensor self, bool pivot=True, bool check_errors=True) -> (Tensor LU, Tensor pivots, "
         "Tensor info)";
     op->composite = opdi__lu_with_info_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_CPU;
     op->cases = "[3,3]";
 }
 
@@ -227,11 +229,12 @@ static int opdi_lu_unpack_backward(opd_backward_call *bw) {
     }
     return opd_bw_return(bw, 0, opdi_plus(lower, upper));
 }
+/* opd_lu_unpack: P, L and U of what linalg_lu_factor gave */
 OPDI_OP(lu_unpack) {
     op->schema = "lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True) -> "
         "(Tensor P, Tensor L, Tensor U)";
     op->cpu = op->fake = opdi_lu_unpack_kernel; op->backward = opdi_lu_unpack_backward; op->constant = "P";
-    op->vmap = opdi_solver_batch_second; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi_solver_batch_second;
     op->out = "lu_unpack.out(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True, *, "
         "Tensor(a!) P, Tensor(b!) L, Tensor(c!) U) -> (Tensor(a!) P, Tensor(b!) L, Tensor(c!) U)";
     op->cases = "[3,3], [3]i3, True, False; [2,3], [2]i3, unpack_pivots=False; [2,4,3], [2,3]i3, True, False";
@@ -250,10 +253,10 @@ static int opdi_linalg_lu_kernel(opd_call *call) {
     for (int i = 0; i < 3; i++) { if (opd_return_tensor(call, parts[i])) { return -1; } }
     return 0;
 }
+/* opd_linalg_lu: P, L and U with A = P L U */
 OPDI_OP(linalg_lu) {
     op->schema = "linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)";
     op->composite = opdi_linalg_lu_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "linalg_lu.out(Tensor A, *, bool pivot=True, Tensor(a!) P, Tensor(b!) L, Tensor(c!) U) -> (Tensor(a!) "
         "P, Tensor(b!) L, Tensor(c!) U)";
     op->cases = "[3,3]; [2,4,2]; [3,5]";
@@ -356,11 +359,12 @@ static int opdi_linalg_lu_solve_backward(opd_backward_call *bw) {
     OPDI_GIVE(2, opd_linalg_lu_solve_full(opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1), grad, left, !turned));
     return 0;
 }
+/* opd_linalg_lu_solve: solves A x = B or x A = B, or with A^T, given LU and pivots of A */
 OPDI_OP(linalg_lu_solve) {
     op->schema = "linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> Tensor";
     op->cpu = op->fake = opdi_linalg_lu_solve_kernel; op->backward = opdi_linalg_lu_solve_backward;
     op->save = "LU, pivots, result(LU)";
-    op->vmap = opdi_solver_batch_second; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_CONJUGATES;
+    op->vmap = opdi_solver_batch_second; op->tags = OPDI_OPTAG_CONJUGATES;
     op->out = "linalg_lu_solve.out";
     op->cases = "";
 }
@@ -368,10 +372,11 @@ static int opdi_lu_solve_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_linalg_lu_solve(opd_arg_tensor(call, 1), opd_arg_tensor(call, 2),
                                                        opd_arg_tensor(call, 0)));
 }
+/* opd_lu_solve: linalg_lu_solve */
 OPDI_OP(lu_solve) {
     op->schema = "lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor";
     op->composite = opdi_lu_solve_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_CPU;
     op->out = "lu_solve.out";
     op->cases = "";
 }
@@ -482,12 +487,13 @@ static int opdi__linalg_solve_ex_batch(opd_call *call) {
     }
     return 0;
 }
+/* opd__linalg_solve_ex: linalg_solve with A's factors and info */
 OPDI_OP(_linalg_solve_ex) {
     op->schema = "_linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor "
         "result, Tensor LU, Tensor pivots, Tensor info)";
     op->cpu = op->fake = opdi__linalg_solve_ex_kernel; op->backward = opdi__linalg_solve_ex_backward;
     op->save = "A, result, LU, pivots"; op->constant = "LU";
-    op->vmap = opdi__linalg_solve_ex_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi__linalg_solve_ex_batch;
     op->out = "_linalg_solve_ex.result(Tensor A, Tensor B, *, bool left=True, bool check_errors=False, Tensor(a!) "
         "result, Tensor(b!) LU, Tensor(c!) pivots, Tensor(d!) info) -> (Tensor(a!) result, Tensor(b!) LU, Tensor(c!) "
         "pivots, Tensor(d!) info)";
@@ -502,11 +508,11 @@ static int opdi_linalg_solve_ex_kernel(opd_call *call) {
     return opd__linalg_solve_ex_full(rets, opd_arg_tensor(call, 0), opd_arg_tensor(call, 1), opd_arg_bool(call, 2),
                                      opd_arg_bool(call, 3)) ? -1 : opdi_solve_return(call, rets, NULL, true);
 }
+/* opd_linalg_solve_ex: linalg_solve with info in place of an error */
 OPDI_OP(linalg_solve_ex) {
     op->schema = "linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, "
         "Tensor info)";
     op->composite = opdi_linalg_solve_ex_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "linalg_solve_ex.out(Tensor A, Tensor B, *, bool left=True, bool check_errors=False, Tensor(a!) "
         "result, Tensor(b!) info) -> (Tensor(a!) result, Tensor(b!) info)";
     op->cases = "[3,3], [3,2]";
@@ -516,10 +522,11 @@ static int opdi_linalg_solve_kernel(opd_call *call) {
     return opd__linalg_solve_ex_full(rets, opd_arg_tensor(call, 0), opd_arg_tensor(call, 1), opd_arg_bool(call, 2),
                                      false) ? -1 : opdi_solve_return(call, rets, "torch.linalg.solve", false);
 }
+/* opd_linalg_solve: solves A x = B, or x A = B */
 OPDI_OP(linalg_solve) {
     op->schema = "linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor";
     op->composite = opdi_linalg_solve_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_CPU;
     op->out = "linalg_solve.out";
     op->cases = "[3,3], [3,2]; [3,3], [4,3], left=False";
 }
@@ -559,11 +566,12 @@ static int opdi_linalg_ldl_factor_ex_backward(opd_backward_call *bw) {
     (void)bw;
     return opd_fail(OPD_ERROR_AUTOGRAD, "the derivative for 'linalg_ldl_factor_ex' is not implemented.");
 }
+/* opd_linalg_ldl_factor_ex: L and the block-diagonal D in one with P^T self P = L D L^T, exchanged rows, and info */
 OPDI_OP(linalg_ldl_factor_ex) {
     op->schema = "linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False) -> (Tensor LD, "
         "Tensor pivots, Tensor info)";
     op->cpu = op->fake = opdi_linalg_ldl_factor_ex_kernel; op->backward = opdi_linalg_ldl_factor_ex_backward;
-    op->vmap = opdi_solver_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi_solver_batch;
     op->out = "linalg_ldl_factor_ex.out(Tensor self, *, bool hermitian=False, bool check_errors=False, Tensor(a!) LD, "
         "Tensor(b!) pivots, Tensor(c!) info) -> (Tensor(a!) LD, Tensor(b!) pivots, Tensor(c!) info)";
     op->cases = "";
@@ -574,10 +582,10 @@ static int opdi_linalg_ldl_factor_kernel(opd_call *call) {
         opdi_errors_of(rets[2], "torch.linalg.ldl_factor", input) || opd_return_tensor(call, rets[0]) ? -1
         : opd_return_tensor(call, rets[1]);
 }
+/* opd_linalg_ldl_factor: linalg_ldl_factor_ex, with an error */
 OPDI_OP(linalg_ldl_factor) {
     op->schema = "linalg_ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor LD, Tensor pivots)";
     op->composite = opdi_linalg_ldl_factor_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "linalg_ldl_factor.out(Tensor self, *, bool hermitian=False, Tensor(a!) LD, Tensor(b!) pivots) -> "
         "(Tensor(a!) LD, Tensor(b!) pivots)";
     op->cases = "";
@@ -662,11 +670,12 @@ static int opdi_linalg_ldl_solve_backward(opd_backward_call *bw) {
     OPDI_GIVE(2, hermitian ? grad : opdi_conj(grad));
     return 0;
 }
+/* opd_linalg_ldl_solve: solves A x = B, given LD and pivots of A */
 OPDI_OP(linalg_ldl_solve) {
     op->schema = "linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor";
     op->cpu = op->fake = opdi_linalg_ldl_solve_kernel; op->backward = opdi_linalg_ldl_solve_backward;
     op->save = "LD, pivots"; op->constant = "LD";
-    op->vmap = opdi_solver_batch_second; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_CONJUGATES;
+    op->vmap = opdi_solver_batch_second; op->tags = OPDI_OPTAG_CONJUGATES;
     op->out = "linalg_ldl_solve.out";
     op->cases = "";
 }

@@ -38,17 +38,18 @@ static int opdi_cross_kernel(opd_call *call) {
     for (int i = 0; i < a->ndim; i++) { if (opdi_sizes(a)[i] == 3) { return opdi_cross_kernel_with(call, i); } }
     return opd_fail(OPD_ERROR_SHAPE, "no dimension of size 3 in input");
 }
+/* opd_linalg_cross: the vector product along dim */
 OPDI_OP(linalg_cross) {
     op->schema = "linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor";
     op->composite = opdi_linalg_cross_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "linalg_cross.out"; op->tags = OPDI_OPTAG_OUT_APART;
     op->cases = "[2,3], [2,3]; [3,2], [3,2], dim=0; [2,3], [1,3]";
 }
+/* opd_cross: linalg_cross, along the first dim of size 3 where none is given */
 OPDI_OP(cross) {
     op->schema = "cross(Tensor self, Tensor other, int? dim=None) -> Tensor";
     op->composite = opdi_cross_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_PROMOTE_NOT_CPU;
+    op->autocast = OPD_AUTOCAST_PROMOTE_NOT_CPU;
     op->out = "cross.out"; op->tags = OPDI_OPTAG_OUT_APART;
     op->cases = "[2,3], [2,3]; [3,2], [3,2], 0";
 }
@@ -64,10 +65,11 @@ static int opdi_linalg_vecdot_kernel(opd_call *call) {
     return opd_return_tensor(call, x->ndim == 1 && y->ndim == 1 ? opd_vdot(x, y)
                              : opd_sum_dim(opd_mul(opdi_conj(x), y), opd_ints_of(&dim, 1), false));
 }
+/* opd_linalg_vecdot: the sum of conj(x) * y along dim */
 OPDI_OP(linalg_vecdot) {
     op->schema = "linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor";
     op->composite = opdi_linalg_vecdot_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_LOWER;
+    op->autocast = OPD_AUTOCAST_LOWER;
     op->out = "linalg_vecdot.out";
     op->cases = "[2,3], [2,3]; [3,2], [1,2], dim=0";
 }
@@ -88,17 +90,17 @@ static int opdi_linalg_matrix_power_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opd_ok() ? result : NULL);
 }
+/* opd_linalg_matrix_power: the n-th power of a matrix, of its inverse where n < 0 */
 OPDI_OP(linalg_matrix_power) {
     op->schema = "linalg_matrix_power(Tensor self, int n) -> Tensor";
     op->composite = opdi_linalg_matrix_power_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "linalg_matrix_power.out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[3,3], 3; [2,3,3], -2; [3,3], 0; [3,3], 1";
 }
+/* opd_matrix_power: linalg_matrix_power */
 OPDI_OP(matrix_power) {
     op->schema = "matrix_power(Tensor self, int n) -> Tensor";
     op->composite = opdi_linalg_matrix_power_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "matrix_power.out";
     op->cases = "[3,3], 2";
 }
@@ -141,25 +143,25 @@ static int opdi_vander_kernel(opd_call *call) {
     opd_tensor *powers = opdi_powers_of(x, count, opd_dtype_is_integral(opd_dtype(x), true));
     return opd_return_tensor(call, opd_arg_bool(call, 2) ? powers : opd_flip(powers, opd_ints_of(&last, 1)));
 }
+/* opd_linalg_vander: powers 0 to N - 1 of x along a new last dim */
 OPDI_OP(linalg_vander) {
     op->schema = "linalg_vander(Tensor x, *, SymInt? N=None) -> Tensor";
     op->composite = opdi_linalg_vander_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[3]; [3,4]; [3], N=5; [3]i5";
 }
+/* opd_vander: powers of x in columns, the highest first or increasing */
 OPDI_OP(vander) {
     op->schema = "vander(Tensor x, int? N=None, bool increasing=False) -> Tensor";
     op->composite = opdi_vander_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[3]; [4], 3, True; [3], 1; [3]i5";
 }
 static int opdi_linalg_matmul_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_matmul(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1)));
 }
+/* opd_linalg_matmul: matmul */
 OPDI_OP(linalg_matmul) {
     op->schema = "linalg_matmul(Tensor self, Tensor other) -> Tensor";
     op->composite = opdi_linalg_matmul_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "linalg_matmul.out";
     op->cases = "[2,3], [3,2]; [3], [3]";
 }
@@ -191,10 +193,11 @@ static int opdi_linalg_tensorinv_kernel(opd_call *call) {
     return !matrix || opd_linalg_inv_ex(rets, matrix) || opdi_errors_of(rets[1], "inv", matrix) ? -1
         : opd_return_tensor(call, opdi_reshape_to(rets[0], sizes, input->ndim));
 }
+/* opd_linalg_tensorinv: the inverse of a map between the first ind dims and the rest */
 OPDI_OP(linalg_tensorinv) {
     op->schema = "linalg_tensorinv(Tensor self, int ind=2) -> Tensor";
     op->composite = opdi_linalg_tensorinv_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_CPU;
     op->out = "linalg_tensorinv.out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[2,3,6]; [3,1,3], 1";
 }
@@ -283,19 +286,22 @@ static int opdi_linalg_matrix_norm_kernel(opd_call *call) {
                                                     opd_arg_ints(call, 2), opd_arg_bool(call, 3),
                                                     opd_arg_dtype(call, 4, OPD_DTYPE_NONE)));
 }
+/* opd_linalg_matrix_norm: the norm of order 1, 2 or infinity of matrices, or with a minus what is least in place of
+   most */
 OPDI_OP(linalg_matrix_norm) {
     op->schema = "linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2,-1], bool keepdim=False, *, ScalarType? "
         "dtype=None) -> Tensor";
     op->composite = opdi_linalg_matrix_norm_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_SET_NOT_CPU;
+    op->autocast = OPD_AUTOCAST_SET_NOT_CPU;
     op->out = "linalg_matrix_norm.out";
     op->cases = "[2,3], 1; [3,2,2], -1, (0,-1), True; [2,3], 2";
 }
+/* opd_linalg_matrix_norm_str_ord: the norm 'fro', or 'nuc', the sum of the singular values */
 OPDI_OP(linalg_matrix_norm_str_ord) {
     op->schema = "linalg_matrix_norm.str_ord(Tensor self, str ord=\"fro\", int[] dim=[-2,-1], bool keepdim=False, *, "
         "ScalarType? dtype=None) -> Tensor";
     op->composite = opdi_linalg_matrix_norm_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_SET_NOT_CPU;
+    op->autocast = OPD_AUTOCAST_SET_NOT_CPU;
     op->out = "linalg_matrix_norm.str_ord_out";
     op->cases = "[2,3]; [2,3,2], 'nuc', (0,1), True";
 }
@@ -322,19 +328,19 @@ static int opdi_linalg_norm_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_linalg_vector_norm_full(tensor, order.tag == OPD_TAG_NONE ? opd_value_int(2)
                                                                : order, opd_call_args(call)[2], keepdim, want));
 }
+/* opd_linalg_norm: linalg_vector_norm, or with an order linalg_matrix_norm where dims are two */
 OPDI_OP(linalg_norm) {
     op->schema = "linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, ScalarType? "
         "dtype=None) -> Tensor";
     op->composite = opdi_linalg_norm_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "linalg_norm.out";
     op->cases = "[2,3,2]; [2,3], 1; [2,3], 3, (1), True";
 }
+/* opd_linalg_norm_ord_str: linalg_matrix_norm, over both dims or two of them */
 OPDI_OP(linalg_norm_ord_str) {
     op->schema = "linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *, ScalarType? "
         "dtype=None) -> Tensor";
     op->composite = opdi_linalg_norm_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "linalg_norm.ord_str_out";
     op->cases = "[2,3], 'nuc'; [2,3,2], 'fro', (0,2), True";
 }
@@ -347,17 +353,19 @@ static int opdi_nuclear_norm_kernel(opd_call *call) {
     return opd_return_tensor(call, opdi_matrix_norm(opd_arg_tensor(call, 0), opd_value_str("nuc"),
                                                     opd_ints_of(last, 2), opd_arg_bool(call, 1), OPD_DTYPE_NONE));
 }
+/* opd_nuclear_norm: the sum of the singular values */
 OPDI_OP(nuclear_norm) {
     op->schema = "nuclear_norm(Tensor self, bool keepdim=False) -> Tensor";
     op->composite = opdi_nuclear_norm_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
     op->out = "nuclear_norm.out";
     op->cases = "[2,3]; [2,3,2], True";
 }
+/* opd_nuclear_norm_dim: the sum of the singular values of the matrices in dims */
 OPDI_OP(nuclear_norm_dim) {
     op->schema = "nuclear_norm.dim(Tensor self, int[2] dim, bool keepdim=False) -> Tensor";
     op->composite = opdi_nuclear_norm_dim_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
     op->out = "nuclear_norm.dim_out";
     op->cases = "[2,3], (0,1); [2,3,2], (2,0), True";
 }
@@ -413,17 +421,19 @@ static int opdi_linalg_cond_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opdi_condition(input, order.tag == OPD_TAG_NONE ? opd_value_int(2) : order));
 }
+/* opd_linalg_cond: the largest singular value over the smallest, or norm p of a matrix times that of its inverse */
 OPDI_OP(linalg_cond) {
     op->schema = "linalg_cond(Tensor self, Scalar? p=None) -> Tensor";
     op->composite = opdi_linalg_cond_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_CPU;
     op->out = "linalg_cond.out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[2,3]; [3,3]g, 1; [2,2,2]g, -2";
 }
+/* opd_linalg_cond_p_str: norm 'fro' or 'nuc' of a matrix times that of its inverse */
 OPDI_OP(linalg_cond_p_str) {
     op->schema = "linalg_cond.p_str(Tensor self, str p) -> Tensor";
     op->composite = opdi_linalg_cond_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_CPU;
     op->out = "linalg_cond.p_str_out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[3,3]g, 'fro'; [2,2,2]g, 'nuc'";
 }
@@ -505,35 +515,39 @@ static int opdi_linalg_matrix_rank_tol_kernel(opd_call *call) {
     return opd_return_tensor(call, opdi_matrix_rank(input, opd_arg_tensor(call, 1), opdi_number_beside(input, 0),
                                                     opd_arg_bool(call, 2)));
 }
+/* opd_linalg_matrix_rank: how many singular values are above tol */
 OPDI_OP(linalg_matrix_rank) {
     op->schema = "linalg_matrix_rank(Tensor self, float tol, bool hermitian=False) -> Tensor";
     op->composite = opdi_linalg_matrix_rank_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_CPU;
     op->out = "linalg_matrix_rank.out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[2,3], 0.5; [2,3,3], 0.1, True";
 }
+/* opd_linalg_matrix_rank_tol_tensor: how many singular values are above tol */
 OPDI_OP(linalg_matrix_rank_tol_tensor) {
     op->schema = "linalg_matrix_rank.tol_tensor(Tensor input, Tensor tol, bool hermitian=False) -> Tensor";
     op->composite = opdi_linalg_matrix_rank_tol_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_CPU;
     op->out = "linalg_matrix_rank.out_tol_tensor(Tensor input, Tensor tol, bool hermitian=False, *, Tensor(a!) out) -> "
         "Tensor(a!)";
     op->cases = "[2,3], []u; [2,3,3], [2]u, True";
     op->tags = OPDI_OPTAG_OUT_CASTS;
 }
+/* opd_linalg_matrix_rank_atol_rtol_float: how many singular values are above atol and rtol times the largest */
 OPDI_OP(linalg_matrix_rank_atol_rtol_float) {
     op->schema = "linalg_matrix_rank.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool "
         "hermitian=False) -> Tensor";
     op->composite = opdi_linalg_matrix_rank_floats_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_CPU;
     op->out = "linalg_matrix_rank.atol_rtol_float_out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[2,3]; [2,3,3], atol=0.5; [3,2], rtol=0.1";
 }
+/* opd_linalg_matrix_rank_atol_rtol_tensor: how many singular values are above atol and rtol times the largest */
 OPDI_OP(linalg_matrix_rank_atol_rtol_tensor) {
     op->schema = "linalg_matrix_rank.atol_rtol_tensor(Tensor input, *, Tensor? atol=None, Tensor? rtol=None, bool "
         "hermitian=False) -> Tensor";
     op->composite = opdi_linalg_matrix_rank_tensors_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_CPU;
     op->out = "linalg_matrix_rank.atol_rtol_tensor_out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[2,3]; [2,3,3], atol=[2]u; [3,2], rtol=[]u";
 }
@@ -598,44 +612,46 @@ static int opdi_linalg_pinv_rcond_kernel(opd_call *call) {
     return opd_return_tensor(call, opdi_pinv_with(input, opdi_number_beside(input, 0), opd_arg_tensor(call, 1),
                                                   opd_arg_bool(call, 2)));
 }
+/* opd_linalg_pinv_atol_rtol_tensor: the pseudo-inverse, by singular values above atol and rtol times the largest */
 OPDI_OP(linalg_pinv_atol_rtol_tensor) {
     op->schema = "linalg_pinv.atol_rtol_tensor(Tensor self, *, Tensor? atol=None, Tensor? rtol=None, bool "
         "hermitian=False) -> Tensor";
     op->any = opdi_linalg_pinv_tensors_kernel; op->backward = opdi_linalg_pinv_backward; op->save = "self, result";
     op->constant = "atol, rtol";
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_DECOMPOSE;
     op->tags = OPDI_OPTAG_CONJUGATES | OPDI_OPTAG_OUT_CASTS;
     op->out = "linalg_pinv.atol_rtol_tensor_out";
     op->cases = "[2,3]; [3,2]; [2,3,3], atol=[2]i1; [3,2], rtol=[]i1";
 }
+/* opd_linalg_pinv_atol_rtol_float: the pseudo-inverse, by singular values above atol and rtol times the largest */
 OPDI_OP(linalg_pinv_atol_rtol_float) {
     op->schema = "linalg_pinv.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, bool "
         "hermitian=False) -> Tensor";
     op->composite = opdi_linalg_pinv_floats_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "linalg_pinv.atol_rtol_float_out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[2,3]; [2,3,2], atol=0.1";
 }
+/* opd_linalg_pinv: the pseudo-inverse, by singular values above rcond times the largest */
 OPDI_OP(linalg_pinv) {
     op->schema = "linalg_pinv(Tensor self, float rcond, bool hermitian=False) -> Tensor";
     op->composite = opdi_linalg_pinv_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "linalg_pinv.out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[2,3], 0.1";
 }
+/* opd_linalg_pinv_rcond_tensor: the pseudo-inverse, by singular values above rcond times the largest */
 OPDI_OP(linalg_pinv_rcond_tensor) {
     op->schema = "linalg_pinv.rcond_tensor(Tensor self, Tensor rcond, bool hermitian=False) -> Tensor";
     op->composite = opdi_linalg_pinv_rcond_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "linalg_pinv.out_rcond_tensor(Tensor self, Tensor rcond, bool hermitian=False, *, Tensor(a!) out) -> "
         "Tensor(a!)";
     op->cases = "[2,3], []i1";
     op->tags = OPDI_OPTAG_OUT_CASTS;
 }
+/* opd_pinverse: linalg_pinv */
 OPDI_OP(pinverse) {
     op->schema = "pinverse(Tensor self, float rcond=1e-15) -> Tensor";
     op->composite = opdi_linalg_pinv_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_CPU;
     op->cases = "[2,3]";
 }
 
@@ -733,17 +749,19 @@ static int opdi_chain_matmul_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, given.n == 1 ? opd_clone(given.data[0]) : opdi_multi_dot(given));
 }
+/* opd_linalg_multi_dot: the product of matrices in the cheapest order; the first and the last may be vectors */
 OPDI_OP(linalg_multi_dot) {
     op->schema = "linalg_multi_dot(Tensor[] tensors) -> Tensor";
     op->composite = opdi_linalg_multi_dot_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_LOWER_NOT_CPU;
+    op->autocast = OPD_AUTOCAST_LOWER_NOT_CPU;
     op->out = "linalg_multi_dot.out";
     op->cases = "{[2,3],[3,4],[4,2]}; {[3],[3,2],[2,4],[4]}";
 }
+/* opd_chain_matmul: the product of matrices in the cheapest order */
 OPDI_OP(chain_matmul) {
     op->schema = "chain_matmul(Tensor[] matrices) -> Tensor";
     op->composite = opdi_chain_matmul_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_LOWER_NOT_CPU;
+    op->autocast = OPD_AUTOCAST_LOWER_NOT_CPU;
     op->out = "chain_matmul.out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "{[2,3],[3,4]}; {[2,2]}";
 }
@@ -818,11 +836,12 @@ static int opdi_linalg_matrix_exp_backward(opd_backward_call *bw) {
     opd_tensor *both = opd_linalg_matrix_exp(opd_cat_full(opd_tensors_of(rows, 2), -2));
     return opd_bw_return(bw, 0, opd_narrow(opd_narrow(both, -2, 0, n), -1, n, n));
 }
+/* opd_linalg_matrix_exp: the exponential of a matrix */
 OPDI_OP(linalg_matrix_exp) {
     op->schema = "linalg_matrix_exp(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_linalg_matrix_exp_kernel; op->backward = opdi_linalg_matrix_exp_backward;
     op->save = "self";
-    op->vmap = opdi_solver_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi_solver_batch;
     op->tags = OPDI_OPTAG_CONJUGATES;
     op->out = "linalg_matrix_exp.out";
     op->cases = "[3,3]; [2,2,2]";
@@ -830,10 +849,10 @@ OPDI_OP(linalg_matrix_exp) {
 static int opdi_matrix_exp_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_linalg_matrix_exp(opd_arg_tensor(call, 0)));
 }
+/* opd_matrix_exp: linalg_matrix_exp */
 OPDI_OP(matrix_exp) {
     op->schema = "matrix_exp(Tensor self) -> Tensor";
     op->composite = opdi_matrix_exp_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[3,3]";
 }
 
@@ -866,10 +885,11 @@ static int opdi_linalg_tensorsolve_kernel(opd_call *call) {
     return opd_return_tensor(call, opdi_reshape_to(opd_linalg_solve(matrix, opdi_reshape_to(other, &all, 1)),
                                                    opdi_sizes(input) + other->ndim, input->ndim - other->ndim));
 }
+/* opd_linalg_tensorsolve: solves self x = other, where self maps its last dims to the first */
 OPDI_OP(linalg_tensorsolve) {
     op->schema = "linalg_tensorsolve(Tensor self, Tensor other, int[]? dims=None) -> Tensor";
     op->composite = opdi_linalg_tensorsolve_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_CPU;
     op->out = "linalg_tensorsolve.out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[2,3,6], [2,3]; [2,4,2], [4], (0,2)";
 }
@@ -895,10 +915,11 @@ static int opdi_svd_kernel(opd_call *call) {
     return opd_return_tensor(call, rets[0]) || opd_return_tensor(call, rets[1]) ? -1
         : opd_return_tensor(call, opdi_mh(rets[2]));
 }
+/* opd_svd: linalg_svd with V in place of its transpose, and some in place of full_matrices */
 OPDI_OP(svd) {
     op->schema = "svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)";
     op->composite = opdi_svd_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_CPU;
     op->out = "svd.U(Tensor self, bool some=True, bool compute_uv=True, *, Tensor(a!) U, Tensor(b!) S, Tensor(c!) V) "
         "-> (Tensor(a!) U, Tensor(b!) S, Tensor(c!) V)";
     op->cases = "[2,3], True, False";
@@ -1156,6 +1177,8 @@ static int opdi_linalg_lstsq_batch(opd_call *call) {
     }
     return 0;
 }
+/* opd_linalg_lstsq: x with the least |self x - b|, its squares, rank and singular values; driver 'gels' for full rank
+   */
 OPDI_OP(linalg_lstsq) {
     op->schema = "linalg_lstsq(Tensor self, Tensor b, float? rcond=None, *, str? driver=None) -> (Tensor solution, "
         "Tensor residuals, Tensor rank, Tensor singular_values)";

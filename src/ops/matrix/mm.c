@@ -52,6 +52,7 @@ OPDI_INTERNAL int opdi_bilinear_jvp(opd_jvp_call *jv, int first, int second, int
 static int opdi_product_jvp(opd_jvp_call *jv) {
     return jv->ninputs > 2 ? opdi_bilinear_jvp(jv, 1, 2, 0) : opdi_bilinear_jvp(jv, 0, 1, -1);
 }
+/* opd_mm: the product of two matrices */
 OPDI_OP(mm) {
     op->schema = "mm(Tensor self, Tensor mat2) -> Tensor";
     op->cpu = op->fake = opdi_mm_kernel; op->backward = opdi_mm_backward; op->save = "self(mat2), mat2(self)";
@@ -91,6 +92,7 @@ static int opdi_addmm_backward(opd_backward_call *bw) {
     OPDI_GIVE(2, opdi_scale(opd_mm(opdi_mt(opd_bw_tensor(bw, 1)), grad), alpha));
     return 0;
 }
+/* opd_addmm: beta * self + alpha * mat1 mat2 */
 OPDI_OP(addmm) {
     op->schema = "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> Tensor";
     op->cpu = op->fake = opdi_addmm_kernel; op->backward = opdi_addmm_backward; op->save = "mat1(mat2), mat2(mat1)";
@@ -106,11 +108,12 @@ static int opdi_addmm_activation_kernel(opd_call *call) {
     opd_tensor *sum = opd_addmm_full(args[0].u.t, args[1].u.t, args[2].u.t, args[3], args[4]);
     return opd_return_tensor(call, opd_arg_bool(call, 5) ? opd_gelu(sum) : opd_relu(sum));
 }
+/* opd__addmm_activation: relu, or gelu, of addmm */
 OPDI_OP(_addmm_activation) {
     op->schema = "_addmm_activation(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1, bool "
         "use_gelu=False) -> Tensor";
     op->composite = opdi_addmm_activation_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_LOWER_CPU;
+    op->autocast = OPD_AUTOCAST_LOWER_CPU;
     op->out = "_addmm_activation.out"; op->tags = OPDI_OPTAG_OUT_SELF;
     op->cases = "[4], [2,3], [3,4]; [2,4], [2,3], [3,4], beta=0.5, alpha=2, use_gelu=True";
 }
@@ -130,10 +133,10 @@ static int opdi_int_mm_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opd_mm(two[0], two[1]));
 }
+/* opd__int_mm: the product of two matrices of bytes, in int32 */
 OPDI_OP(_int_mm) {
     op->schema = "_int_mm(Tensor self, Tensor mat2) -> Tensor";
     op->composite = opdi_int_mm_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "_int_mm.out";
     op->cases = "";
 }
@@ -183,33 +186,33 @@ static int opdi_added_dtype(opd_call *call, bool batches) {
 }
 static int opdi_addmm_dtype_kernel(opd_call *call) { return opdi_added_dtype(call, false); }
 static int opdi_baddbmm_dtype_kernel(opd_call *call) { return opdi_added_dtype(call, true); }
+/* opd_mm_dtype: mm with a result of float32 of halves, or of their own dtype */
 OPDI_OP(mm_dtype) {
     op->schema = "mm.dtype(Tensor self, Tensor mat2, ScalarType out_dtype) -> Tensor";
     op->composite = opdi_mm_dtype_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "mm.dtype_out";
     op->cases = "";
 }
+/* opd_bmm_dtype: bmm with a result of float32 of halves, or of their own dtype */
 OPDI_OP(bmm_dtype) {
     op->schema = "bmm.dtype(Tensor self, Tensor mat2, ScalarType out_dtype) -> Tensor";
     op->composite = opdi_bmm_dtype_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "bmm.dtype_out";
     op->cases = "";
 }
+/* opd_addmm_dtype: addmm with a result of float32 of halves, or of their own dtype */
 OPDI_OP(addmm_dtype) {
     op->schema = "addmm.dtype(Tensor self, Tensor mat1, Tensor mat2, ScalarType out_dtype, *, Scalar beta=1, Scalar "
         "alpha=1) -> Tensor";
     op->composite = opdi_addmm_dtype_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "addmm.dtype_out";
     op->cases = "";
 }
+/* opd_baddbmm_dtype: baddbmm with a result of float32 of halves, or of their own dtype */
 OPDI_OP(baddbmm_dtype) {
     op->schema = "baddbmm.dtype(Tensor self, Tensor batch1, Tensor batch2, ScalarType out_dtype, *, Scalar beta=1, "
         "Scalar alpha=1) -> Tensor";
     op->composite = opdi_baddbmm_dtype_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "baddbmm.dtype_out";
     op->cases = "";
 }
@@ -246,6 +249,7 @@ static int opdi_bmm_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, opd_bmm(opdi_mt(opd_bw_tensor(bw, 0)), grad));
     return 0;
 }
+/* opd_bmm: products of two batches of matrices */
 OPDI_OP(bmm) {
     op->schema = "bmm(Tensor self, Tensor mat2) -> Tensor";
     op->cpu = op->fake = opdi_bmm_kernel; op->backward = opdi_bmm_backward; op->save = "self(mat2), mat2(self)";
@@ -267,6 +271,7 @@ static int opdi_baddbmm_backward(opd_backward_call *bw) {
     OPDI_GIVE(2, opdi_scale(opd_bmm(opdi_mt(opd_bw_tensor(bw, 1)), grad), alpha));
     return 0;
 }
+/* opd_baddbmm: beta * self + alpha * bmm(batch1, batch2) */
 OPDI_OP(baddbmm) {
     op->schema = "baddbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor";
     op->cpu = op->fake = opdi_baddbmm_kernel; op->backward = opdi_baddbmm_backward;
@@ -316,6 +321,7 @@ static int opdi_addbmm_backward(opd_backward_call *bw) {
     OPDI_GIVE(2, opdi_scale(opd_bmm(opdi_mt(a), wide), alpha));
     return 0;
 }
+/* opd_addbmm: beta * self + alpha * sum of bmm(batch1, batch2) */
 OPDI_OP(addbmm) {
     op->schema = "addbmm(Tensor self, Tensor batch1, Tensor batch2, *, Scalar beta=1, Scalar alpha=1) -> Tensor";
     op->cpu = op->fake = opdi_addbmm_kernel; op->backward = opdi_addbmm_backward;
@@ -359,6 +365,7 @@ static int opdi_mv_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, opd_mv(opdi_mt(opd_bw_tensor(bw, 0)), grad));
     return 0;
 }
+/* opd_mv: a matrix times a vector */
 OPDI_OP(mv) {
     op->schema = "mv(Tensor self, Tensor vec) -> Tensor";
     op->cpu = op->fake = opdi_mv_kernel; op->backward = opdi_mv_backward; op->save = "self(vec), vec(self)";
@@ -379,6 +386,7 @@ static int opdi_addmv_backward(opd_backward_call *bw) {
     OPDI_GIVE(2, opdi_scale(opd_mv(opdi_mt(opd_bw_tensor(bw, 1)), grad), alpha));
     return 0;
 }
+/* opd_addmv: beta * self + alpha * mat vec */
 OPDI_OP(addmv) {
     op->schema = "addmv(Tensor self, Tensor mat, Tensor vec, *, Scalar beta=1, Scalar alpha=1) -> Tensor";
     op->cpu = op->fake = opdi_addmv_kernel; op->backward = opdi_addmv_backward; op->save = "mat(vec), vec(mat)";
@@ -533,6 +541,7 @@ static int opdi_vdot_backward(opd_backward_call *bw) {
 }
 static int opdi_dot_kernel(opd_call *call) { return opdi_dot_any(call, "dot"); }
 static int opdi_vdot_kernel(opd_call *call) { return opdi_dot_any(call, "vdot"); }
+/* opd_dot: the inner product of two vectors */
 OPDI_OP(dot) {
     op->schema = "dot(Tensor self, Tensor tensor) -> Tensor";
     op->cpu = op->fake = opdi_dot_kernel; op->backward = opdi_dot_backward; op->save = "self(tensor), tensor(self)";
@@ -541,6 +550,7 @@ OPDI_OP(dot) {
     op->out = "dot.out";
     op->cases = "[3], [3]";
 }
+/* opd_vdot: dot, self complex conjugate */
 OPDI_OP(vdot) {
     op->schema = "vdot(Tensor self, Tensor other) -> Tensor";
     op->cpu = op->fake = opdi_vdot_kernel; op->backward = opdi_vdot_backward; op->save = "self(other), other(self)";
@@ -580,17 +590,19 @@ static int opdi_outer_batch(opd_call *call) {
     factor.dim = other.dim = 0;
     return opd_batch_return(call, opdi_batch_product(factor, other, NULL, opdi_one(), opdi_one(), &dim), 0);
 }
+/* opd_outer: self_i * vec2_j */
 OPDI_OP(outer) {
     op->schema = "outer(Tensor self, Tensor vec2) -> Tensor";
     op->composite = opdi_outer_kernel;
-    op->vmap = opdi_outer_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi_outer_batch;
     op->out = "outer.out"; op->tags = OPDI_OPTAG_OUT_CASTS | OPDI_OPTAG_OUT_PART;
     op->cases = "[2], [3]";
 }
+/* opd_ger: outer */
 OPDI_OP(ger) {
     op->schema = "ger(Tensor self, Tensor vec2) -> Tensor";
     op->composite = opdi_outer_kernel;
-    op->vmap = opdi_outer_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi_outer_batch;
     op->out = "ger.out"; op->tags = OPDI_OPTAG_OUT_CASTS | OPDI_OPTAG_OUT_PART;
     op->cases = "[2], [3]";
 }
@@ -627,10 +639,11 @@ static int opdi_addr_kernel(opd_call *call) {
     return opd_return_tensor(call, output);
 }
 OPDI_COLD_BEGIN
+/* opd_addr: beta * self + alpha * outer(vec1, vec2) */
 OPDI_OP(addr) {
     op->schema = "addr(Tensor self, Tensor vec1, Tensor vec2, *, Scalar beta=1, Scalar alpha=1) -> Tensor";
     op->composite = opdi_addr_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_LOWER_NOT_CPU;
+    op->autocast = OPD_AUTOCAST_LOWER_NOT_CPU;
     op->inplace = "addr_"; op->out = "addr.out"; op->tags = OPDI_OPTAG_OUT_CASTS | OPDI_OPTAG_OUT_PART;
     op->cases = "[2,3], [2], [3]; [3], [2], [3], beta=0.5, alpha=2";
 }
@@ -728,6 +741,7 @@ static int opdi_matmul_batch(opd_call *call) {
     return na && nb && na <= 2 && nb <= 2 && (na == 2 || nb == 1) ? opdi_product_batch(call, na, nb, false)
         : opd_batch_matmul(call);
 }
+/* opd_matmul: the product by the number of dims: dot, mv, mm, or batches broadcast */
 OPDI_OP(matmul) {
     op->schema = "matmul(Tensor self, Tensor other) -> Tensor";
     op->composite = opdi_matmul_kernel;
@@ -767,6 +781,7 @@ static int opdi_linear_batch(opd_call *call) {
     }
     return opd_batch_return(call, opd_linear_full(opd_batch_front(tensors[0], dim[0]), tensors[1], tensors[2]), 0);
 }
+/* opd_linear: input weight^T + bias */
 OPDI_OP(linear) {
     op->schema = "linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor";
     op->composite = opdi_linear_kernel;

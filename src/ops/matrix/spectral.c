@@ -339,12 +339,13 @@ static int opdi__linalg_eigh_jvp(opd_jvp_call *jv) {
     inner = opd_div(opd_sub(inner, opd_diag_embed(diagonal)), opdi_gaps(rets[0]));
     return given ? opd_jvp_return(jv, 1, opd_matmul(rets[1], inner)) : 0;
 }
+/* opd__linalg_eigh: eigenvalues, smallest first, and eigenvectors in columns, of the triangle UPLO */
 OPDI_OP(_linalg_eigh) {
     op->schema = "_linalg_eigh(Tensor A, str UPLO=\"L\", bool compute_v=True) -> (Tensor eigenvalues, Tensor "
         "eigenvectors)";
     op->cpu = op->fake = opdi__linalg_eigh_kernel; op->backward = opdi__linalg_eigh_backward;
     op->save = "A, eigenvalues, eigenvectors"; op->jvp = opdi__linalg_eigh_jvp;
-    op->vmap = opdi_solver_batch; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_CONJUGATES;
+    op->vmap = opdi_solver_batch; op->tags = OPDI_OPTAG_CONJUGATES;
     op->out = "_linalg_eigh.eigenvalues(Tensor A, str UPLO=\"L\", bool compute_v=True, *, Tensor(a!) eigenvalues, "
         "Tensor(b!) eigenvectors) -> (Tensor(a!) eigenvalues, Tensor(b!) eigenvectors)";
     op->cases = "[1,1]; [2,1,1], 'U'; [1,1], 'L', False";
@@ -359,18 +360,20 @@ static int opdi_linalg_eigvalsh_kernel(opd_call *call) {
     return opd__linalg_eigh_full(rets, opd_arg_tensor(call, 0), opd_arg_str(call, 1), false) ? -1
         : opd_return_tensor(call, rets[0]);
 }
+/* opd_linalg_eigh: eigenvalues and eigenvectors of a symmetric matrix */
 OPDI_OP(linalg_eigh) {
     op->schema = "linalg_eigh(Tensor self, str UPLO=\"L\") -> (Tensor eigenvalues, Tensor eigenvectors)";
     op->composite = opdi_linalg_eigh_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_CPU;
     op->out = "linalg_eigh.eigvals(Tensor self, str UPLO=\"L\", *, Tensor(a!) eigvals, Tensor(b!) eigvecs) -> "
         "(Tensor(a!) eigenvalues, Tensor(b!) eigenvectors)";
     op->cases = "[1,1]";
 }
+/* opd_linalg_eigvalsh: the eigenvalues of a symmetric matrix */
 OPDI_OP(linalg_eigvalsh) {
     op->schema = "linalg_eigvalsh(Tensor self, str UPLO=\"L\") -> Tensor";
     op->composite = opdi_linalg_eigvalsh_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_CPU;
     op->out = "linalg_eigvalsh.out";
     op->cases = "[1,1]; [2,1,1]";
 }
@@ -531,12 +534,13 @@ static int opdi__linalg_svd_jvp(opd_jvp_call *jv) {
     inner = opd_sum_dim(inner, opd_ints_of(&last, 1), false);                  /* the diagonal of U^H dA V */
     return opd_jvp_return(jv, 1, inner && opdi_is_complex(inner) ? opd_clone(opd_real(inner)) : inner);
 }
+/* opd__linalg_svd: U, S and V^T with A = U diag(S) V^T, the largest first */
 OPDI_OP(_linalg_svd) {
     op->schema = "_linalg_svd(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None) -> "
         "(Tensor U, Tensor S, Tensor Vh)";
     op->cpu = op->fake = opdi__linalg_svd_kernel; op->backward = opdi__linalg_svd_backward; op->save = "A, U, S, Vh";
     op->jvp = opdi__linalg_svd_jvp;
-    op->vmap = opdi_solver_batch; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_CONJUGATES;
+    op->vmap = opdi_solver_batch; op->tags = OPDI_OPTAG_CONJUGATES;
     op->out = "_linalg_svd.U(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None, "
         "Tensor(a!) U, Tensor(b!) S, Tensor(c!) Vh) -> (Tensor(a!) U, Tensor(b!) S, Tensor(c!) Vh)";
     op->cases = "[2,3], False, False; [2,3,2], False, False";
@@ -554,19 +558,21 @@ static int opdi_linalg_svdvals_kernel(opd_call *call) {
     return opd__linalg_svd_full(rets, opd_arg_tensor(call, 0), false, false, driver) ? -1
         : opd_return_tensor(call, rets[1]);
 }
+/* opd_linalg_svd: _linalg_svd */
 OPDI_OP(linalg_svd) {
     op->schema = "linalg_svd(Tensor A, bool full_matrices=True, *, str? driver=None) -> (Tensor U, Tensor S, Tensor "
         "Vh)";
     op->composite = opdi_linalg_svd_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_CPU;
     op->out = "linalg_svd.U(Tensor A, bool full_matrices=True, *, str? driver=None, Tensor(a!) U, Tensor(b!) S, "
         "Tensor(c!) Vh) -> (Tensor(a!) U, Tensor(b!) S, Tensor(c!) Vh)";
     op->cases = "";
 }
+/* opd_linalg_svdvals: the singular values */
 OPDI_OP(linalg_svdvals) {
     op->schema = "linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor";
     op->composite = opdi_linalg_svdvals_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_CPU;
     op->out = "linalg_svdvals.out";
     op->cases = "[2,3]; [3,2,2]";
 }

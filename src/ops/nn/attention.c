@@ -21,10 +21,11 @@ static int opdi_safe_softmax_backward(opd_backward_call *bw) {
                                                            opd_bw_value(bw, 1).u.i,
                                                            OPDI_DTYPE(opd_bw_tensor(bw, 0))));
 }
+/* opd_safe_softmax: softmax; 0 where self is all -inf along dim */
 OPDI_OP(_safe_softmax) {
     op->schema = "_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor";
     op->any = opdi_safe_softmax_kernel; op->backward = opdi_safe_softmax_backward; op->save = "result, self.sizes";
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->flops = opdi_flops_elements;
     op->cases = "[2,3], 1; [2,3,2], 1";
 }
 
@@ -70,17 +71,17 @@ static int opdi_masked_softmax_backward_kernel(opd_call *call) {
     grad = opd__softmax_backward_data(opdi_unless(grad, mask), output, dim, opd_dtype(output));
     return opd_return_tensor(call, opdi_unless(grad, mask));
 }
+/* opd__masked_softmax: softmax of what a mask leaves, 0 where it is true */
 OPDI_OP(_masked_softmax) {
     op->schema = "_masked_softmax(Tensor self, Tensor mask, int? dim=None, int? mask_type=None) -> Tensor";
     op->composite = opdi_masked_softmax_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "_masked_softmax.out";
     op->cases = "[2,1,3,3], [3,3]b, 3, 0; [2,3], [2,3]b, None, 2";
 }
+/* opd__masked_softmax_backward: derivative of _masked_softmax */
 OPDI_OP(_masked_softmax_backward) {
     op->schema = "_masked_softmax_backward(Tensor grad_output, Tensor output, Tensor mask, int? dim=None) -> Tensor";
     op->composite = opdi_masked_softmax_backward_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "_masked_softmax_backward.out";
     op->cases = "[2,3], [2,3]+, [2,3]b, 1";
 }
@@ -532,13 +533,14 @@ static int opdi_flash_batch(opd_call *call) {
     return opd_batch_return(call, opdi_batch_split(results[0], 0, samples), 0) ? -1
         : opd_batch_return(call, opdi_batch_split(results[1], 0, samples), 0);
 }
+/* opd_scaled_dot_product_flash_attention_for_cpu: scaled_dot_product_attention in one kernel, and log(sum e^x) */
 OPDI_OP(_scaled_dot_product_flash_attention_for_cpu) {
     op->schema = "_scaled_dot_product_flash_attention_for_cpu(Tensor query, Tensor key, Tensor value, float "
         "dropout_p=0., bool is_causal=False, *, Tensor? attn_mask=None, float? scale=None) -> (Tensor output, Tensor "
         "logsumexp)";
     op->cpu = op->fake = opdi_flash_kernel; op->backward = opdi_flash_backward;
     op->save = "query, key, value, attn_mask, output, logsumexp"; op->constant = "attn_mask, logsumexp";
-    op->vmap = opdi_flash_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi_flash_batch;
     op->flops = opdi_flash_flops;
     op->cases = "[1,2,3,2], [1,2,4,2], [1,2,4,2]; [2,2,3,2], [2,1,4,2], [2,1,4,2], 0.0, True, scale=0.3";
 }
@@ -700,12 +702,12 @@ static int opdi_flash_back_kernel(opd_call *call) {
     for (int i = 1; i < 3; i++) { results[i] = opdi_flash_group_sum(results[i], few); }
     return opdi_flash_give(call, results, dtype);
 }
+/* opd_scaled_dot_product_flash_attention_for_cpu_backward: derivatives of that */
 OPDI_OP(_scaled_dot_product_flash_attention_for_cpu_backward) {
     op->schema = "_scaled_dot_product_flash_attention_for_cpu_backward(Tensor grad_out, Tensor query, Tensor key, "
         "Tensor value, Tensor out, Tensor logsumexp, float dropout_p, bool is_causal, *, Tensor? attn_mask=None, "
         "float? scale=None) -> (Tensor grad_query, Tensor grad_key, Tensor grad_value)";
     op->composite = opdi_flash_back_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "";
 }
 
@@ -795,11 +797,12 @@ static int opdi_sdpa_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, one ? opd_squeeze_dim(results[0], 0) : results[0]);
 }
+/* opd_scaled_dot_product_attention: softmax(query key^T scale + attn_mask) value */
 OPDI_OP(scaled_dot_product_attention) {
     op->schema = "scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float "
         "dropout_p=0., bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> Tensor";
     op->composite = opdi_sdpa_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_LOWER;
+    op->autocast = OPD_AUTOCAST_LOWER;
     op->cases = "[1,2,3,2], [1,2,3,2], [1,2,3,2]; [2,3,2], [2,4,2], [2,4,2], [3,4]; [2,3,2], [2,3,2], [2,3,2], None, "
         "0.0, True, scale=0.5; [1,4,3,2], [1,2,3,2], [1,2,3,2], [3,3]b, enable_gqa=True; [3,2], [4,2], [4,3]";
 }
@@ -835,12 +838,12 @@ static int opdi_sdpa_math_kernel(opd_call *call) {
     if (opd_return_tensor(call, opd_to_dtype(opd_matmul(weights, v), dtype))) { return -1; }
     return opd_return_tensor(call, opd_to_dtype(weights, dtype));
 }
+/* opd_scaled_dot_product_attention_math: scaled_dot_product_attention in parts, and the softmax */
 OPDI_OP(_scaled_dot_product_attention_math) {
     op->schema = "_scaled_dot_product_attention_math(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, "
         "float dropout_p=0., bool is_causal=False, Tensor? dropout_mask=None, *, float? scale=None, bool "
         "enable_gqa=False) -> (Tensor, Tensor)";
     op->composite = opdi_sdpa_math_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[1,2,3,2], [1,2,3,2], [1,2,3,2]; [2,3,2], [2,4,2], [2,4,3], [3,4]; [3,2], [4,2], [4,2], None, 0.5, "
         "False, [3,4]b, scale=-0.5; [4,3,2], [2,3,2], [2,3,2], None, 0.0, True, enable_gqa=True";
 }
@@ -854,18 +857,18 @@ static int opdi_sdpa_old_kernel(opd_call *call) {
     if (opd_return_tensor(call, results[0])) { return -1; }
     return opd_return_tensor(call, results[1]);
 }
+/* opd__scaled_dot_product_attention: the output, and the weights, in programs of PyTorch 1.13 */
 OPDI_OP(_scaled_dot_product_attention) {
     op->schema = "_scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, float "
         "dropout_p=0., bool need_attn_weights=False, bool is_causal=False) -> (Tensor, Tensor)";
     op->composite = opdi_sdpa_old_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[1,2,3,2], [1,2,3,2], [1,2,3,2], None, 0.0, True; [2,3,2], [2,4,2], [2,4,3], [3,4]";
 }
+/* opd__scaled_dot_product_attention_forward: the same */
 OPDI_OP(_scaled_dot_product_attention_forward) {
     op->schema = "_scaled_dot_product_attention_forward(Tensor query, Tensor key, Tensor value, Tensor? "
         "attn_mask=None, float dropout_p=0., bool need_attn_weights=False, bool is_causal=False) -> (Tensor, Tensor)";
     op->composite = opdi_sdpa_old_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[1,2,3,2], [1,2,3,2], [1,2,3,2], None, 0.0, True; [3,2], [4,2], [4,2], None, 0.0, False, True";
 }
 
@@ -979,20 +982,22 @@ static int opdi_transformer_encoder_layer_fwd_kernel(opd_call *call) {
 #define OPDI_MHA_ARGS "Tensor query, Tensor key, Tensor value, int embed_dim, int num_head, Tensor qkv_weight, " \
     "Tensor qkv_bias, Tensor proj_weight, Tensor proj_bias, Tensor? mask=None, bool need_weights=True, bool " \
     "average_attn_weights=True, int? mask_type=None"
+/* opd__native_multi_head_attention: multi-head attention with its projections, and the weights; True in mask hides */
 OPDI_OP(_native_multi_head_attention) {
     op->schema = "_native_multi_head_attention(" OPDI_MHA_ARGS ") -> (Tensor, Tensor)";
     op->composite = opdi_native_multi_head_attention_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_LOWER_CPU;
+    op->autocast = OPD_AUTOCAST_LOWER_CPU;
     op->cases = "[2,3,4], [2,3,4], [2,3,4], 4, 2, [12,4], [12], [4,4], [4]; [2,3,4], [2,3,4], [2,3,4], 4, 2, [12,4], "
         "[12], [4,4], [4], None, True, False";
 }
+/* opd__transformer_encoder_layer_fwd: attention and feed-forward of a transformer's layer, normalised before or after
+   */
 OPDI_OP(_transformer_encoder_layer_fwd) {
     op->schema = "_transformer_encoder_layer_fwd(Tensor src, int embed_dim, int num_heads, Tensor qkv_weight, Tensor "
         "qkv_bias, Tensor proj_weight, Tensor proj_bias, bool use_gelu, bool norm_first, float eps, Tensor "
         "norm_weight_1, Tensor norm_bias_1, Tensor norm_weight_2, Tensor norm_bias_2, Tensor ffn_weight_1, Tensor "
         "ffn_bias_1, Tensor ffn_weight_2, Tensor ffn_bias_2, Tensor? mask=None, int? mask_type=None) -> Tensor";
     op->composite = opdi_transformer_encoder_layer_fwd_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,3,4], 4, 2, [12,4], [12], [4,4], [4], False, False, 1e-5, [4], [4], [4], [4], [6,4], [6], [4,6], "
         "[4]; [2,3,4], 4, 2, [12,4], [12], [4,4], [4], True, True, 1e-5, [4], [4], [4], [4], [6,4], [6], [4,6], [4]";
 }

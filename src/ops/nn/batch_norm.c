@@ -170,12 +170,13 @@ static int opdi_batch_norm_batch(opd_call *call) {
     }
     return opdi_batch_by_channel(call, opd_arg_bool(call, 5) ? training : fixed, results);
 }
+/* opd_native_batch_norm: batch_norm, with means and 1 / deviations */
 OPDI_OP(native_batch_norm) {
     op->schema = "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? "
         "running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)";
     op->cpu = op->fake = opdi_native_batch_norm_kernel; op->backward = opdi_native_batch_norm_backward;
     op->save = "input, weight, running_mean, running_var, result1, result2"; op->constant = "running_mean, running_var";
-    op->vmap = opdi_batch_norm_batch; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->vmap = opdi_batch_norm_batch; op->flops = opdi_flops_elements;
     op->out = "native_batch_norm.out(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? "
         "running_var, bool training, float momentum, float eps, *, Tensor(a!) out, Tensor(b!) save_mean, Tensor(c!) "
         "save_invstd) -> (Tensor(a!), Tensor(b!), Tensor(c!))";
@@ -292,6 +293,7 @@ static int opdi_batch_norm_back_batch(opd_call *call) {
         OPDI_CHANNEL_IMAGE, OPDI_CHANNEL_LIST, OPDI_CHANNEL_LIST};
     return opdi_batch_by_channel(call, kinds, results);
 }
+/* opd_native_batch_norm_backward: derivatives of native_batch_norm, as output_mask says */
 OPDI_OP(native_batch_norm_backward) {
     op->schema = "native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, "
         "Tensor? running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float eps, bool[3] output_mask) -> "
@@ -299,7 +301,7 @@ OPDI_OP(native_batch_norm_backward) {
     op->cpu = op->fake = opdi_native_batch_norm_backward_kernel;
     op->backward = opdi_native_batch_norm_backward_backward;
     op->save = "grad_out, input, weight, running_mean, running_var, save_mean, save_invstd";
-    op->vmap = opdi_batch_norm_back_batch; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->vmap = opdi_batch_norm_back_batch; op->flops = opdi_flops_elements;
     op->out = "native_batch_norm_backward.out(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, "
         "Tensor? running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float eps, bool[3] output_mask, *, "
         "Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))";
@@ -313,22 +315,23 @@ static int opdi_batch_norm_kernel(opd_call *call) {
                                  opd_arg_bool(call, 5), opd_arg_float(call, 6), opd_arg_float(call, 7)) ? -1
                                  : opd_return_tensor(call, results[0]);
 }
+/* opd_batch_norm: mean 0, variance 1 over all but channels; training writes the running ones, else they are used */
 OPDI_OP(batch_norm) {
     op->schema = "batch_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? running_var, "
         "bool training, float momentum, float eps, bool cudnn_enabled) -> Tensor";
     op->composite = opdi_batch_norm_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[4,3], [3], [3], None, None, True, 0.1, 0.00001, False";
 }
 
 //== batch norm, forms that exported programs have =====================================================================
 
+/* opd_native_batch_norm_legit: native_batch_norm whose schema says what it writes */
 OPDI_OP(_native_batch_norm_legit) {
     op->schema = "_native_batch_norm_legit(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, "
         "Tensor(b!) running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor)";
     op->cpu = op->fake = opdi_native_batch_norm_kernel; op->backward = opdi_native_batch_norm_backward;
     op->save = "input, weight, running_mean, running_var, result1, result2"; op->constant = "running_mean, running_var";
-    op->vmap = opdi_batch_norm_batch; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->vmap = opdi_batch_norm_batch; op->tags = OPD_OPTAG_CORE;
     op->flops = opdi_flops_elements;
     op->cases = "";                               /* its functional form has them, and so below */
 }
@@ -368,44 +371,48 @@ static int opdi_batch_norm_eval_backward(opd_backward_call *bw) {
 static int opdi_batch_norm_train_backward(opd_backward_call *bw) {
     return opdi_batch_norm_formula(bw, 3, true, opd_bw_value(bw, 6).u.d);
 }
+/* opd_native_batch_norm_legit_no_stats: native_batch_norm without running statistics */
 OPDI_OP(_native_batch_norm_legit_no_stats) {
     op->schema = "_native_batch_norm_legit.no_stats(Tensor input, Tensor? weight, Tensor? bias, bool training, float "
         "momentum, float eps) -> (Tensor, Tensor, Tensor)";
     op->any = opdi_batch_norm_no_stats_kernel; op->backward = opdi_batch_norm_no_stats_backward;
     op->save = "input, weight, result1, result2";
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->tags = OPD_OPTAG_CORE;
     op->flops = opdi_flops_elements;
     op->out = "_native_batch_norm_legit.no_stats_out(Tensor input, Tensor? weight, Tensor? bias, bool training, float "
         "momentum, float eps, *, Tensor(a!) out, Tensor(b!) save_mean, Tensor(c!) save_invstd) -> (Tensor(a!), "
         "Tensor(b!), Tensor(c!))";
     op->cases = "[4,3,2], [3], [3], True, 0.1, 0.00001";
 }
+/* opd_native_batch_norm_legit_no_training: native_batch_norm in evaluation */
 OPDI_OP(_native_batch_norm_legit_no_training) {
     op->schema = "_native_batch_norm_legit_no_training(Tensor input, Tensor? weight, Tensor? bias, Tensor "
         "running_mean, Tensor running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor)";
     op->any = opdi_batch_norm_no_training_kernel; op->backward = opdi_batch_norm_eval_backward;
     op->save = "input, weight, running_mean, running_var, result1, result2"; op->constant = "running_mean, running_var";
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->tags = OPD_OPTAG_CORE;
     op->flops = opdi_flops_elements;
     op->out = "_native_batch_norm_legit_no_training.out(Tensor input, Tensor? weight, Tensor? bias, Tensor "
         "running_mean, Tensor running_var, float momentum, float eps, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) "
         "out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))";
     op->cases = "[4,3,2], [3], [3], [3], [3]+, 0.1, 0.00001; [4,3], None, None, [3], [3]+, 0.1, 0.00001";
 }
+/* opd_batch_norm_with_update: native_batch_norm in training, and memory that backward may use */
 OPDI_OP(_batch_norm_with_update) {
     op->schema = "_batch_norm_with_update(Tensor input, Tensor? weight, Tensor? bias, Tensor(a!) running_mean, "
         "Tensor(b!) running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor)";
     op->any = opdi_batch_norm_with_update_kernel; op->backward = opdi_batch_norm_train_backward;
     op->save = "input, weight, result1, result2"; op->constant = "running_mean, running_var";
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->flops = opdi_flops_elements;
     op->cases = "";
 }
+/* opd_batch_norm_no_update: native_batch_norm in evaluation, and memory that backward may use */
 OPDI_OP(_batch_norm_no_update) {
     op->schema = "_batch_norm_no_update(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? "
         "running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor)";
     op->any = opdi_batch_norm_no_update_kernel; op->backward = opdi_batch_norm_eval_backward;
     op->save = "input, weight, running_mean, running_var, result1, result2"; op->constant = "running_mean, running_var";
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->flops = opdi_flops_elements;
     op->out = "_batch_norm_no_update.out(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? "
         "running_var, float momentum, float eps, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2, Tensor(d!) "
         "out3) -> (Tensor(a!), Tensor(b!), Tensor(c!), Tensor(d!))";
@@ -437,20 +444,20 @@ static int opdi_batch_norm_with_update_functional_kernel(opd_call *call) {
     static opd_op *op;
     return opdi_batch_norm_functional(call, OPD_OP(&op, "aten::_batch_norm_with_update"), 4);
 }
+/* opd_native_batch_norm_legit_functional: native_batch_norm, and the new running statistics */
 OPDI_OP(_native_batch_norm_legit_functional) {
     op->schema = "_native_batch_norm_legit_functional(Tensor input, Tensor? weight, Tensor? bias, Tensor "
         "running_mean, Tensor running_var, bool training, float momentum, float eps) -> (Tensor, Tensor, Tensor, "
         "Tensor running_mean_out, Tensor running_var_out)";
     op->composite = opdi_batch_norm_legit_functional_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[4,3,2], [3], [3], [3], [3]+, True, 0.1, 0.00001";
 }
+/* opd_batch_norm_with_update_functional: _batch_norm_with_update, and the new running statistics */
 OPDI_OP(_batch_norm_with_update_functional) {
     op->schema = "_batch_norm_with_update_functional(Tensor input, Tensor? weight, Tensor? bias, Tensor running_mean, "
         "Tensor running_var, float momentum, float eps) -> (Tensor, Tensor, Tensor, Tensor, Tensor running_mean_out, "
         "Tensor running_var_out)";
     op->composite = opdi_batch_norm_with_update_functional_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[4,3,2], [3], [3], [3], [3]+, 0.1, 0.00001";
 }
 
@@ -466,12 +473,12 @@ static int opdi_batch_norm_backward_kernel(opd_call *call) {
     for (int i = 0; i < 3; i++) { if (opd_return_tensor(call, results[i])) { return -1; } }
     return 0;
 }
+/* opd_batch_norm_backward: derivatives of batch norms that have such memory, as output_mask says */
 OPDI_OP(batch_norm_backward) {
     op->schema = "batch_norm_backward(Tensor grad_out, Tensor input, Tensor weight, Tensor? running_mean, Tensor? "
         "running_var, Tensor? save_mean, Tensor? save_var, bool update, float eps, bool[3] output_mask, Tensor "
         "reserve) -> (Tensor, Tensor, Tensor)";
     op->composite = opdi_batch_norm_backward_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "";
 }
 
@@ -520,11 +527,11 @@ static int opdi_instance_norm_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opdi_o_reshape(results[0], opdi_sizes(input), input->ndim));
 }
+/* opd_instance_norm: mean 0, variance 1 of each channel of each example */
 OPDI_OP(instance_norm) {
     op->schema = "instance_norm(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? "
         "running_var, bool use_input_stats, float momentum, float eps, bool cudnn_enabled) -> Tensor";
     op->composite = opdi_instance_norm_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,3,4], [3], [3], None, None, True, 0.1, 0.00001, False";
 }
 
@@ -627,34 +634,35 @@ static int opdi_weight_norm_interface_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, results[1]);
     return 0;
 }
+/* opd_weight_norm: v with norms g; a norm is over all dims but dim, or over all with -1 */
 OPDI_OP(_weight_norm) {
     op->schema = "_weight_norm(Tensor v, Tensor g, int dim=0) -> Tensor";
     op->composite = opdi_weight_norm_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[3,2], [3,1]; [2,3,4], [1,3,1], 1; [2,3], [], -1";
 }
+/* opd_weight_norm_interface: _weight_norm of the first or last dim, and the norms of v */
 OPDI_OP(_weight_norm_interface) {
     op->schema = "_weight_norm_interface(Tensor v, Tensor g, int dim=0) -> (Tensor, Tensor)";
     op->any = opdi_weight_norm_interface_kernel; op->backward = opdi_weight_norm_interface_backward;
     op->save = "v, g";
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->vmap = OPD_BATCH_DECOMPOSE; op->flops = opdi_flops_elements;
     op->out = "_weight_norm_interface.out(Tensor v, Tensor g, int dim=0, *, Tensor(a!) out0, Tensor(b!) out1) -> "
         "(Tensor(a!), Tensor(b!))";
     op->cases = "[3,2], [3,1]; [2,3], [1,3], 1; [3], [3]";
 }
+/* opd_weight_norm_interface_backward: derivatives of _weight_norm_interface */
 OPDI_OP(_weight_norm_interface_backward) {
     op->schema = "_weight_norm_interface_backward(Tensor grad_w, Tensor saved_v, Tensor saved_g, Tensor saved_norms, "
         "int dim) -> (Tensor, Tensor)";
     op->composite = opdi_weight_norm_back_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "_weight_norm_interface_backward.out(Tensor grad_w, Tensor saved_v, Tensor saved_g, Tensor saved_norms, "
         "int dim, *, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))";
     op->cases = "[3,2], [3,2], [3,1], [3,1]+, 0";
 }
+/* opd_weight_norm_differentiable_backward: derivatives of _weight_norm_interface */
 OPDI_OP(_weight_norm_differentiable_backward) {
     op->schema = "_weight_norm_differentiable_backward(Tensor grad_w, Tensor saved_v, Tensor saved_g, Tensor "
         "saved_norms, int dim) -> (Tensor, Tensor)";
     op->composite = opdi_weight_norm_back_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[3,2], [3,2], [3,1], [3,1]+, 0";
 }

@@ -166,18 +166,20 @@ static int opdi_col2im_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_im2col(opd_bw_grad(bw, 0), opdi_bw_ints(bw, 2), opdi_bw_ints(bw, 3),
                                            opdi_bw_ints(bw, 4), opdi_bw_ints(bw, 5)));
 }
+/* opd_im2col: windows [N, C, H, W] as columns [N, C * window, places] */
 OPDI_OP(im2col) {
     op->schema = "im2col(Tensor self, int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor";
     op->cpu = op->fake = opdi_im2col_kernel; op->backward = opdi_im2col_backward;
-    op->vmap = opdi_batch_fold_2d; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi_batch_fold_2d;
     op->out = "im2col.out";
     op->cases = "[1,2,4,5], (2,3), (1,1), (1,0), (2,1)";
 }
+/* opd_col2im: columns summed into images of output_size */
 OPDI_OP(col2im) {
     op->schema = "col2im(Tensor self, SymInt[2] output_size, int[2] kernel_size, int[2] dilation, int[2] padding, "
         "int[2] stride) -> Tensor";
     op->cpu = op->fake = opdi_col2im_kernel; op->backward = opdi_col2im_backward;
-    op->vmap = opdi_batch_fold_1d; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->vmap = opdi_batch_fold_1d; op->tags = OPD_OPTAG_CORE;
     op->flops = opdi_flops_elements;
     op->out = "col2im.out";
     op->cases = "[1,8,9], (4,4), (2,2), (1,1), (0,0), (1,1)";
@@ -250,17 +252,17 @@ static int opdi_pixel_shuffle_any(opd_call *call, bool back) {
 }
 static int opdi_pixel_shuffle_kernel(opd_call *call) { return opdi_pixel_shuffle_any(call, false); }
 static int opdi_pixel_unshuffle_kernel(opd_call *call) { return opdi_pixel_shuffle_any(call, true); }
+/* opd_pixel_shuffle: channels as pixels: [.., C r^2, H, W] to [.., C, H r, W r] */
 OPDI_OP(pixel_shuffle) {
     op->schema = "pixel_shuffle(Tensor self, int upscale_factor) -> Tensor";
     op->composite = opdi_pixel_shuffle_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "pixel_shuffle.out";
     op->cases = "[1,8,2,3], 2";
 }
+/* opd_pixel_unshuffle: pixels as channels: [.., C, H r, W r] to [.., C r^2, H, W] */
 OPDI_OP(pixel_unshuffle) {
     op->schema = "pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor";
     op->composite = opdi_pixel_unshuffle_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "pixel_unshuffle.out";
     op->cases = "[1,2,4,6], 2";
 }

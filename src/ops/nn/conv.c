@@ -322,6 +322,7 @@ static int opdi_convolution_batch(opd_call *call) {
     return opd_batch_return(call, output, at);
 }
 static int opdi_convolution_jvp(opd_jvp_call *jv) { return opdi_bilinear_jvp(jv, 0, 1, 2); }
+/* opd_convolution: convolution of any kind; transposed: its adjoint */
 OPDI_OP(convolution) {
     op->schema = "convolution(Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, "
         "bool transposed, int[] output_padding, int groups) -> Tensor";
@@ -536,13 +537,14 @@ static int opdi_convolution_backward_batch(opd_call *call) {
     }
     return 0;
 }
+/* opd_convolution_backward: derivatives of convolution by input, weight and bias, as output_mask says */
 OPDI_OP(convolution_backward) {
     op->schema = "convolution_backward(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, int[] "
         "stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups, bool[3] "
         "output_mask) -> (Tensor, Tensor, Tensor)";
     op->cpu = op->fake = opdi_convolution_backward_kernel; op->backward = opdi_convolution_backward_backward;
     op->save = "grad_output, input, weight";
-    op->vmap = opdi_convolution_backward_batch; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->vmap = opdi_convolution_backward_batch; op->tags = OPD_OPTAG_CORE;
     op->flops = opdi_flops_convolution_backward;
     op->out = "convolution_backward.out(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, int[] "
         "stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups, bool[3] "
@@ -563,17 +565,19 @@ static int opdi_under_convolution_kernel(opd_call *call) {
 #define OPDI_CONV_ARGS "Tensor input, Tensor weight, Tensor? bias, int[] stride, int[] padding, int[] dilation, " \
                        "bool transposed, int[] output_padding, "                                            \
                        "int groups, bool benchmark, bool deterministic, bool cudnn_enabled"
+/* opd_under_convolution: convolution, with switches that are not used here */
 OPDI_OP(_convolution) {
     op->schema = "_convolution(" OPDI_CONV_ARGS ", bool allow_tf32) -> Tensor";
     op->composite = opdi_under_convolution_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_LOWER_NOT_CPU;
+    op->autocast = OPD_AUTOCAST_LOWER_NOT_CPU;
     op->out = "_convolution.out";
     op->cases = "[1,2,4,4], [3,2,2,2], [3], (1,1), (0,0), (1,1), False, (0,0), 1, False, False, True, True";
 }
+/* opd_under_convolution_deprecated: convolution, with switches that are not used here */
 OPDI_OP(_convolution_deprecated) {
     op->schema = "_convolution.deprecated(" OPDI_CONV_ARGS ") -> Tensor";
     op->composite = opdi_under_convolution_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_LOWER;
+    op->autocast = OPD_AUTOCAST_LOWER;
     op->cases = "[1,2,4,4], [3,2,2,2], [3], (1,1), (0,0), (1,1), False, (0,0), 1, False, False, True";
 }
 
@@ -639,38 +643,42 @@ static int opdi_conv_nd(opd_call *call, int ndim, bool transposed) {
     return opd_return_tensor(call, batched ? output : opdi_squeeze_at(output, 0));
 }
 static int opdi_conv1d_kernel(opd_call *call) { return opdi_conv_nd(call, 1, false); }
+/* opd_conv1d: convolution [N, C, L]; padding by numbers, "valid" or "same" */
 OPDI_OP(conv1d) {
     op->schema = "conv1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, int[1] "
         "dilation=1, int groups=1) -> Tensor";
     op->composite = opdi_conv1d_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_LOWER;
+    op->autocast = OPD_AUTOCAST_LOWER;
     op->cases = "[1,2,5], [3,2,2], [3]; [2,5], [3,2,2]";
 }
 
 static int opdi_conv1d_padding_kernel(opd_call *call) { return opdi_conv_nd(call, 1, false); }
+/* opd_conv1d_padding: convolution [N, C, L]; padding by numbers, "valid" or "same" */
 OPDI_OP(conv1d_padding) {
     op->schema = "conv1d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, str "
         "padding='valid', int[1] dilation=1, int groups=1) -> Tensor";
     op->composite = opdi_conv1d_padding_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_LOWER;
+    op->autocast = OPD_AUTOCAST_LOWER;
     op->cases = "[1,2,5], [3,2,2], [3], 1, 'same'";
 }
 
 static int opdi_conv2d_kernel(opd_call *call) { return opdi_conv_nd(call, 2, false); }
+/* opd_conv2d: convolution [N, C, H, W]; padding by numbers, "valid" or "same" */
 OPDI_OP(conv2d) {
     op->schema = "conv2d(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] padding=0, int[2] "
         "dilation=1, int groups=1) -> Tensor";
     op->composite = opdi_conv2d_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_LOWER;
+    op->autocast = OPD_AUTOCAST_LOWER;
     op->cases = "[1,2,5,4], [3,2,2,3], [3]; [2,4,4], [3,2,2,2], None, 2, 1";
 }
 
 static int opdi_conv2d_padding_kernel(opd_call *call) { return opdi_conv_nd(call, 2, false); }
+/* opd_conv2d_padding: convolution [N, C, H, W]; padding by numbers, "valid" or "same" */
 OPDI_OP(conv2d_padding) {
     op->schema = "conv2d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, str "
         "padding='valid', int[2] dilation=1, int groups=1) -> Tensor";
     op->composite = opdi_conv2d_padding_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_LOWER;
+    op->autocast = OPD_AUTOCAST_LOWER;
     op->cases = "[1,2,4,4], [3,2,2,3], [3], 1, 'same'";
 }
 
@@ -688,11 +696,11 @@ static int opdi_convolution_mode_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opd_convolution(input, weight, bias, stride, zero, dilation, false, zero, groups));
 }
+/* opd__convolution_mode: convolution with padding "same" or "valid" */
 OPDI_OP(_convolution_mode) {
     op->schema = "_convolution_mode(Tensor input, Tensor weight, Tensor? bias, int[] stride, str padding, int[] "
         "dilation, int groups) -> Tensor";
     op->composite = opdi_convolution_mode_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[1,2,4,4], [3,2,2,3], [3], (1,1), 'same', (1,1), 1; [1,2,5], [3,2,2], [3], (2), 'valid', (1), 1";
 }
 /* thnn_conv2d: conv2d of images with their kernel's size. */
@@ -725,30 +733,32 @@ static int opdi_thnn_conv2d_kernel(opd_call *call) {
                                                    opd_arg_ints(call, 5), opd_ints_of(ones, 2), false,
                                                    opd_ints_of(zeros, 2), 1));
 }
+/* opd_thnn_conv2d: conv2d of images, with the kernel's size */
 OPDI_OP(thnn_conv2d) {
     op->schema = "thnn_conv2d(Tensor self, Tensor weight, int[2] kernel_size, Tensor? bias=None, int[2] stride=1, "
         "int[2] padding=0) -> Tensor";
     op->composite = opdi_thnn_conv2d_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "thnn_conv2d.out";
     op->cases = "[1,2,4,4], [3,2,2,3], (2,3), [3]; [1,2,4,4], [3,12], (2,3), None, (2,2), (1,1)";
 }
 
 static int opdi_conv3d_kernel(opd_call *call) { return opdi_conv_nd(call, 3, false); }
+/* opd_conv3d: convolution [N, C, D, H, W]; padding by numbers, "valid" or "same" */
 OPDI_OP(conv3d) {
     op->schema = "conv3d(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] padding=0, int[3] "
         "dilation=1, int groups=1) -> Tensor";
     op->composite = opdi_conv3d_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_LOWER;
+    op->autocast = OPD_AUTOCAST_LOWER;
     op->cases = "[1,2,3,3,3], [2,2,2,2,2], [2]";
 }
 
 static int opdi_conv3d_padding_kernel(opd_call *call) { return opdi_conv_nd(call, 3, false); }
+/* opd_conv3d_padding: convolution [N, C, D, H, W]; padding by numbers, "valid" or "same" */
 OPDI_OP(conv3d_padding) {
     op->schema = "conv3d.padding(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, str "
         "padding='valid', int[3] dilation=1, int groups=1) -> Tensor";
     op->composite = opdi_conv3d_padding_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_LOWER;
+    op->autocast = OPD_AUTOCAST_LOWER;
     op->cases = "[1,2,3,3,3], [2,2,2,2,2], [2], 1, 'same'";
 }
 /* The sum over the width, tap by tap of the rows that are there: padding is not multiplied by infinities. */
@@ -791,37 +801,41 @@ static int opdi_conv_tbc_kernel(opd_call *call) {
                                        opd_ints_of(&pad, 1), opd_ints_of(&one, 1), 1);
     return opd_return_tensor(call, opd_contiguous(opd_permute(rows, opd_ints_of(back, 3))));
 }
+/* opd_conv_tbc: conv1d of [time, batch, channels] by a weight [width, channels, channels out] */
 OPDI_OP(conv_tbc) {
     op->schema = "conv_tbc(Tensor self, Tensor weight, Tensor bias, int pad=0) -> Tensor";
     op->composite = opdi_conv_tbc_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_LOWER;
+    op->autocast = OPD_AUTOCAST_LOWER;
     op->out = "conv_tbc.out";
     op->cases = "[5,2,3], [3,3,4], [4]; [4,1,2], [3,2,2], [2], 1";
 }
 
 static int opdi_conv_transpose1d_kernel(opd_call *call) { return opdi_conv_nd(call, 1, true); }
+/* opd_conv_transpose1d: adjoint of conv1d */
 OPDI_OP(conv_transpose1d) {
     op->schema = "conv_transpose1d(Tensor input, Tensor weight, Tensor? bias=None, int[1] stride=1, int[1] padding=0, "
         "int[1] output_padding=0, int groups=1, int[1] dilation=1) -> Tensor";
     op->composite = opdi_conv_transpose1d_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_LOWER;
+    op->autocast = OPD_AUTOCAST_LOWER;
     op->cases = "[1,2,4], [2,3,2], [3]";
 }
 
 static int opdi_conv_transpose2d_input_kernel(opd_call *call) { return opdi_conv_nd(call, 2, true); }
+/* opd_conv_transpose2d: adjoint of conv2d */
 OPDI_OP(conv_transpose2d_input) {
     op->schema = "conv_transpose2d.input(Tensor input, Tensor weight, Tensor? bias=None, int[2] stride=1, int[2] "
         "padding=0, int[2] output_padding=0, int groups=1, int[2] dilation=1) -> Tensor";
     op->composite = opdi_conv_transpose2d_input_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_LOWER;
+    op->autocast = OPD_AUTOCAST_LOWER;
     op->cases = "[1,2,3,3], [2,3,2,2], [3], 2, 1, 1";
 }
 
 static int opdi_conv_transpose3d_input_kernel(opd_call *call) { return opdi_conv_nd(call, 3, true); }
+/* opd_conv_transpose3d: adjoint of conv3d */
 OPDI_OP(conv_transpose3d_input) {
     op->schema = "conv_transpose3d.input(Tensor input, Tensor weight, Tensor? bias=None, int[3] stride=1, int[3] "
         "padding=0, int[3] output_padding=0, int groups=1, int[3] dilation=1) -> Tensor";
     op->composite = opdi_conv_transpose3d_input_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_LOWER;
+    op->autocast = OPD_AUTOCAST_LOWER;
     op->cases = "[1,2,2,2,2], [2,1,2,2,2]";
 }

@@ -282,31 +282,34 @@ static int opdi_nll_loss_kernel(opd_call *call) {
                ? -1
                : opd_return_tensor(call, results[0]);
 }
+/* opd_nll_loss_forward: nll_loss, and the sum of weights */
 OPDI_OP(nll_loss_forward) {
     op->schema = "nll_loss_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> "
         "(Tensor output, Tensor total_weight)";
     op->cpu = op->fake = opdi_nll_loss_forward_kernel; op->backward = opdi_nll_loss_forward_backward;
     op->save = "self, target, weight, total_weight"; op->constant = "weight, total_weight";
-    op->vmap = opdi_nll_batch; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->vmap = opdi_nll_batch; op->flops = opdi_flops_elements;
     op->out = "nll_loss_forward.output(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index, "
         "*, Tensor(a!) output, Tensor(b!) total_weight) -> (Tensor(a!), Tensor(b!))";
     op->cases = OPDI_CASES_nll_loss;
 }
+/* opd_nll_loss_backward: derivative of nll_loss */
 OPDI_OP(nll_loss_backward) {
     op->schema = "nll_loss_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, "
         "int ignore_index, Tensor total_weight) -> Tensor";
     op->cpu = op->fake = opdi_nll_loss_backward_kernel; op->backward = opdi_nll_loss_backward_backward;
     op->save = "target, weight"; op->constant = "weight, total_weight";
-    op->vmap = opdi_nll_back_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi_nll_back_batch;
     op->out = "nll_loss_backward.grad_input(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int "
         "reduction, int ignore_index, Tensor total_weight, *, Tensor(a!) grad_input) -> Tensor(a!)";
     op->cases = "";
 }
+/* opd_nll_loss: -self[target], weighted; reduction 0: each, 1: mean, 2: sum */
 OPDI_OP(nll_loss) {
     op->schema = "nll_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) "
         "-> Tensor";
     op->composite = opdi_nll_loss_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32;
+    op->autocast = OPD_AUTOCAST_FP32;
     op->out = "nll_loss.out";
     op->cases = "";
 }
@@ -331,31 +334,34 @@ static int opdi_nll_loss2d_kernel(opd_call *call) {
                ? -1
                : opd_return_tensor(call, results[0]);
 }
+/* opd_nll_loss2d_forward: nll_loss2d, and the sum of weights */
 OPDI_OP(nll_loss2d_forward) {
     op->schema = "nll_loss2d_forward(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index) -> "
         "(Tensor output, Tensor total_weight)";
     op->cpu = op->fake = opdi_nll_loss2d_forward_kernel; op->backward = opdi_nll_loss2d_forward_backward;
     op->save = "self, target, weight, total_weight"; op->constant = "weight, total_weight";
-    op->vmap = opdi_nll_batch; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->vmap = opdi_nll_batch; op->flops = opdi_flops_elements;
     op->out = "nll_loss2d_forward.output(Tensor self, Tensor target, Tensor? weight, int reduction, int ignore_index, "
         "*, Tensor(a!) output, Tensor(b!) total_weight) -> (Tensor(a!), Tensor(b!))";
     op->cases = OPDI_CASES_nll_loss2d;
 }
+/* opd_nll_loss2d_backward: derivative of nll_loss2d */
 OPDI_OP(nll_loss2d_backward) {
     op->schema = "nll_loss2d_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int reduction, "
         "int ignore_index, Tensor total_weight) -> Tensor";
     op->cpu = op->fake = opdi_nll_loss2d_backward_kernel; op->backward = opdi_nll_loss2d_backward_backward;
     op->save = "target, weight"; op->constant = "weight, total_weight";
-    op->vmap = opdi_nll_back_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi_nll_back_batch;
     op->out = "nll_loss2d_backward.grad_input(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int "
         "reduction, int ignore_index, Tensor total_weight, *, Tensor(a!) grad_input) -> Tensor(a!)";
     op->cases = "";
 }
+/* opd_nll_loss2d: nll_loss of [N, C, H, W] */
 OPDI_OP(nll_loss2d) {
     op->schema = "nll_loss2d(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int ignore_index=-100) "
         "-> Tensor";
     op->composite = opdi_nll_loss2d_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32;
+    op->autocast = OPD_AUTOCAST_FP32;
     op->out = "nll_loss2d.out";
     op->cases = "";
 }
@@ -393,11 +399,11 @@ static int opdi_nll_loss_nd_kernel(opd_call *call) {
     return opd_return_tensor(call, opdi_nll_nd(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1),
                                                opd_arg_tensor(call, 2), opd_arg_int(call, 3), opd_arg_int(call, 4)));
 }
+/* opd_nll_loss_nd: nll_loss of any number of dims */
 OPDI_OP(nll_loss_nd) {
     op->schema = "nll_loss_nd(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int "
         "ignore_index=-100) -> Tensor";
     op->composite = opdi_nll_loss_nd_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,3,4], [2,4]i3; [2,3], [2]i3";
 }
 
@@ -489,11 +495,12 @@ static int opdi_cross_entropy_loss_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opdi_nll_nd(opd_log_softmax(input, channels), target, weight, reduction, ignore));
 }
+/* opd_cross_entropy_loss: nll_loss of log_softmax, or of probabilities */
 OPDI_OP(cross_entropy_loss) {
     op->schema = "cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=1, int "
         "ignore_index=-100, float label_smoothing=0.0) -> Tensor";
     op->composite = opdi_cross_entropy_loss_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_CPU;
     op->cases = "[3,4], [3]i4; [3,4], [3,4]u; [3,4], [3]i4, [4]+, 1, -100, 0.1";
 }
 OPDI_COLD_END

@@ -263,33 +263,37 @@ static int opdi_ctc_loss_Tensor_kernel(opd_call *call) {
     if (opdi_ctc_numbers(call, 2, &inputs) || opdi_ctc_numbers(call, 3, &lengths)) { return -1; }
     return opdi_ctc_loss(call, inputs, lengths);
 }
+/* opd__ctc_loss: minus the logs of the chances of targets over all alignments, and the logs of their beginnings */
 OPDI_OP(_ctc_loss) {
     op->schema = "_ctc_loss(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int blank=0, "
         "bool zero_infinity=False) -> (Tensor, Tensor)";
     op->cpu = op->fake = opdi__ctc_loss_kernel; op->backward = opdi__ctc_loss_backward;
     op->save = "log_probs, targets, result0, result1"; op->constant = "result1";
-    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_LOOP;
     op->cases = "";
 }
+/* opd__ctc_loss_backward: derivative of _ctc_loss, for log_probs that are logs of chances */
 OPDI_OP(_ctc_loss_backward) {
     op->schema = "_ctc_loss_backward(Tensor grad, Tensor log_probs, Tensor targets, int[] input_lengths, int[] "
         "target_lengths, Tensor neg_log_likelihood, Tensor log_alpha, int blank, bool zero_infinity=False) -> Tensor";
     op->cpu = op->fake = opdi__ctc_loss_backward_kernel; op->backward = opdi_ctc_no_second;
-    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_LOOP;
     op->cases = "";
 }
+/* opd_ctc_loss_Tensor: ctc_loss.IntList with lengths that are tensors */
 OPDI_OP(ctc_loss_Tensor) {
     op->schema = "ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int "
         "blank=0, int reduction=1, bool zero_infinity=False) -> Tensor";
     op->composite = opdi_ctc_loss_Tensor_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_CPU;
     op->cases = "";
 }
+/* opd_ctc_loss_IntList: connectionist temporal classification of targets [N, S] or one behind the other */
 OPDI_OP(ctc_loss_IntList) {
     op->schema = "ctc_loss.IntList(Tensor log_probs, Tensor targets, int[] input_lengths, int[] target_lengths, int "
         "blank=0, int reduction=1, bool zero_infinity=False) -> Tensor";
     op->composite = opdi_ctc_loss_IntList_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_CPU;
     op->cases = "";
 }
 /* _ctc_loss (at 2) and _ctc_loss_backward (at 3) with the lengths in tensors, which are arguments `at` and the next. */
@@ -309,20 +313,22 @@ static int opdi__ctc_loss_Tensor_kernel(opd_call *call) { return opdi_ctc_by_num
 static int opdi__ctc_loss_backward_Tensor_kernel(opd_call *call) {
     return opdi_ctc_by_numbers(call, "aten::_ctc_loss_backward", 3);
 }
+/* opd__ctc_loss_Tensor: _ctc_loss with the lengths in tensors */
 OPDI_OP(_ctc_loss_Tensor) {
     op->schema = "_ctc_loss.Tensor(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int "
         "blank=0, bool zero_infinity=False) -> (Tensor, Tensor)";
     op->composite = opdi__ctc_loss_Tensor_kernel;
-    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_LOOP;
     op->out = "_ctc_loss.Tensor_out(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int "
         "blank=0, bool zero_infinity=False, *, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))";
     op->cases = "";
 }
+/* opd__ctc_loss_backward_Tensor: derivative of _ctc_loss.Tensor */
 OPDI_OP(_ctc_loss_backward_Tensor) {
     op->schema = "_ctc_loss_backward.Tensor(Tensor grad, Tensor log_probs, Tensor targets, Tensor input_lengths, "
         "Tensor target_lengths, Tensor neg_log_likelihood, Tensor log_alpha, int blank, bool zero_infinity=False) -> "
         "Tensor";
     op->composite = opdi__ctc_loss_backward_Tensor_kernel;
-    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_LOOP;
     op->cases = "";
 }

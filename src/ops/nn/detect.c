@@ -280,7 +280,7 @@ OPDI_INTERNAL void opdi_vision_roi_align(opd_op_desc *op) {
         "int sampling_ratio, bool aligned) -> Tensor";
     op->cpu = op->fake = opdi_roi_align_kernel; op->any = opd_cpu_fallback;
     op->backward = opdi_roi_align_backward; op->save = "input.sizes, rois";
-    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_LOOP;
 }
 OPDI_INTERNAL void opdi_vision_roi_align_backward(opd_op_desc *op) {
     op->schema = "_roi_align_backward(Tensor grad, Tensor rois, float spatial_scale, SymInt pooled_height, SymInt "
@@ -288,5 +288,5 @@ OPDI_INTERNAL void opdi_vision_roi_align_backward(opd_op_desc *op) {
         "aligned) -> Tensor";
     op->cpu = op->fake = opdi_roi_align_backward_kernel; op->any = opd_cpu_fallback;
     op->backward = opdi_roi_align_twice; op->save = "rois";
-    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_LOOP;
 }

@@ -43,10 +43,11 @@ static int opdi_native_dropout_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_native_dropout_backward(opd_bw_grad(bw, 0), opd_bw_result(bw, 1), !on ? 1 : p >= 1
                                                             ? 0 : 1 / (1 - p)));
 }
+/* opd_native_dropout: dropout, and what was kept */
 OPDI_OP(native_dropout) {
     op->schema = "native_dropout(Tensor input, float p, bool? train) -> (Tensor, Tensor)";
     op->any = opdi_native_dropout_kernel; op->backward = opdi_native_dropout_backward; op->save = "result1";
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_DECOMPOSE;
     op->tags = OPD_OPTAG_CORE | OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->out = "native_dropout.out(Tensor input, float p, bool? train, *, Tensor(a!) out0, Tensor(b!) out1) -> "
         "(Tensor(a!), Tensor(b!))";
@@ -61,11 +62,12 @@ static int opdi_native_dropout_backward_backward(opd_backward_call *bw) {
     OPDI_GIVE(0, opd_native_dropout_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 1), opd_bw_value(bw, 2).u.d));
     return opd_bw_return(bw, 1, NULL);
 }
+/* opd_native_dropout_backward: derivative of native_dropout */
 OPDI_OP(native_dropout_backward) {
     op->schema = "native_dropout_backward(Tensor grad_output, Tensor mask, float scale) -> Tensor";
     op->any = opdi_native_dropout_backward_kernel; op->backward = opdi_native_dropout_backward_backward;
     op->save = "mask";
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_DECOMPOSE;
     op->tags = OPD_OPTAG_POINTWISE | OPDI_OPTAG_OUT_EXACT;
     op->out = "native_dropout_backward.out";
     op->cases = "[2,3], [2,3]b, 2.0";
@@ -98,27 +100,31 @@ static int opdi_dropout_kernel(opd_call *call) {
                              opdi_aten(&mul, "aten::mul_.Tensor", opd_value_tensor(input), opd_value_tensor(noise),
                                        OPD_DEFAULT, OPD_DEFAULT));
 }
+/* opd_dropout: 0 with probability p, else input / (1 - p); input itself unless train */
 OPDI_OP(dropout) {
     op->schema = "dropout(Tensor input, float p, bool train) -> Tensor";
     op->composite = opdi_dropout_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->cases = "[2,3], 0.0, True";
 }
+/* opd_dropout_: dropout of self itself */
 OPDI_OP(dropout_) {
     op->schema = "dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)";
     op->composite = opdi_dropout_kernel; op->cases = "";
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
 }
+/* opd_feature_dropout: dropout of whole channels */
 OPDI_OP(feature_dropout) {
     op->schema = "feature_dropout(Tensor input, float p, bool train) -> Tensor";
     op->composite = opdi_dropout_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->cases = "[2,3,4], 0.0, True";
 }
+/* opd_feature_dropout_: feature_dropout of self itself */
 OPDI_OP(feature_dropout_) {
     op->schema = "feature_dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)";
     op->composite = opdi_dropout_kernel; op->cases = "";
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
 }
 
 /* alpha_dropout and feature_alpha_dropout: what is dropped is -alpha' of SELU, and a x + b keeps mean and variance. */
@@ -137,27 +143,31 @@ static int opdi_alpha_dropout_kernel(opd_call *call) {
     if (here) { return opd_return_tensor(call, opd_add_(opd_mul_(input, opdi_muls(kept, a)), shift)); }
     return opd_return_tensor(call, opd_add(opd_mul(input, opdi_muls(kept, a)), shift));
 }
+/* opd_alpha_dropout: dropout that keeps mean and variance of what SELU gives */
 OPDI_OP(alpha_dropout) {
     op->schema = "alpha_dropout(Tensor input, float p, bool train) -> Tensor";
     op->composite = opdi_alpha_dropout_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->cases = "[2,3], 0.0, True";
 }
+/* opd_feature_alpha_dropout: alpha_dropout of whole channels */
 OPDI_OP(feature_alpha_dropout) {
     op->schema = "feature_alpha_dropout(Tensor input, float p, bool train) -> Tensor";
     op->composite = opdi_alpha_dropout_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->cases = "[2,3,4], 0.0, True";
 }
+/* opd_alpha_dropout_: alpha_dropout, in place */
 OPDI_OP(alpha_dropout_) {
     op->schema = "alpha_dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)";
     op->composite = opdi_alpha_dropout_kernel; op->cases = "";
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
 }
+/* opd_feature_alpha_dropout_: feature_alpha_dropout, in place */
 OPDI_OP(feature_alpha_dropout_) {
     op->schema = "feature_alpha_dropout_(Tensor(a!) self, float p, bool train) -> Tensor(a!)";
     op->composite = opdi_alpha_dropout_kernel; op->cases = "";
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
 }
 
 //== fake quantisation =================================================================================================
@@ -316,67 +326,71 @@ static int opdi_fake_quantize_per_channel_kernel(opd_call *call) {
                                                           opd_arg_int(call, 4), opd_arg_int(call, 5))
         ? -1 : opd_return_tensor(call, rets[0]);
 }
+/* opd_fake_quantize_per_tensor_affine: self rounded to quant_min..quant_max, which stand for (n - zero_point) scale */
 OPDI_OP(fake_quantize_per_tensor_affine) {
     op->schema = "fake_quantize_per_tensor_affine(Tensor self, float scale, int zero_point, int quant_min, int "
         "quant_max) -> Tensor";
     op->composite = opdi_fake_quantize_per_tensor_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_CPU;
     op->cases = "";
 }
+/* opd_fake_quantize_per_tensor_affine_tensor_qparams: the same with scale and zero_point in tensors */
 OPDI_OP(fake_quantize_per_tensor_affine_tensor_qparams) {
     op->schema = "fake_quantize_per_tensor_affine.tensor_qparams(Tensor self, Tensor scale, Tensor zero_point, int "
         "quant_min, int quant_max) -> Tensor";
     op->composite = opdi_fake_quantize_per_tensor_qparams_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "";
 }
+/* opd_fake_quantize_per_tensor_affine_cachemask: the same, and where self was in range */
 OPDI_OP(fake_quantize_per_tensor_affine_cachemask) {
     op->schema = "fake_quantize_per_tensor_affine_cachemask(Tensor self, float scale, int zero_point, int quant_min, "
         "int quant_max) -> (Tensor output, Tensor mask)";
     op->any = opdi_fake_quantize_tensor_kernel; op->backward = opdi_fake_quantize_backward; op->save = "result1";
     op->vmap = OPD_BATCH_POINTWISE;        /* the formula, not those of what the kernel is made of */
-    op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "fake_quantize_per_tensor_affine_cachemask.out(Tensor self, float scale, int zero_point, int quant_min, "
         "int quant_max, *, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))";
     op->cases = "";
 }
+/* opd__fake_quantize_per_tensor_affine_cachemask_tensor_qparams: the same of tensors, where fake_quant_enabled is not
+   0 */
 OPDI_OP(_fake_quantize_per_tensor_affine_cachemask_tensor_qparams) {
     op->schema = "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams(Tensor self, Tensor scale, Tensor "
         "zero_point, Tensor fake_quant_enabled, int quant_min, int quant_max) -> (Tensor output, Tensor mask)";
     op->any = opdi_fake_quantize_qparams_kernel; op->backward = opdi_fake_quantize_backward; op->save = "result1";
     op->constant = "scale, zero_point, fake_quant_enabled";
-    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_LOOP;
     op->out = "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams.out(Tensor self, Tensor scale, Tensor "
         "zero_point, Tensor fake_quant_enabled, int quant_min, int quant_max, *, Tensor(a!) out0, Tensor(b!) out1) -> "
         "(Tensor(a!), Tensor(b!))";
     op->cases = "";
 }
+/* opd_fake_quantize_per_tensor_affine_cachemask_backward: derivative of fake_quantize_per_tensor_affine */
 OPDI_OP(fake_quantize_per_tensor_affine_cachemask_backward) {
     op->schema = "fake_quantize_per_tensor_affine_cachemask_backward(Tensor grad, Tensor mask) -> Tensor";
     op->composite = opdi_fake_quantize_mask_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,3], [2,3]b";
 }
+/* opd_fake_quantize_per_channel_affine: the same with a scale and zero_point for each index of axis */
 OPDI_OP(fake_quantize_per_channel_affine) {
     op->schema = "fake_quantize_per_channel_affine(Tensor self, Tensor scale, Tensor zero_point, int axis, int "
         "quant_min, int quant_max) -> Tensor";
     op->composite = opdi_fake_quantize_per_channel_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "";
 }
+/* opd_fake_quantize_per_channel_affine_cachemask: the same, and where self was in range */
 OPDI_OP(fake_quantize_per_channel_affine_cachemask) {
     op->schema = "fake_quantize_per_channel_affine_cachemask(Tensor self, Tensor scale, Tensor zero_point, int axis, "
         "int quant_min, int quant_max) -> (Tensor output, Tensor mask)";
     op->any = opdi_fake_quantize_channel_kernel; op->backward = opdi_fake_quantize_backward; op->save = "result1";
     op->constant = "scale, zero_point";
-    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_LOOP;
     op->out = "fake_quantize_per_channel_affine_cachemask.out(Tensor self, Tensor scale, Tensor zero_point, int axis, "
         "int quant_min, int quant_max, *, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))";
     op->cases = "";
 }
+/* opd_fake_quantize_per_channel_affine_cachemask_backward: derivative of fake_quantize_per_channel_affine */
 OPDI_OP(fake_quantize_per_channel_affine_cachemask_backward) {
     op->schema = "fake_quantize_per_channel_affine_cachemask_backward(Tensor grad, Tensor mask) -> Tensor";
     op->composite = opdi_fake_quantize_mask_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,3], [2,3]b";
 }

@@ -73,17 +73,19 @@ static int opdi_glu_backward_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, opd_cat_full(opd_tensors_of(two, 2), dim));
     return 0;
 }
+/* opd_glu: the first half of dim times sigmoid of the second */
 OPDI_OP(glu) {
     op->schema = "glu(Tensor self, int dim=-1) -> Tensor";
     op->any = opdi_glu_kernel; op->backward = opdi_glu_backward; op->save = "self";
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_DECOMPOSE;
     op->out = "glu.out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[2,4]; [4,3], 0";
 }
+/* opd_glu_backward: derivative of glu */
 OPDI_OP(glu_backward) {
     op->schema = "glu_backward(Tensor grad_output, Tensor self, int dim) -> Tensor";
     op->any = opdi_glu_backward_kernel; op->backward = opdi_glu_backward_backward; op->save = "grad_output, self";
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_DECOMPOSE;
     op->out = "glu_backward.grad_input(Tensor grad_output, Tensor self, int dim, *, Tensor(a!) grad_input) -> "
         "Tensor(a!)";
     op->cases = "[2,2], [2,4], -1";
@@ -136,17 +138,18 @@ static int opdi_prelu_backward_kernel(opd_call *call) {
     if (opd_return_tensor(call, opd_contiguous(parts[0]))) { return -1; }
     return opd_return_tensor(call, opdi_prelu_gather(parts[1], weight, input));
 }
+/* opd_prelu: self, times weight (one for all, or one a channel) below 0 */
 OPDI_OP(prelu) {
     op->schema = "prelu(Tensor self, Tensor weight) -> Tensor";
     op->composite = opdi_prelu_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_LOWER;
+    op->autocast = OPD_AUTOCAST_LOWER;
     op->out = "prelu.out";
     op->cases = "[2,3], [3]; [2,3], [1]";
 }
+/* opd_prelu_backward: derivatives of prelu */
 OPDI_OP(prelu_backward) {
     op->schema = "prelu_backward(Tensor grad_output, Tensor self, Tensor weight) -> (Tensor, Tensor)";
     op->composite = opdi_prelu_backward_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "prelu_backward.out(Tensor grad_output, Tensor self, Tensor weight, *, Tensor(a!) out0, Tensor(b!) "
         "out1) -> (Tensor(a!), Tensor(b!))";
     op->cases = "[2,3], [2,3], [3]";
@@ -189,17 +192,19 @@ static int opdi_prelu_broadcast_backward_backward(opd_backward_call *bw) {
     OPDI_GIVE(2, gx ? opdi_unless(opd_mul(gx, grad_out), up) : NULL);
     return 0;
 }
+/* opd__prelu_kernel: self, times weight (broadcast) below 0 */
 OPDI_OP(_prelu_kernel) {
     op->schema = "_prelu_kernel(Tensor self, Tensor weight) -> Tensor";
     op->any = opdi_prelu_broadcast_kernel; op->backward = opdi_prelu_broadcast_backward; op->save = "self, weight";
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_DECOMPOSE;
     op->cases = "[2,3], [3]; [2,3,4], [3,1]; [2,3], [2,3]";
 }
+/* opd__prelu_kernel_backward: derivatives of _prelu_kernel, of the broadcast sizes */
 OPDI_OP(_prelu_kernel_backward) {
     op->schema = "_prelu_kernel_backward(Tensor grad_output, Tensor self, Tensor weight) -> (Tensor, Tensor)";
     op->any = opdi_prelu_broadcast_backward_kernel; op->backward = opdi_prelu_broadcast_backward_backward;
     op->save = "grad_output, self, weight";
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_DECOMPOSE;
     op->cases = "[2,3], [2,3], [3]; [2,3], [2,3], [2,3]";
 }
 
@@ -278,47 +283,53 @@ static int opdi_rrelu_with_noise_backward_kernel(opd_call *call) {
                                                            opd_value_float((lower + upper) / 2),
                                                            opd_arg_bool(call, 6)));
 }
+/* opd_rrelu: leaky_relu with a slope drawn for each element */
 OPDI_OP(rrelu) {
     op->schema = "rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.33333333333333331, bool training=False, "
         "Generator? generator=None) -> Tensor";
     op->composite = opdi_rrelu_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->inplace = "rrelu_";
     op->cases = "[2,3], 0.5, 0.5, True";
 }
+/* opd_rrelu_with_noise_functional: rrelu, and the slopes (1 of what is positive) */
 OPDI_OP(rrelu_with_noise_functional) {
     op->schema = "rrelu_with_noise_functional(Tensor self, Tensor noise, Scalar lower=0.125, Scalar "
         "upper=0.33333333333333331, bool training=False, Generator? generator=None) -> (Tensor, Tensor noise_out)";
     op->composite = opdi_rrelu_with_noise_functional_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->cases = "";
 }
+/* opd_rrelu_with_noise: rrelu, with the slopes (1 of what is positive) written into noise */
 OPDI_OP(rrelu_with_noise) {
     op->schema = "rrelu_with_noise(Tensor self, Tensor(b!) noise, Scalar lower=0.125, Scalar "
         "upper=0.33333333333333331, bool training=False, Generator? generator=None) -> Tensor";
     op->composite = opdi_rrelu_with_noise_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->cases = "";                               /* its functional form has them */
 }
+/* opd_rrelu_with_noise_out(self, noise, lower, upper, training, generator, out): rrelu into out, with the slopes
+   written into noise */
 OPDI_OP(rrelu_with_noise_out) {
     op->schema = "rrelu_with_noise.out(Tensor self, Tensor(b!) noise, Scalar lower=0.125, Scalar "
         "upper=0.33333333333333331, bool training=False, Generator? generator=None, *, Tensor(a!) out) -> Tensor(a!)";
     op->composite = opdi_rrelu_with_noise_out_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->cases = "";
 }
+/* opd_rrelu_with_noise_: rrelu into self, with the slopes written into noise */
 OPDI_OP(rrelu_with_noise_) {
     op->schema = "rrelu_with_noise_(Tensor(a!) self, Tensor(b!) noise, Scalar lower=0.125, Scalar "
         "upper=0.33333333333333331, bool training=False, Generator? generator=None) -> Tensor(a!)";
     op->composite = opdi_rrelu_with_noise_inplace_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
+    op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
     op->cases = "";
 }
+/* opd_rrelu_with_noise_backward: derivative of rrelu_with_noise */
 OPDI_OP(rrelu_with_noise_backward) {
     op->schema = "rrelu_with_noise_backward(Tensor grad_output, Tensor self, Tensor noise, Scalar lower, Scalar upper, "
         "bool training, bool self_is_result) -> Tensor";
     op->composite = opdi_rrelu_with_noise_backward_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "rrelu_with_noise_backward.out";
     op->cases = "[2,3], [2,3], [2,3]u, 0.1, 0.3, True, False; [2,3], [2,3], [2,3]u, 0.1, 0.3, False, False";
 }

@@ -320,6 +320,7 @@ static int opdi_grid_sampler_2d_backward_backward(opd_backward_call *bw) {
     return 0;
 }
 #define OPDI_GRID_ARGS "Tensor input, Tensor grid, int interpolation_mode, int padding_mode, bool align_corners"
+/* opd_grid_sampler_2d: input [N, C, H, W] at the places grid [N, h, w, 2], -1 to 1 */
 OPDI_OP(grid_sampler_2d) {
     op->schema = "grid_sampler_2d(" OPDI_GRID_ARGS ") -> Tensor";
     op->cpu = op->fake = opdi_grid_sampler_2d_kernel; op->backward = opdi_grid_sampler_2d_backward;
@@ -330,12 +331,13 @@ OPDI_OP(grid_sampler_2d) {
         "False; [1,2,3,4], [1,2,2,2], 1, 0, False; [1,1,4,4], [1,2,2,2], 2, 0, False; [1,1,4,4], [1,2,2,2], 2, 2, "
         "True; [1,1,4,4], [1,2,2,2], 2, 1, False";
 }
+/* opd_grid_sampler_2d_backward: derivatives of grid_sampler_2d */
 OPDI_OP(grid_sampler_2d_backward) {
     op->schema = "grid_sampler_2d_backward(Tensor grad_output, " OPDI_GRID_ARGS ", bool[2] output_mask) -> (Tensor, "
         "Tensor)";
     op->cpu = op->fake = opdi_grid_sampler_2d_backward_kernel; op->backward = opdi_grid_sampler_2d_backward_backward;
     op->save = "grad_output, input, grid";
-    op->vmap = OPD_BATCH_FOLD; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_FOLD;
     op->out = "grid_sampler_2d_backward.out(Tensor grad_output, " OPDI_GRID_ARGS ", bool[2] output_mask, *, "
         "Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))";
     op->cases = "[1,2,2,3], [1,2,3,4], [1,2,3,2], 0, 0, False, (True,True); [1,1,2,2], [1,1,3,4], [1,2,2,2], 2, 2, "
@@ -462,19 +464,20 @@ static int opdi_grid_sampler_3d_backward_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, slope);
 }
+/* opd_grid_sampler_3d: input at the places of grid [N, D, H, W, 3], from -1 to 1 */
 OPDI_OP(grid_sampler_3d) {
     op->schema = "grid_sampler_3d(" OPDI_GRID_ARGS ") -> Tensor";
     op->composite = opdi_grid_sampler_3d_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_CPU;
     op->out = "grid_sampler_3d.out";
     op->cases = "[1,2,2,3,4], [1,2,1,2,3], 0, 0, False; [2,1,2,2,3], [2,1,2,2,3], 0, 1, True; [1,1,3,2,2], "
         "[1,1,1,2,3], 0, 2, False; [1,2,2,3,2], [1,2,1,1,3], 1, 0, False";
 }
+/* opd_grid_sampler_3d_backward: derivatives of grid_sampler_3d */
 OPDI_OP(grid_sampler_3d_backward) {
     op->schema = "grid_sampler_3d_backward(Tensor grad_output, " OPDI_GRID_ARGS ", bool[2] output_mask) -> (Tensor, "
         "Tensor)";
     op->composite = opdi_grid_sampler_3d_backward_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "grid_sampler_3d_backward.out(Tensor grad_output, " OPDI_GRID_ARGS ", bool[2] output_mask, *, "
         "Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))";
     op->cases = "[1,2,2,1,2], [1,2,2,3,4], [1,2,1,2,3], 0, 0, False, (True,True); [1,1,1,1,2], [1,1,3,2,2], "
@@ -493,10 +496,11 @@ static int opdi_grid_sampler_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_grid_sampler_2d(input, opd_arg_tensor(call, 1), opd_arg_int(call, 2),
                                                        opd_arg_int(call, 3), opd_arg_bool(call, 4)));
 }
+/* opd_grid_sampler: grid_sampler_2d */
 OPDI_OP(grid_sampler) {
     op->schema = "grid_sampler(" OPDI_GRID_ARGS ") -> Tensor";
     op->composite = opdi_grid_sampler_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_PROMOTE_FP32_CPU;
+    op->autocast = OPD_AUTOCAST_PROMOTE_FP32_CPU;
     op->cases = "[1,2,3,4], [1,2,3,2], 0, 0, False; [1,1,2,3,2], [1,1,2,1,3], 0, 0, True";
 }
 
@@ -564,17 +568,18 @@ static int opdi_affine_grid_generator_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_affine_grid_generator_backward(opd_bw_grad(bw, 0), opdi_bw_ints(bw, 1),
                                                                    opd_bw_value(bw, 2).u.i != 0));
 }
+/* opd_affine_grid_generator: places of an output [N, C, ..] of `size` where theta sends them, for grid_sampler */
 OPDI_OP(affine_grid_generator) {
     op->schema = "affine_grid_generator(Tensor theta, SymInt[] size, bool align_corners) -> Tensor";
     op->any = opdi_affine_grid_generator_kernel; op->backward = opdi_affine_grid_generator_backward;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_DECOMPOSE;
     op->out = "affine_grid_generator.out";
     op->cases = "[2,2,3], (2,1,3,2), False; [1,2,3], (1,1,1,4), True; [1,3,4], (1,1,2,1,3), False";
 }
+/* opd_affine_grid_generator_backward: derivative of affine_grid_generator */
 OPDI_OP(affine_grid_generator_backward) {
     op->schema = "affine_grid_generator_backward(Tensor grad, SymInt[] size, bool align_corners) -> Tensor";
     op->composite = opdi_affine_grid_generator_backward_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,3,2,2], (2,1,3,2), False; [1,2,1,3,3], (1,1,2,1,3), True";
 }
 
@@ -606,17 +611,17 @@ static int opdi_channel_shuffle_kernel(opd_call *call) {
     parts = opd_clone_full(parts, OPDI_MEMORY_DENSE);                         /* never a view */
     return opd_return_tensor(call, opdi_reshape_to(parts, opdi_sizes(input), input->ndim));
 }
+/* opd_channel_shuffle: channels of groups by turns: [N, groups, C / groups, ..] to [N, C / groups, groups, ..] */
 OPDI_OP(channel_shuffle) {
     op->schema = "channel_shuffle(Tensor self, SymInt groups) -> Tensor";
     op->composite = opdi_channel_shuffle_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "channel_shuffle.out";
     op->cases = "[2,6,2,3], 3; [1,4,2], 2";
 }
+/* opd_native_channel_shuffle: channel_shuffle */
 OPDI_OP(native_channel_shuffle) {
     op->schema = "native_channel_shuffle(Tensor self, SymInt groups) -> Tensor";
     op->composite = opdi_channel_shuffle_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,6,2,3], 3";
 }
 OPDI_COLD_END

@@ -147,6 +147,7 @@ static int opdi_layer_norm_batch(opd_call *call) {
     for (int i = 0; i < 3; i++) { if (opd_batch_return(call, results[i], 0)) { return -1; } }
     return 0;
 }
+/* opd_native_layer_norm: layer_norm, with means and 1 / deviations */
 OPDI_OP(native_layer_norm) {
     op->schema = "native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float eps) "
         "-> (Tensor, Tensor, Tensor)";
@@ -309,12 +310,13 @@ static int opdi_layer_norm_back_batch(opd_call *call) {
     if (mask[0] ? opd_batch_return(call, results[0], 0) : opd_return_value(call, OPD_NONE)) { return -1; }
     return opd_return_value(call, OPD_NONE) ? -1 : opd_return_value(call, OPD_NONE);
 }
+/* opd_native_layer_norm_backward: derivatives of native_layer_norm, as output_mask says */
 OPDI_OP(native_layer_norm_backward) {
     op->schema = "native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor mean, "
         "Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask) -> (Tensor, Tensor, Tensor)";
     op->cpu = op->fake = opdi_native_layer_norm_backward_kernel;
     op->backward = opdi_native_layer_norm_backward_backward; op->save = "grad_out, input, mean, rstd, weight";
-    op->vmap = opdi_layer_norm_back_batch; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->vmap = opdi_layer_norm_back_batch; op->tags = OPD_OPTAG_CORE;
     op->flops = opdi_flops_elements;
     op->out = "native_layer_norm_backward.out(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor mean, "
         "Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask, *, Tensor(a!) out0, Tensor(b!) out1, "
@@ -328,11 +330,12 @@ static int opdi_layer_norm_kernel(opd_call *call) {
                                  opd_arg_tensor(call, 3), opd_arg_float(call, 4)) ? -1
            : opd_return_tensor(call, results[0]);
 }
+/* opd_layer_norm: mean 0, variance 1 over the last dims, times weight plus bias */
 OPDI_OP(layer_norm) {
     op->schema = "layer_norm(Tensor input, int[] normalized_shape, Tensor? weight=None, Tensor? bias=None, float "
         "eps=1e-05, bool cudnn_enable=True) -> Tensor";
     op->composite = opdi_layer_norm_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
     op->cases = "[2,3], (3), [3], [3]";
 }
 
@@ -369,17 +372,18 @@ static int opdi_fused_rms_norm_kernel(opd_call *call) {
     return opdi_rms_norm(call, results) || opd_return_tensor(call, results[0]) ? -1
         : opd_return_tensor(call, results[1]);
 }
+/* opd_rms_norm: input by the root of its mean square over the last dims, times weight */
 OPDI_OP(rms_norm) {
     op->schema = "rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? eps=None) -> Tensor";
     op->composite = opdi_rms_norm_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
     op->cases = "[2,3], (3), [3], 0.00001; [2,3], (2,3)";
 }
+/* opd_fused_rms_norm: rms_norm, and 1 / the root */
 OPDI_OP(_fused_rms_norm) {
     op->schema = "_fused_rms_norm(Tensor input, int[] normalized_shape, Tensor? weight, float? eps) -> (Tensor, "
         "Tensor)";
     op->composite = opdi_fused_rms_norm_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,3], (3), [3], 0.00001; [2,3], (2,3), None, None";
 }
 
@@ -470,12 +474,13 @@ static int opdi_group_norm_batch(opd_call *call) {
         OPDI_CHANNEL_IMAGE, OPDI_CHANNEL_IMAGE, OPDI_CHANNEL_IMAGE};
     return opdi_batch_by_channel(call, kinds, results);
 }
+/* opd_native_group_norm: group_norm, with means and 1 / deviations */
 OPDI_OP(native_group_norm) {
     op->schema = "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int "
         "group, float eps) -> (Tensor, Tensor, Tensor)";
     op->cpu = op->fake = opdi_native_group_norm_kernel; op->backward = opdi_native_group_norm_backward;
     op->save = "input, weight, result1, result2";
-    op->vmap = opdi_group_norm_batch; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->vmap = opdi_group_norm_batch; op->tags = OPD_OPTAG_CORE;
     op->flops = opdi_flops_elements;
     op->out = "native_group_norm.out(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int "
         "group, float eps, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), "
@@ -561,12 +566,13 @@ static int opdi_group_norm_back_batch(opd_call *call) {
         OPDI_CHANNEL_IMAGE, OPDI_CHANNEL_LIST, OPDI_CHANNEL_LIST};
     return opdi_batch_by_channel(call, kinds, results);
 }
+/* opd_native_group_norm_backward: derivatives of native_group_norm, as output_mask says */
 OPDI_OP(native_group_norm_backward) {
     op->schema = "native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? weight, "
         "SymInt N, SymInt C, SymInt HxW, int group, bool[3] output_mask) -> (Tensor, Tensor, Tensor)";
     op->cpu = op->fake = opdi_native_group_norm_backward_kernel;
     op->backward = opdi_native_group_norm_backward_backward; op->save = "grad_out, input, mean, rstd, weight";
-    op->vmap = opdi_group_norm_back_batch; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->vmap = opdi_group_norm_back_batch; op->tags = OPD_OPTAG_CORE;
     op->flops = opdi_flops_elements;
     op->out = "native_group_norm_backward.out(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? "
         "weight, SymInt N, SymInt C, SymInt HxW, int group, bool[3] output_mask, *, Tensor(a!) out0, Tensor(b!) out1, "
@@ -585,10 +591,11 @@ static int opdi_group_norm_kernel(opd_call *call) {
                                  opdi_sizes(input)[1], hw, opd_arg_int(call, 1), opd_arg_float(call, 4)) ? -1
            : opd_return_tensor(call, results[0]);
 }
+/* opd_group_norm: mean 0, variance 1 over groups of channels, times weight plus bias */
 OPDI_OP(group_norm) {
     op->schema = "group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, float eps=1e-05, "
         "bool cudnn_enabled=True) -> Tensor";
     op->composite = opdi_group_norm_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
     op->cases = "[2,4,3], 2, [4], [4]";
 }

@@ -65,6 +65,7 @@ static int opdi_mse_loss_backward_backward(opd_backward_call *bw) {
     OPDI_GIVE(2, opd_neg(delta));
     return 0;
 }
+/* opd_mse_loss: (self - target)^2; reduction 0: each, 1: mean, 2: sum */
 OPDI_OP(mse_loss) {
     op->schema = "mse_loss(Tensor self, Tensor target, int reduction=1) -> Tensor";
     op->any = opdi_mse_loss_kernel; op->backward = opdi_mse_loss_backward; op->save = "self, target";
@@ -72,11 +73,12 @@ OPDI_OP(mse_loss) {
     op->out = "mse_loss.out"; op->tags = OPDI_OPTAG_OUT_CASTS | OPDI_OPTAG_OUT_PART;
     op->cases = "[2,3], [2,3]; [2,3], [2,3], 0";
 }
+/* opd_mse_loss_backward: derivative of mse_loss */
 OPDI_OP(mse_loss_backward) {
     op->schema = "mse_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor";
     op->any = opdi_mse_loss_backward_kernel; op->backward = opdi_mse_loss_backward_backward;
     op->save = "grad_output, self, target";
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_DECOMPOSE;
     op->out = "mse_loss_backward.grad_input(Tensor grad_output, Tensor self, Tensor target, int reduction, *, "
         "Tensor(a!) grad_input) -> Tensor(a!)";
     op->cases = "[], [2,3], [2,3], 1; [2,3], [2,3], [2,3], 0";
@@ -88,10 +90,11 @@ static int opdi_l1_loss_kernel(opd_call *call) {
                              opdi_reduced(opd_abs(opd_sub(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1))),
                                           opd_arg_int(call, 2)));
 }
+/* opd_l1_loss: |self - target| */
 OPDI_OP(l1_loss) {
     op->schema = "l1_loss(Tensor self, Tensor target, int reduction=1) -> Tensor";
     op->composite = opdi_l1_loss_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32;
+    op->autocast = OPD_AUTOCAST_FP32;
     op->cases = "[2,3], [2,3]";
 }
 
@@ -153,6 +156,7 @@ static int opdi_smooth_l1_loss_backward(opd_backward_call *bw) {
     return 0;
 }
 static int opdi_smooth_l1_loss_backward_backward(opd_backward_call *bw) { return opdi_huber_twice(bw, false); }
+/* opd_smooth_l1_loss: l1_loss, a parabola within beta of 0 */
 OPDI_OP(smooth_l1_loss) {
     op->schema = "smooth_l1_loss(Tensor self, Tensor target, int reduction=1, float beta=1.0) -> Tensor";
     op->any = opdi_huber_like_kernel; op->backward = opdi_smooth_l1_loss_backward; op->save = "self, target";
@@ -160,12 +164,13 @@ OPDI_OP(smooth_l1_loss) {
     op->out = "smooth_l1_loss.out"; op->tags = OPDI_OPTAG_OUT_CASTS | OPDI_OPTAG_OUT_PART;
     op->cases = "[2,3], [2,3]; [2,3], [2,3], 0, 0.5";
 }
+/* opd_smooth_l1_loss_backward: derivative of smooth_l1_loss */
 OPDI_OP(smooth_l1_loss_backward) {
     op->schema = "smooth_l1_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float beta) "
         "-> Tensor";
     op->any = opdi_huber_like_backward_kernel; op->backward = opdi_smooth_l1_loss_backward_backward;
     op->save = "grad_output, self, target";
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_DECOMPOSE;
     op->out = "smooth_l1_loss_backward.grad_input(Tensor grad_output, Tensor self, Tensor target, int reduction, "
         "float beta, *, Tensor(a!) grad_input) -> Tensor(a!)";
     op->cases = "[], [2,3], [2,3], 1, 0.5";
@@ -179,6 +184,7 @@ static int opdi_huber_loss_backward(opd_backward_call *bw) {
     return 0;
 }
 static int opdi_huber_loss_backward_backward(opd_backward_call *bw) { return opdi_huber_twice(bw, true); }
+/* opd_huber_loss: a parabola within delta of 0, straight beyond */
 OPDI_OP(huber_loss) {
     op->schema = "huber_loss(Tensor self, Tensor target, int reduction=1, float delta=1.0) -> Tensor";
     op->any = opdi_huber_like_kernel; op->backward = opdi_huber_loss_backward; op->save = "self, target";
@@ -186,12 +192,13 @@ OPDI_OP(huber_loss) {
     op->out = "huber_loss.out"; op->tags = OPDI_OPTAG_OUT_CASTS | OPDI_OPTAG_OUT_PART;
     op->cases = "[2,3], [2,3]; [2,3], [2,3], 0, 0.5";
 }
+/* opd_huber_loss_backward: derivative of huber_loss */
 OPDI_OP(huber_loss_backward) {
     op->schema = "huber_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, float delta) -> "
         "Tensor";
     op->any = opdi_huber_like_backward_kernel; op->backward = opdi_huber_loss_backward_backward;
     op->save = "grad_output, self, target";
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_DECOMPOSE;
     op->out = "huber_loss_backward.out(Tensor grad_output, Tensor self, Tensor target, int reduction, float delta, *, "
         "Tensor(a!) grad_input) -> Tensor(a!)";
     op->cases = "[], [2,3], [2,3], 1, 0.5";
@@ -269,6 +276,7 @@ static int opdi_binary_cross_entropy_backward_backward(opd_backward_call *bw) {
     OPDI_GIVE(2, opd_neg(keep));
     return 0;
 }
+/* opd_binary_cross_entropy: -(target log(self) + (1 - target) log(1 - self)) */
 OPDI_OP(binary_cross_entropy) {
     op->schema = "binary_cross_entropy(Tensor self, Tensor target, Tensor? weight=None, int reduction=1) -> Tensor";
     op->any = opdi_binary_cross_entropy_kernel; op->backward = opdi_binary_cross_entropy_backward;
@@ -277,12 +285,13 @@ OPDI_OP(binary_cross_entropy) {
     op->out = "binary_cross_entropy.out"; op->tags = OPDI_OPTAG_OUT_PART;
     op->cases = "[2,3]u, [2,3]u; [2,3]u, [2,3]u, [2,3]+, 0";
 }
+/* opd_binary_cross_entropy_backward: derivative of binary_cross_entropy */
 OPDI_OP(binary_cross_entropy_backward) {
     op->schema = "binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target, Tensor? weight=None, "
         "int reduction=1) -> Tensor";
     op->any = opdi_binary_cross_entropy_backward_kernel; op->backward = opdi_binary_cross_entropy_backward_backward;
     op->save = "grad_output, self, target, weight";
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_DECOMPOSE;
     op->out = "binary_cross_entropy_backward.grad_input(Tensor grad_output, Tensor self, Tensor target, Tensor? "
         "weight=None, int reduction=1, *, Tensor(a!) grad_input) -> Tensor(a!)";
     op->cases = "[], [2,3]u, [2,3]u";
@@ -310,11 +319,12 @@ static int opdi_binary_cross_entropy_with_logits_kernel(opd_call *call) {
     if (weight) { loss = opdi_in_dtype(opd_mul(loss, weight), dtype); }
     return opd_return_tensor(call, opdi_reduced(loss, opd_arg_int(call, 4)));
 }
+/* opd_binary_cross_entropy_with_logits: binary_cross_entropy of sigmoid(self) */
 OPDI_OP(binary_cross_entropy_with_logits) {
     op->schema = "binary_cross_entropy_with_logits(Tensor self, Tensor target, Tensor? weight=None, Tensor? "
         "pos_weight=None, int reduction=1) -> Tensor";
     op->composite = opdi_binary_cross_entropy_with_logits_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32;
+    op->autocast = OPD_AUTOCAST_FP32;
     op->out = "binary_cross_entropy_with_logits.out";
     op->cases = "[2,3], [2,3]u; [2,3], [2,3]u, [3]+, [3]+, 0";
 }
@@ -352,23 +362,23 @@ static int opdi_log_sigmoid_backward_backward(opd_backward_call *bw) {
     opd_tensor *gate = opd_sigmoid(input);
     return opd_bw_return(bw, 1, opd_neg(opd_sigmoid_backward(opd_mul(grad, opd_bw_tensor(bw, 0)), gate)));
 }
+/* opd_log_sigmoid_forward: log_sigmoid, and what its derivative uses */
 OPDI_OP(log_sigmoid_forward) {
     op->schema = "log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)";
     op->any = opdi_log_sigmoid_forward_kernel; op->backward = opdi_log_sigmoid_forward_backward;
     op->save = "self, buffer"; op->constant = "buffer";
     op->vmap = OPD_BATCH_POINTWISE;        /* the formula at 0, not those of what the kernel is made of */
-    op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "log_sigmoid_forward.output(Tensor self, *, Tensor(a!) output, Tensor(b!) buffer) -> (Tensor(a!), "
         "Tensor(b!))";
     op->cases = "[2,3]";
     op->tags = OPDI_OPTAG_OUT_EXACT;
 }
+/* opd_log_sigmoid_backward: derivative of log_sigmoid */
 OPDI_OP(log_sigmoid_backward) {
     op->schema = "log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> Tensor";
     op->any = opdi_log_sigmoid_backward_kernel; op->backward = opdi_log_sigmoid_backward_backward;
     op->save = "grad_output, self, buffer";
     op->vmap = OPD_BATCH_POINTWISE;        /* buffer is a constant to the formula, not to the kernel */
-    op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "log_sigmoid_backward.grad_input(Tensor grad_output, Tensor self, Tensor buffer, *, Tensor(a!) "
         "grad_input) -> Tensor(a!)";
     op->cases = "";
@@ -378,10 +388,10 @@ static int opdi_log_sigmoid_kernel(opd_call *call) {
     opd_tensor *results[2];
     return opd_log_sigmoid_forward(results, opd_arg_tensor(call, 0)) ? -1 : opd_return_tensor(call, results[0]);
 }
+/* opd_log_sigmoid: log(sigmoid(self)) */
 OPDI_OP(log_sigmoid) {
     op->schema = "log_sigmoid(Tensor self) -> Tensor";
     op->composite = opdi_log_sigmoid_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "log_sigmoid.out";
     op->cases = "[2,3]";
 }
@@ -418,6 +428,7 @@ static int opdi_soft_margin_loss_backward_backward(opd_backward_call *bw) {
     OPDI_GIVE(2, opd_mul(grad, opd_sub(opd_mul(quotient, input), gate)));
     return 0;
 }
+/* opd_soft_margin_loss: log(1 + e^(-target self)) */
 OPDI_OP(soft_margin_loss) {
     op->schema = "soft_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor";
     op->any = opdi_soft_margin_loss_kernel; op->backward = opdi_soft_margin_loss_backward; op->save = "self, target";
@@ -425,11 +436,12 @@ OPDI_OP(soft_margin_loss) {
     op->out = "soft_margin_loss.out"; op->tags = OPDI_OPTAG_OUT_PART;
     op->cases = "[2,3], [2,3]";
 }
+/* opd_soft_margin_loss_backward: derivative of soft_margin_loss */
 OPDI_OP(soft_margin_loss_backward) {
     op->schema = "soft_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction) -> Tensor";
     op->any = opdi_soft_margin_loss_backward_kernel; op->backward = opdi_soft_margin_loss_backward_backward;
     op->save = "grad_output, self, target";
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_DECOMPOSE;
     op->out = "soft_margin_loss_backward.grad_input(Tensor grad_output, Tensor self, Tensor target, int reduction, *, "
         "Tensor(a!) grad_input) -> Tensor(a!)";
     op->cases = "[], [2,3], [2,3], 1";
@@ -544,56 +556,63 @@ static int opdi_poisson_nll_loss_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opdi_reduced(loss, opd_arg_int(call, 5)));
 }
+/* opd_kl_div: target * (log(target) - self) */
 OPDI_OP(kl_div) {
     op->schema = "kl_div(Tensor self, Tensor target, int reduction=1, *, bool log_target=False) -> Tensor";
     op->composite = opdi_kl_div_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32;
+    op->autocast = OPD_AUTOCAST_FP32;
     op->cases = "[2,3], [2,3]u";
 }
+/* opd_hinge_embedding_loss: self where target is 1, max(0, margin - self) where -1 */
 OPDI_OP(hinge_embedding_loss) {
     op->schema = "hinge_embedding_loss(Tensor self, Tensor target, float margin=1.0, int reduction=1) -> Tensor";
     op->composite = opdi_hinge_embedding_loss_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32;
+    op->autocast = OPD_AUTOCAST_FP32;
     op->cases = "[2,3], [2,3]i2";
 }
+/* opd_margin_ranking_loss: max(0, -target (input1 - input2) + margin) */
 OPDI_OP(margin_ranking_loss) {
     op->schema = "margin_ranking_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int reduction=1) "
         "-> Tensor";
     op->composite = opdi_margin_ranking_loss_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32;
+    op->autocast = OPD_AUTOCAST_FP32;
     op->cases = "[2,3], [2,3], [2,3]";
 }
+/* opd_cosine_similarity: x1 . x2 / (|x1| |x2|) along dim */
 OPDI_OP(cosine_similarity) {
     op->schema = "cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor";
     op->composite = opdi_cosine_similarity_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
     op->cases = "[2,3], [2,3]";
 }
+/* opd_cosine_embedding_loss: 1 - cosine where target is 1, max(0, cosine - margin) where -1 */
 OPDI_OP(cosine_embedding_loss) {
     op->schema = "cosine_embedding_loss(Tensor input1, Tensor input2, Tensor target, float margin=0.0, int "
         "reduction=1) -> Tensor";
     op->composite = opdi_cosine_embedding_loss_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32;
+    op->autocast = OPD_AUTOCAST_FP32;
     op->cases = "[2,3], [2,3], [2]i2";
 }
+/* opd_pairwise_distance: the p-norm of x1 - x2 + eps along the last dim */
 OPDI_OP(pairwise_distance) {
     op->schema = "pairwise_distance(Tensor x1, Tensor x2, float p=2.0, float eps=1e-06, bool keepdim=False) -> Tensor";
     op->composite = opdi_pairwise_distance_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,3], [2,3]";
 }
+/* opd_triplet_margin_loss: max(0, d(anchor, positive) - d(anchor, negative) + margin) */
 OPDI_OP(triplet_margin_loss) {
     op->schema = "triplet_margin_loss(Tensor anchor, Tensor positive, Tensor negative, float margin=1.0, float p=2.0, "
         "float eps=1e-06, bool swap=False, int reduction=1) -> Tensor";
     op->composite = opdi_triplet_margin_loss_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32;
+    op->autocast = OPD_AUTOCAST_FP32;
     op->cases = "[2,3], [2,3], [2,3]";
 }
+/* opd_poisson_nll_loss: e^input - target * input (log_input), or input - target log(input) */
 OPDI_OP(poisson_nll_loss) {
     op->schema = "poisson_nll_loss(Tensor input, Tensor target, bool log_input, bool full, float eps, int reduction) "
         "-> Tensor";
     op->composite = opdi_poisson_nll_loss_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32;
+    op->autocast = OPD_AUTOCAST_FP32;
     op->cases = "[2,3], [2,3]+, True, False, 0.00000001, 1";
 }
 
@@ -769,44 +788,47 @@ static int opdi_multilabel_margin_loss_backward_kernel(opd_call *call) {
                                         opd_neg(opdi_o_sum_dims(pairs, &last, 1, false)));
     return opd_return_tensor(call, opdi_margin_chain(slope, grad, first, opd_arg_int(call, 3)));
 }
+/* opd_multi_margin_loss: max(0, margin - x[target] + x[i])^p of all other classes i */
 OPDI_OP(multi_margin_loss) {
     op->schema = "multi_margin_loss(Tensor self, Tensor target, Scalar p=1, Scalar margin=1, Tensor? weight=None, int "
         "reduction=1) -> Tensor";
     op->composite = opdi_multi_margin_loss_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32;
+    op->autocast = OPD_AUTOCAST_FP32;
     op->out = "multi_margin_loss.out";
     op->cases = "[2,3], [2]i3; [3,4], [3]i4, 2, 0.5, [4]+, 2; [4], []i4, 1, 1, None, 0";
 }
+/* opd_multi_margin_loss_backward: derivative of multi_margin_loss */
 OPDI_OP(multi_margin_loss_backward) {
     op->schema = "multi_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, Scalar p, Scalar margin, "
         "Tensor? weight=None, int reduction=1) -> Tensor";
     op->composite = opdi_multi_margin_loss_backward_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "multi_margin_loss_backward.grad_input(Tensor grad_output, Tensor self, Tensor target, Scalar p, Scalar "
         "margin, Tensor? weight=None, int reduction=1, *, Tensor(a!) grad_input) -> Tensor(a!)";
     op->cases = "[], [2,3], [2]i3, 1, 1; [3], [3,4], [3]i4, 2, 0.5, [4]+, 0; [], [4], []i4, 1, 1, None, 2";
 }
+/* opd_multilabel_margin_loss: max(0, 1 - x[t] + x[i]) of targets t and all other classes i */
 OPDI_OP(multilabel_margin_loss) {
     op->schema = "multilabel_margin_loss(Tensor self, Tensor target, int reduction=1) -> Tensor";
     op->composite = opdi_multilabel_margin_loss_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32;
+    op->autocast = OPD_AUTOCAST_FP32;
     op->out = "multilabel_margin_loss.out";
     op->cases = "[2,3], [2,3]i3; [4], [4]i4, 0";
 }
+/* opd_multilabel_margin_loss_forward: multilabel_margin_loss, and 1 for each class that is a target */
 OPDI_OP(multilabel_margin_loss_forward) {
     op->schema = "multilabel_margin_loss_forward(Tensor self, Tensor target, int reduction) -> (Tensor output, Tensor "
         "is_target)";
     op->composite = opdi_multilabel_margin_loss_forward_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_CPU;
     op->out = "multilabel_margin_loss_forward.output(Tensor self, Tensor target, int reduction, *, Tensor(a!) output, "
         "Tensor(b!) is_target) -> (Tensor(a!), Tensor(b!))";
     op->cases = "[2,3], [2,3]i3, 1; [4], [4]i4, 0";
 }
+/* opd_multilabel_margin_loss_backward: derivative of multilabel_margin_loss_forward */
 OPDI_OP(multilabel_margin_loss_backward) {
     op->schema = "multilabel_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, "
         "Tensor is_target) -> Tensor";
     op->composite = opdi_multilabel_margin_loss_backward_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "multilabel_margin_loss_backward.grad_input(Tensor grad_output, Tensor self, Tensor target, int "
         "reduction, Tensor is_target, *, Tensor(a!) grad_input) -> Tensor(a!)";
     op->cases = "[], [2,3], [2,3]i3, 1, [2,3]b; [2], [2,3], [2,3]i3, 0, [2,3]b";

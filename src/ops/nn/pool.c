@@ -405,63 +405,68 @@ static int opdi_max_pool3d_with_indices_backward_backward(opd_backward_call *bw)
 }
 static int opdi_max_pool2d_kernel(opd_call *call) { return opdi_max_pool_values(call, 2); }
 static int opdi_max_pool3d_kernel(opd_call *call) { return opdi_max_pool_values(call, 3); }
+/* opd_max_pool2d_with_indices: the greatest of each window [.., H, W], and where */
 OPDI_OP(max_pool2d_with_indices) {
     op->schema = "max_pool2d_with_indices(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] "
         "dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)";
     op->cpu = op->fake = opdi_max_pool2d_with_indices_kernel; op->backward = opdi_max_pool2d_with_indices_backward;
     op->save = "self, result1";
-    op->vmap = opdi_batch_fold_2d; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->vmap = opdi_batch_fold_2d; op->tags = OPD_OPTAG_CORE;
     op->flops = opdi_flops_elements;
     op->out = "max_pool2d_with_indices.out(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, "
         "int[2] dilation=1, bool ceil_mode=False, *, Tensor(a!) out, Tensor(b!) indices) -> (Tensor(a!), Tensor(b!))";
     op->cases = "[1,2,4,4], (2,2); [2,5,5], 3, 2, 1, 1, True; [1,1,6,6], 2, 1, 0, 2";
 }
+/* opd_max_pool3d_with_indices: the greatest of each window [.., D, H, W], and where */
 OPDI_OP(max_pool3d_with_indices) {
     op->schema = "max_pool3d_with_indices(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] "
         "dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)";
     op->cpu = op->fake = opdi_max_pool3d_with_indices_kernel; op->backward = opdi_max_pool3d_with_indices_backward;
     op->save = "self, result1";
-    op->vmap = opdi_batch_fold_3d; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->vmap = opdi_batch_fold_3d; op->tags = OPD_OPTAG_CORE;
     op->flops = opdi_flops_elements;
     op->out = "max_pool3d_with_indices.out(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, "
         "int[3] dilation=1, bool ceil_mode=False, *, Tensor(a!) out, Tensor(b!) indices) -> (Tensor(a!), Tensor(b!))";
     op->cases = "[1,2,4,4,4], 2";
 }
+/* opd_max_pool2d_with_indices_backward: derivative of max_pool2d_with_indices */
 OPDI_OP(max_pool2d_with_indices_backward) {
     op->schema = "max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] "
         "stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices) -> Tensor";
     op->cpu = op->fake = opdi_max_pool2d_with_indices_backward_kernel;
     op->backward = opdi_max_pool2d_with_indices_backward_backward; op->save = "indices";
-    op->vmap = opdi_batch_fold_2d; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->vmap = opdi_batch_fold_2d; op->tags = OPD_OPTAG_CORE;
     op->flops = opdi_flops_elements;
     op->out = "max_pool2d_with_indices_backward.grad_input(Tensor grad_output, Tensor self, int[2] kernel_size, "
         "int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices, *, Tensor(a!) grad_input) -> "
         "Tensor(a!)";
     op->cases = "[1,2,2,2], [1,2,4,4], 2, 2, 0, 1, False, [1,2,2,2]i16";
 }
+/* opd_max_pool3d_with_indices_backward: derivative of max_pool3d_with_indices */
 OPDI_OP(max_pool3d_with_indices_backward) {
     op->schema = "max_pool3d_with_indices_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] "
         "stride, int[3] padding, int[3] dilation, bool ceil_mode, Tensor indices) -> Tensor";
     op->cpu = op->fake = opdi_max_pool3d_with_indices_backward_kernel;
     op->backward = opdi_max_pool3d_with_indices_backward_backward; op->save = "indices";
-    op->vmap = opdi_batch_fold_3d; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->vmap = opdi_batch_fold_3d; op->flops = opdi_flops_elements;
     op->out = "max_pool3d_with_indices_backward.grad_input(Tensor grad_output, Tensor self, int[3] kernel_size, "
         "int[3] stride, int[3] padding, int[3] dilation, bool ceil_mode, Tensor indices, *, Tensor(a!) grad_input) -> "
         "Tensor(a!)";
     op->cases = "[1,2,2,2,2], [1,2,4,4,4], 2, 2, 0, 1, False, [1,2,2,2,2]i64";
 }
+/* opd_max_pool2d: the greatest of each window [.., H, W] */
 OPDI_OP(max_pool2d) {
     op->schema = "max_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, int[2] dilation=1, "
         "bool ceil_mode=False) -> Tensor";
     op->composite = opdi_max_pool2d_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[1,2,4,4], 2";
 }
+/* opd_max_pool3d: the greatest of each window [.., D, H, W] */
 OPDI_OP(max_pool3d) {
     op->schema = "max_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, int[3] dilation=1, "
         "bool ceil_mode=False) -> Tensor";
     op->composite = opdi_max_pool3d_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_CPU;
     op->cases = "[1,2,4,4,4], 2";
 }
 
@@ -510,18 +515,18 @@ static int opdi_max_pool1d_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, rets[0]);
 }
+/* opd_max_pool1d_with_indices: the greatest of each window [.., L], and where */
 OPDI_OP(max_pool1d_with_indices) {
     op->schema = "max_pool1d_with_indices(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] "
         "dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)";
     op->composite = opdi_max_pool1d_with_indices_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[1,2,6], 2";
 }
+/* opd_max_pool1d: the greatest of each window [.., L] */
 OPDI_OP(max_pool1d) {
     op->schema = "max_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, int[1] dilation=1, "
         "bool ceil_mode=False) -> Tensor";
     op->composite = opdi_max_pool1d_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[1,2,6], 2";
 }
 
@@ -574,15 +579,17 @@ static int opdi_avg_pool2d_backward_kernel(opd_call *call) { return opdi_avg_poo
 static int opdi_avg_pool3d_backward_kernel(opd_call *call) { return opdi_avg_pool_backward_of(call, 3); }
 static int opdi_avg_pool2d_backward_backward(opd_backward_call *bw) { return opdi_avg_pool_backward_gradient(bw, 2); }
 static int opdi_avg_pool3d_backward_backward(opd_backward_call *bw) { return opdi_avg_pool_backward_gradient(bw, 3); }
+/* opd_avg_pool2d: the mean of each window [.., H, W] */
 OPDI_OP(avg_pool2d) {
     op->schema = "avg_pool2d(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, bool "
         "ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor";
     op->cpu = op->fake = opdi_avg_pool2d_kernel; op->backward = opdi_avg_pool2d_backward; op->save = "self";
-    op->vmap = opdi_batch_fold_2d; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->vmap = opdi_batch_fold_2d; op->tags = OPD_OPTAG_CORE;
     op->flops = opdi_flops_elements;
     op->out = "avg_pool2d.out";
     op->cases = "[1,2,4,4], (2,2); [2,5,5], 3, 2, 1, True, False; [1,1,5,5], 2, 1, 0, False, True, 3";
 }
+/* opd_avg_pool3d: the mean of each window [.., D, H, W] */
 OPDI_OP(avg_pool3d) {
     op->schema = "avg_pool3d(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, bool "
         "ceil_mode=False, bool count_include_pad=True, int? divisor_override=None) -> Tensor";
@@ -592,22 +599,24 @@ OPDI_OP(avg_pool3d) {
     op->out = "avg_pool3d.out";
     op->cases = "[1,2,4,4,4], 2, 2, 1";
 }
+/* opd_avg_pool2d_backward: derivative of avg_pool2d */
 OPDI_OP(avg_pool2d_backward) {
     op->schema = "avg_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, int[2] "
         "padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor";
     op->cpu = op->fake = opdi_avg_pool2d_backward_kernel; op->backward = opdi_avg_pool2d_backward_backward;
-    op->vmap = opdi_batch_fold_2d; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->vmap = opdi_batch_fold_2d; op->tags = OPD_OPTAG_CORE;
     op->flops = opdi_flops_elements;
     op->out = "avg_pool2d_backward.grad_input(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, "
         "int[2] padding, bool ceil_mode, bool count_include_pad, int? divisor_override, *, Tensor(a!) grad_input) -> "
         "Tensor(a!)";
     op->cases = "[1,2,2,2], [1,2,4,4], 2, 2, 0, False, True, None";
 }
+/* opd_avg_pool3d_backward: derivative of avg_pool3d */
 OPDI_OP(avg_pool3d_backward) {
     op->schema = "avg_pool3d_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] stride, int[3] "
         "padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor";
     op->cpu = op->fake = opdi_avg_pool3d_backward_kernel; op->backward = opdi_avg_pool3d_backward_backward;
-    op->vmap = opdi_batch_fold_3d; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->vmap = opdi_batch_fold_3d; op->flops = opdi_flops_elements;
     op->out = "avg_pool3d_backward.grad_input(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] stride, "
         "int[3] padding, bool ceil_mode, bool count_include_pad, int? divisor_override, *, Tensor(a!) grad_input) -> "
         "Tensor(a!)";
@@ -625,11 +634,12 @@ static int opdi_avg_pool1d_kernel(opd_call *call) {
                                                                  opd_arg_bool(call, 4), opd_arg_bool(call, 5),
                                                                  OPD_NONE), -2));
 }
+/* opd_avg_pool1d: the mean of each window [.., L] */
 OPDI_OP(avg_pool1d) {
     op->schema = "avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, bool "
         "ceil_mode=False, bool count_include_pad=True) -> Tensor";
     op->composite = opdi_avg_pool1d_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->tags = OPD_OPTAG_CORE;
     op->cases = "[1,2,6], 2";
 }
 
@@ -724,59 +734,66 @@ static int opdi_adaptive_max_pool2d_backward_backward(opd_backward_call *bw) {
 static int opdi_adaptive_max_pool3d_backward_backward(opd_backward_call *bw) {
     return opdi_max_pool_backward_gradient(bw, 3, 2);
 }
+/* opd_under_adaptive_avg_pool2d: adaptive_avg_pool2d of more than one place */
 OPDI_OP(_adaptive_avg_pool2d) {
     op->schema = "_adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor";
     op->cpu = op->fake = opdi__adaptive_avg_pool2d_kernel; op->backward = opdi__adaptive_avg_pool2d_backward;
     op->save = "self";
-    op->vmap = opdi_batch_fold_2d; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->vmap = opdi_batch_fold_2d; op->tags = OPD_OPTAG_CORE;
     op->flops = opdi_flops_elements;
     op->out = "_adaptive_avg_pool2d.out";
     op->cases = "[1,2,5,4], (2,3); [2,3,3], (1,1)";
 }
+/* opd_adaptive_avg_pool2d_backward: derivative of adaptive_avg_pool2d */
 OPDI_OP(_adaptive_avg_pool2d_backward) {
     op->schema = "_adaptive_avg_pool2d_backward(Tensor grad_output, Tensor self) -> Tensor";
     op->cpu = op->fake = opdi__adaptive_avg_pool2d_backward_kernel;
     op->backward = opdi__adaptive_avg_pool2d_backward_backward;
-    op->vmap = opdi_batch_fold_2d; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->vmap = opdi_batch_fold_2d; op->tags = OPD_OPTAG_CORE;
     op->flops = opdi_flops_elements;
     op->out = "_adaptive_avg_pool2d_backward.out";
     op->cases = "[1,2,2,3], [1,2,5,4]";
 }
+/* opd_adaptive_max_pool2d: the greatest of output_size windows [.., H, W], and where */
 OPDI_OP(adaptive_max_pool2d) {
     op->schema = "adaptive_max_pool2d(Tensor self, int[2] output_size) -> (Tensor, Tensor)";
     op->cpu = op->fake = opdi_adaptive_max_pool2d_kernel; op->backward = opdi_adaptive_max_pool2d_backward;
     op->save = "self, result1";
-    op->vmap = opdi_batch_fold_2d; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->vmap = opdi_batch_fold_2d; op->flops = opdi_flops_elements;
     op->out = "adaptive_max_pool2d.out(Tensor self, int[2] output_size, *, Tensor(a!) out, Tensor(b!) indices) -> "
         "(Tensor(a!), Tensor(b!))";
     op->cases = "[1,2,5,4], (2,3); [2,3,3], (1,1)";
 }
+/* opd_adaptive_max_pool2d_backward: derivative of adaptive_max_pool2d */
 OPDI_OP(adaptive_max_pool2d_backward) {
     op->schema = "adaptive_max_pool2d_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor";
     op->cpu = op->fake = opdi_adaptive_max_pool2d_backward_kernel;
     op->backward = opdi_adaptive_max_pool2d_backward_backward; op->save = "indices";
-    op->vmap = opdi_batch_fold_2d; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->vmap = opdi_batch_fold_2d; op->flops = opdi_flops_elements;
     op->out = "adaptive_max_pool2d_backward.grad_input(Tensor grad_output, Tensor self, Tensor indices, *, Tensor(a!) "
         "grad_input) -> Tensor(a!)";
     op->cases = "[1,2,2,3], [1,2,5,4], [1,2,2,3]i20";
 }
+/* opd_under_adaptive_avg_pool3d: adaptive_avg_pool3d of more than one place */
 OPDI_OP(_adaptive_avg_pool3d) {
     op->schema = "_adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor";
     op->cpu = op->fake = opdi__adaptive_avg_pool3d_kernel; op->backward = opdi__adaptive_avg_pool3d_backward;
     op->save = "self";
-    op->vmap = opdi_batch_fold_3d; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->vmap = opdi_batch_fold_3d; op->tags = OPD_OPTAG_CORE;
     op->flops = opdi_flops_elements;
     op->out = "_adaptive_avg_pool3d.out";
     op->cases = "[1,2,3,5,4], (2,2,3); [2,3,3,3], (1,1,1)";
 }
+/* opd_adaptive_avg_pool3d_backward: derivative of adaptive_avg_pool3d */
 OPDI_OP(_adaptive_avg_pool3d_backward) {
     op->schema = "_adaptive_avg_pool3d_backward(Tensor grad_output, Tensor self) -> Tensor";
     op->cpu = op->fake = opdi__adaptive_avg_pool3d_backward_kernel;
     op->backward = opdi__adaptive_avg_pool3d_backward_backward;
-    op->vmap = opdi_batch_fold_3d; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->vmap = opdi_batch_fold_3d; op->flops = opdi_flops_elements;
     op->out = "_adaptive_avg_pool3d_backward.out";
     op->cases = "[1,1,2,2,3], [1,1,3,5,4]";
 }
+/* opd_adaptive_max_pool3d: the greatest of output_size windows [.., D, H, W], and where */
 OPDI_OP(adaptive_max_pool3d) {
     op->schema = "adaptive_max_pool3d(Tensor self, int[3] output_size) -> (Tensor, Tensor)";
     op->cpu = op->fake = opdi_adaptive_max_pool3d_kernel; op->backward = opdi_adaptive_max_pool3d_backward;
@@ -786,11 +803,12 @@ OPDI_OP(adaptive_max_pool3d) {
         "(Tensor(a!), Tensor(b!))";
     op->cases = "[1,2,3,5,4], (2,2,3); [2,3,3,3], (1,1,1)";
 }
+/* opd_adaptive_max_pool3d_backward: derivative of adaptive_max_pool3d */
 OPDI_OP(adaptive_max_pool3d_backward) {
     op->schema = "adaptive_max_pool3d_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor";
     op->cpu = op->fake = opdi_adaptive_max_pool3d_backward_kernel;
     op->backward = opdi_adaptive_max_pool3d_backward_backward; op->save = "indices";
-    op->vmap = opdi_batch_fold_3d; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->vmap = opdi_batch_fold_3d; op->flops = opdi_flops_elements;
     op->out = "adaptive_max_pool3d_backward.grad_input(Tensor grad_output, Tensor self, Tensor indices, *, Tensor(a!) "
         "grad_input) -> Tensor(a!)";
     op->cases = "[1,1,2,2,3], [1,1,3,5,4], [1,1,2,2,3]i60";
@@ -813,17 +831,18 @@ static int opdi_adaptive_avg_pool_kernel(opd_call *call) {
     return opd_return_tensor(call, to.n == 2 ? opd_under_adaptive_avg_pool2d(self, to)
                              : opd_under_adaptive_avg_pool3d(self, to));
 }
+/* opd_adaptive_avg_pool2d: the means of output_size windows [.., H, W] */
 OPDI_OP(adaptive_avg_pool2d) {
     op->schema = "adaptive_avg_pool2d(Tensor self, SymInt[2] output_size) -> Tensor";
     op->composite = opdi_adaptive_avg_pool_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "adaptive_avg_pool2d.out";
     op->cases = "[1,2,5,4], (2,3); [1,2,5,4], (1,1)";
 }
+/* opd_adaptive_avg_pool3d: the means of output_size windows [.., D, H, W] */
 OPDI_OP(adaptive_avg_pool3d) {
     op->schema = "adaptive_avg_pool3d(Tensor self, SymInt[3] output_size) -> Tensor";
     op->composite = opdi_adaptive_avg_pool_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_CPU;
     op->out = "adaptive_avg_pool3d.out";
     op->cases = "[1,2,3,5,4], (2,2,3); [1,2,3,5,4], (1,1,1)";
 }
@@ -836,10 +855,11 @@ static int opdi_adaptive_avg_pool1d_kernel(opd_call *call) {
                                                                      opdi_pair_of(opd_arg_ints(call, 1), 1, &pair)),
                                              -2));
 }
+/* opd_adaptive_avg_pool1d: the means of output_size windows [.., L] */
 OPDI_OP(adaptive_avg_pool1d) {
     op->schema = "adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor";
     op->composite = opdi_adaptive_avg_pool1d_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->tags = OPD_OPTAG_CORE;
     op->cases = "[1,2,5], 2";
 }
 
@@ -854,10 +874,10 @@ static int opdi_adaptive_max_pool1d_kernel(opd_call *call) {
     if (opd_return_tensor(call, opdi_squeeze_at(rets[0], -2)) != 0) { return -1; }
     return opd_return_tensor(call, opdi_squeeze_at(rets[1], -2));
 }
+/* opd_adaptive_max_pool1d: the greatest of output_size windows [.., L], and where */
 OPDI_OP(adaptive_max_pool1d) {
     op->schema = "adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)";
     op->composite = opdi_adaptive_max_pool1d_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[1,2,5], 2";
 }
 
@@ -931,6 +951,7 @@ static int opdi_max_unpool2d_backward(opd_backward_call *bw) {
 static int opdi_max_unpool3d_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opdi_pool_pick(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 1), 3));
 }
+/* opd_max_unpool2d: zeros [.., H, W] with elements where max_pool2d found them */
 OPDI_OP(max_unpool2d) {
     op->schema = "max_unpool2d(Tensor self, Tensor indices, SymInt[2] output_size) -> Tensor";
     op->any = opdi_max_unpool2d_kernel; op->backward = opdi_max_unpool2d_backward; op->save = "indices";
@@ -938,6 +959,7 @@ OPDI_OP(max_unpool2d) {
     op->out = "max_unpool2d.out";
     op->cases = "[1,2,2,1], [1,2,2,1]i20, (4,5); [2,1,3], [2,1,3]i12, (3,4)";
 }
+/* opd_max_unpool3d: zeros [.., D, H, W] with elements where max_pool3d found them */
 OPDI_OP(max_unpool3d) {
     op->schema = "max_unpool3d(Tensor self, Tensor indices, SymInt[3] output_size, int[3] stride, int[3] padding) -> "
         "Tensor";
@@ -1072,38 +1094,40 @@ static int opdi_fractional_backward_of(opd_call *call, int dims) {
 }
 static int opdi_fractional_max_pool2d_backward_kernel(opd_call *call) { return opdi_fractional_backward_of(call, 2); }
 static int opdi_fractional_max_pool3d_backward_kernel(opd_call *call) { return opdi_fractional_backward_of(call, 3); }
+/* opd_fractional_max_pool2d: the greatest of windows that begin at random, and where */
 OPDI_OP(fractional_max_pool2d) {
     op->schema = "fractional_max_pool2d(Tensor self, int[2] kernel_size, int[2] output_size, Tensor random_samples) -> "
         "(Tensor, Tensor)";
     op->composite = opdi_fractional_max_pool2d_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_CPU;
     op->out = "fractional_max_pool2d.output(Tensor self, int[2] kernel_size, int[2] output_size, Tensor "
         "random_samples, *, Tensor(a!) output, Tensor(b!) indices) -> (Tensor(a!), Tensor(b!))";
     op->cases = "[1,2,6,5], (2,2), (3,2), [1,2,2]u; [2,5,5], (3,2), (2,3), [1,2,2]u";
 }
+/* opd_fractional_max_pool2d_backward: derivative of fractional_max_pool2d */
 OPDI_OP(fractional_max_pool2d_backward) {
     op->schema = "fractional_max_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] "
         "output_size, Tensor indices) -> Tensor";
     op->composite = opdi_fractional_max_pool2d_backward_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "fractional_max_pool2d_backward.grad_input(Tensor grad_output, Tensor self, int[2] kernel_size, "
         "int[2] output_size, Tensor indices, *, Tensor(a!) grad_input) -> Tensor(a!)";
     op->cases = "[1,2,2,2], [1,2,4,4], (2,2), (2,2), [1,2,2,2]i16";
 }
+/* opd_fractional_max_pool3d: the greatest of windows that begin at random, and where */
 OPDI_OP(fractional_max_pool3d) {
     op->schema = "fractional_max_pool3d(Tensor self, int[3] kernel_size, int[3] output_size, Tensor random_samples) -> "
         "(Tensor, Tensor)";
     op->composite = opdi_fractional_max_pool3d_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_CPU;
     op->out = "fractional_max_pool3d.output(Tensor self, int[3] kernel_size, int[3] output_size, Tensor "
         "random_samples, *, Tensor(a!) output, Tensor(b!) indices) -> (Tensor(a!), Tensor(b!))";
     op->cases = "[1,2,5,4,5], (2,2,2), (2,2,3), [1,2,3]u";
 }
+/* opd_fractional_max_pool3d_backward: derivative of fractional_max_pool3d */
 OPDI_OP(fractional_max_pool3d_backward) {
     op->schema = "fractional_max_pool3d_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] "
         "output_size, Tensor indices) -> Tensor";
     op->composite = opdi_fractional_max_pool3d_backward_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "fractional_max_pool3d_backward.grad_input(Tensor grad_output, Tensor self, int[3] kernel_size, "
         "int[3] output_size, Tensor indices, *, Tensor(a!) grad_input) -> Tensor(a!)";
     op->cases = "[2,2,1,2], [2,4,3,4], (2,2,2), (2,1,2), [2,2,1,2]i48";

@@ -693,59 +693,60 @@ static int opdi_rnn_tanh_data_kernel(opd_call *call) { return opdi_recurrent_dat
 static int opdi_rnn_tanh_cell_kernel(opd_call *call) { return opdi_recurrent_cell(call, OPDI_RNN_TANH); }
 static int opdi_rnn_relu_data_kernel(opd_call *call) { return opdi_recurrent_data(call, OPDI_RNN_RELU); }
 static int opdi_rnn_relu_cell_kernel(opd_call *call) { return opdi_recurrent_cell(call, OPDI_RNN_RELU); }
+/* opd_lstm: long short-term memory over sequences: outputs, and both states at the end */
 OPDI_OP(lstm_input) {
     op->schema = "lstm.input(Tensor input, Tensor[] hx, Tensor[] params, bool has_biases, int num_layers, float "
         "dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor, Tensor)";
     op->composite = opdi_lstm_input_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[3,2,2], {[1,2,2],[1,2,2]}, {[8,2],[8,2],[8],[8]}, True, 1, 0.0, False, False, False";
 }
+/* opd_gru: gated recurrent units over sequences: outputs, and the state at the end */
 OPDI_OP(gru_input) {
     op->schema = "gru.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float "
         "dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)";
     op->composite = opdi_gru_input_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,3,2], [1,2,2], {[6,2],[6,2],[6],[6]}, True, 1, 0.0, False, False, True";
 }
+/* opd_rnn_tanh: h = tanh(w_ih x + w_hh h) over sequences: outputs, and the state at the end */
 OPDI_OP(rnn_tanh_input) {
     op->schema = "rnn_tanh.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float "
         "dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)";
     op->composite = opdi_rnn_tanh_input_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,3,2], [1,2,2], {[2,2],[2,2],[2],[2]}, True, 1, 0.0, False, False, True";
 }
+/* opd_rnn_relu: h = relu(w_ih x + w_hh h) over sequences: outputs, and the state at the end */
 OPDI_OP(rnn_relu_input) {
     op->schema = "rnn_relu.input(Tensor input, Tensor hx, Tensor[] params, bool has_biases, int num_layers, float "
         "dropout, bool train, bool bidirectional, bool batch_first) -> (Tensor, Tensor)";
     op->composite = opdi_rnn_relu_input_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,3,2], [1,2,2], {[2,2],[2,2],[2],[2]}, True, 1, 0.0, False, False, True";
 }
+/* opd_lstm_data: long short-term memory over packed sequences; batch_sizes: how many examples each step has */
 OPDI_OP(lstm_data) {
     op->schema = "lstm.data(Tensor data, Tensor batch_sizes, Tensor[] hx, Tensor[] params, bool has_biases, int "
         "num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor, Tensor)";
     op->composite = opdi_lstm_data_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "";
 }
+/* opd__pack_padded_sequence: [steps, examples, ...] step by step, only those that there are; and how many each step
+   has */
 OPDI_OP(_pack_padded_sequence) {
     op->schema = "_pack_padded_sequence(Tensor input, Tensor lengths, bool batch_first) -> (Tensor, Tensor)";
     op->composite = opdi_pack_padded_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "";
 }
+/* opd__pack_padded_sequence_backward: the gradient of its input */
 OPDI_OP(_pack_padded_sequence_backward) {
     op->schema = "_pack_padded_sequence_backward(Tensor grad, SymInt[] input_size, Tensor batch_sizes, bool "
         "batch_first) -> Tensor";
     op->composite = opdi_pack_padded_backward_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "";
 }
+/* opd__pad_packed_sequence: packed sequences filled up with padding_value, to total_length if > 0; and their lengths */
 OPDI_OP(_pad_packed_sequence) {
     op->schema = "_pad_packed_sequence(Tensor data, Tensor batch_sizes, bool batch_first, Scalar padding_value, int "
         "total_length) -> (Tensor, Tensor)";
     op->composite = opdi_pad_packed_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "";
 }
 /* What pad_sequence takes: as many dimensions each, as long in all but the first; *longest in that.  0, or -1. */
@@ -788,59 +789,63 @@ static int opdi_pad_sequence_kernel(opd_call *call) {
     if (padded) { all = opd_stack_full(opd_tensors_of(padded, list.n), opd_arg_bool(call, 1) ? 0 : 1); }
     return all ? opd_return_tensor(call, all) : -1;
 }
+/* opd_pad_sequence: sequences side by side, filled up with padding_value to the longest; padding_side: right or left */
 OPDI_OP(pad_sequence) {
     op->schema = "pad_sequence(Tensor[] sequences, bool batch_first=False, float padding_value=0.0, str "
         "padding_side=\"right\") -> Tensor";
     op->composite = opdi_pad_sequence_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "{[3,2], [1,2]}; {[2], [4], [1]}, True, 0.5; {[2], [3]}, padding_value=-1, padding_side='left'";
 }
+/* opd_lstm_cell: a step of long short-term memory: the new states */
 OPDI_OP(lstm_cell) {
     op->schema = "lstm_cell(Tensor input, Tensor[] hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None) "
         "-> (Tensor, Tensor)";
     op->composite = opdi_lstm_cell_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_LOWER_NOT_CPU;
+    op->autocast = OPD_AUTOCAST_LOWER_NOT_CPU;
     op->cases = "[3,4], {[3,2],[3,2]}, [8,4], [8,2]; [3,4], {[3,2],[3,2]}, [8,4], [8,2], [8], [8]";
 }
+/* opd_gru_data: gated recurrent units over packed sequences; batch_sizes: how many examples each step has */
 OPDI_OP(gru_data) {
     op->schema = "gru.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int "
         "num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor)";
     op->composite = opdi_gru_data_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "";
 }
+/* opd_gru_cell: a step of gated recurrent units: the new state */
 OPDI_OP(gru_cell) {
     op->schema = "gru_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? "
         "b_hh=None) -> Tensor";
     op->composite = opdi_gru_cell_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_LOWER_NOT_CPU;
+    op->autocast = OPD_AUTOCAST_LOWER_NOT_CPU;
     op->cases = "[3,4], [3,2], [6,4], [6,2]; [3,4], [3,2], [6,4], [6,2], [6], [6]";
 }
+/* opd_rnn_tanh_data: h = tanh(w_ih x + w_hh h) over packed sequences; batch_sizes: how many examples each step has */
 OPDI_OP(rnn_tanh_data) {
     op->schema = "rnn_tanh.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int "
         "num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor)";
     op->composite = opdi_rnn_tanh_data_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "";
 }
+/* opd_rnn_tanh_cell: a step of rnn_tanh: the new state */
 OPDI_OP(rnn_tanh_cell) {
     op->schema = "rnn_tanh_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? "
         "b_hh=None) -> Tensor";
     op->composite = opdi_rnn_tanh_cell_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_LOWER_NOT_CPU;
+    op->autocast = OPD_AUTOCAST_LOWER_NOT_CPU;
     op->cases = "[3,4], [3,2], [2,4], [2,2]; [3,4], [3,2], [2,4], [2,2], [2], [2]";
 }
+/* opd_rnn_relu_data: h = relu(w_ih x + w_hh h) over packed sequences; batch_sizes: how many examples each step has */
 OPDI_OP(rnn_relu_data) {
     op->schema = "rnn_relu.data(Tensor data, Tensor batch_sizes, Tensor hx, Tensor[] params, bool has_biases, int "
         "num_layers, float dropout, bool train, bool bidirectional) -> (Tensor, Tensor)";
     op->composite = opdi_rnn_relu_data_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "";
 }
+/* opd_rnn_relu_cell: a step of rnn_relu: the new state */
 OPDI_OP(rnn_relu_cell) {
     op->schema = "rnn_relu_cell(Tensor input, Tensor hx, Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? "
         "b_hh=None) -> Tensor";
     op->composite = opdi_rnn_relu_cell_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_LOWER_NOT_CPU;
+    op->autocast = OPD_AUTOCAST_LOWER_NOT_CPU;
     op->cases = "[3,4], [3,2], [2,4], [2,2]; [3,4], [3,2], [2,4], [2,2], [2], [2]";
 }

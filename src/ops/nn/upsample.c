@@ -514,6 +514,7 @@ static int opdi__upsample_bicubic2d_aa_backward_backward(opd_backward_call *bw) 
 #define OPDI_SCALES_1 ", float? scales=None"
 #define OPDI_SCALES_2 ", float? scales_h=None, float? scales_w=None"
 #define OPDI_SCALES_3 ", float? scales_d=None, float? scales_h=None, float? scales_w=None"
+/* opd_upsample_nearest1d: [N, C, L] in another size, by the nearest */
 OPDI_OP(upsample_nearest1d) {
     op->schema = "upsample_nearest1d(Tensor self, SymInt[1] output_size" OPDI_SCALES_1 ") -> Tensor";
     op->cpu = op->fake = opdi_upsample_kernel; op->backward = opdi_upsample_nearest1d_backward;
@@ -521,29 +522,32 @@ OPDI_OP(upsample_nearest1d) {
     op->out = "upsample_nearest1d.out";
     op->cases = "[1,2,3], (5); [2,1,4], (2); [1,1,3], (7), 2.5";
 }
+/* opd_upsample_nearest1d_backward: derivative of upsample_nearest1d */
 OPDI_OP(upsample_nearest1d_backward) {
     op->schema = "upsample_nearest1d_backward(Tensor grad_output, SymInt[1] output_size, SymInt[3] input_size"
         OPDI_SCALES_1 ") -> Tensor";
     op->cpu = op->fake = opdi_upsample_backward_kernel; op->backward = opdi_upsample_nearest1d_backward_backward;
-    op->jvp = OPD_JVP_LINEAR; op->vmap = opdi_upsample_backward_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->jvp = OPD_JVP_LINEAR; op->vmap = opdi_upsample_backward_batch;
     op->out = "upsample_nearest1d_backward.grad_input(Tensor grad_output, SymInt[1] output_size, SymInt[3] input_size"
         OPDI_SCALES_1 ", *, Tensor(a!) grad_input) -> Tensor(a!)";
     op->cases = "[1,2,5], (5), (1,2,3); [2,1,2], (2), (2,1,4)";
 }
+/* opd_upsample_nearest1d_vec: [N, C, L] in another size, by the nearest */
 OPDI_OP(upsample_nearest1d_vec) {
     op->schema = "upsample_nearest1d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor";
     op->composite = opdi_upsample_vec_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->out = "upsample_nearest1d.vec_out";
+    op->out = "upsample_nearest1d.vec_out";
     op->cases = "[1,2,3], (5), None; [1,2,3], None, (2.5)";
 }
+/* opd_upsample_nearest1d_backward_vec: its derivative, in programs of PyTorch 1 */
 OPDI_OP(upsample_nearest1d_backward_vec) {
     op->schema = "upsample_nearest1d_backward.vec(Tensor grad_output, SymInt[]? output_size, SymInt[] input_size, "
         "float[]? scale_factors) -> Tensor";
     op->composite = opdi_upsample_backward_vec_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "upsample_nearest1d_backward.vec_out";
     op->cases = "[1,2,5], (5), (1,2,3), None; [2,1,4], None, (2,1,3), (1.5)";
 }
+/* opd_upsample_nearest2d: [N, C, H, W] in another size, by the nearest */
 OPDI_OP(upsample_nearest2d) {
     op->schema = "upsample_nearest2d(Tensor self, SymInt[2] output_size" OPDI_SCALES_2 ") -> Tensor";
     op->cpu = op->fake = opdi_upsample_kernel; op->backward = opdi_upsample_nearest2d_backward;
@@ -551,30 +555,33 @@ OPDI_OP(upsample_nearest2d) {
     op->out = "upsample_nearest2d.out";
     op->cases = "[1,2,3,4], (5,4); [2,1,4,4], (2,3); [1,1,3,3], (7,7), 2.5, 2.4";
 }
+/* opd_upsample_nearest2d_backward: derivative of upsample_nearest2d */
 OPDI_OP(upsample_nearest2d_backward) {
     op->schema = "upsample_nearest2d_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size"
         OPDI_SCALES_2 ") -> Tensor";
     op->cpu = op->fake = opdi_upsample_backward_kernel; op->backward = opdi_upsample_nearest2d_backward_backward;
-    op->jvp = OPD_JVP_LINEAR; op->vmap = opdi_upsample_backward_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->jvp = OPD_JVP_LINEAR; op->vmap = opdi_upsample_backward_batch;
     op->out = "upsample_nearest2d_backward.grad_input(Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size"
         OPDI_SCALES_2 ", *, Tensor(a!) grad_input) -> Tensor(a!)";
     op->cases = "[1,2,5,4], (5,4), (1,2,3,4); [2,1,2,3], (2,3), (2,1,4,4)";
 }
+/* opd_upsample_nearest2d_vec: [N, C, H, W] in another size, by the nearest */
 OPDI_OP(upsample_nearest2d_vec) {
     op->schema = "upsample_nearest2d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor";
     op->composite = opdi_upsample_vec_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->tags = OPD_OPTAG_CORE;
     op->out = "upsample_nearest2d.vec_out";
     op->cases = "[1,2,3,4], (5,4), None; [1,2,3,4], None, (2.5,1.5)";
 }
+/* opd_upsample_nearest2d_backward_vec: its derivative, in programs of PyTorch 1 */
 OPDI_OP(upsample_nearest2d_backward_vec) {
     op->schema = "upsample_nearest2d_backward.vec(Tensor grad_output, SymInt[]? output_size, SymInt[] input_size, "
         "float[]? scale_factors) -> Tensor";
     op->composite = opdi_upsample_backward_vec_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "upsample_nearest2d_backward.vec_out";
     op->cases = "[1,2,5,4], (5,4), (1,2,3,4), None; [1,2,4,6], None, (1,2,3,4), (1.5,1.5)";
 }
+/* opd_upsample_nearest3d: [N, C, D, H, W] in another size, by the nearest */
 OPDI_OP(upsample_nearest3d) {
     op->schema = "upsample_nearest3d(Tensor self, SymInt[3] output_size" OPDI_SCALES_3 ") -> Tensor";
     op->cpu = op->fake = opdi_upsample_kernel; op->backward = opdi_upsample_nearest3d_backward;
@@ -582,29 +589,32 @@ OPDI_OP(upsample_nearest3d) {
     op->out = "upsample_nearest3d.out";
     op->cases = "[1,2,2,3,2], (3,2,2); [2,1,2,4,3], (1,2,3); [1,1,2,2,3], (3,4,7), 1.5, 2.0, 2.4";
 }
+/* opd_upsample_nearest3d_backward: derivative of upsample_nearest3d */
 OPDI_OP(upsample_nearest3d_backward) {
     op->schema = "upsample_nearest3d_backward(Tensor grad_output, SymInt[3] output_size, SymInt[5] input_size"
         OPDI_SCALES_3 ") -> Tensor";
     op->cpu = op->fake = opdi_upsample_backward_kernel; op->backward = opdi_upsample_nearest3d_backward_backward;
-    op->jvp = OPD_JVP_LINEAR; op->vmap = opdi_upsample_backward_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->jvp = OPD_JVP_LINEAR; op->vmap = opdi_upsample_backward_batch;
     op->out = "upsample_nearest3d_backward.grad_input(Tensor grad_output, SymInt[3] output_size, SymInt[5] input_size"
         OPDI_SCALES_3 ", *, Tensor(a!) grad_input) -> Tensor(a!)";
     op->cases = "[1,2,3,2,2], (3,2,2), (1,2,2,3,2); [2,1,1,2,3], (1,2,3), (2,1,2,4,3)";
 }
+/* opd_upsample_nearest3d_vec: [N, C, D, H, W] in another size, by the nearest */
 OPDI_OP(upsample_nearest3d_vec) {
     op->schema = "upsample_nearest3d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor";
     op->composite = opdi_upsample_vec_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->out = "upsample_nearest3d.vec_out";
+    op->out = "upsample_nearest3d.vec_out";
     op->cases = "[1,2,2,3,2], (3,2,2), None; [1,2,2,3,2], None, (1.5,1.0,2.5)";
 }
+/* opd_upsample_nearest3d_backward_vec: its derivative, in programs of PyTorch 1 */
 OPDI_OP(upsample_nearest3d_backward_vec) {
     op->schema = "upsample_nearest3d_backward.vec(Tensor grad_output, SymInt[]? output_size, SymInt[] input_size, "
         "float[]? scale_factors) -> Tensor";
     op->composite = opdi_upsample_backward_vec_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "upsample_nearest3d_backward.vec_out";
     op->cases = "[1,1,3,2,2], (3,2,2), (1,1,2,3,2), None; [1,1,3,3,5], None, (1,1,2,3,2), (1.5,1.0,2.5)";
 }
+/* opd__upsample_nearest_exact1d: [N, C, L] in another size, by the nearest to the middle */
 OPDI_OP(_upsample_nearest_exact1d) {
     op->schema = "_upsample_nearest_exact1d(Tensor self, SymInt[1] output_size" OPDI_SCALES_1 ") -> Tensor";
     op->cpu = op->fake = opdi_upsample_kernel; op->backward = opdi__upsample_nearest_exact1d_backward;
@@ -612,22 +622,24 @@ OPDI_OP(_upsample_nearest_exact1d) {
     op->out = "_upsample_nearest_exact1d.out";
     op->cases = "[1,2,3], (5); [2,1,4], (2); [1,1,3], (7), 2.5";
 }
+/* opd__upsample_nearest_exact1d_backward: derivative of _upsample_nearest_exact1d */
 OPDI_OP(_upsample_nearest_exact1d_backward) {
     op->schema = "_upsample_nearest_exact1d_backward(Tensor grad_output, SymInt[1] output_size, SymInt[3] input_size"
         OPDI_SCALES_1 ") -> Tensor";
     op->cpu = op->fake = opdi_upsample_backward_kernel; op->backward = opdi__upsample_nearest_exact1d_backward_backward;
-    op->jvp = OPD_JVP_LINEAR; op->vmap = opdi_upsample_backward_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->jvp = OPD_JVP_LINEAR; op->vmap = opdi_upsample_backward_batch;
     op->out = "_upsample_nearest_exact1d_backward.grad_input(Tensor grad_output, SymInt[1] output_size, SymInt[3] "
         "input_size" OPDI_SCALES_1 ", *, Tensor(a!) grad_input) -> Tensor(a!)";
     op->cases = "[1,2,5], (5), (1,2,3); [2,1,2], (2), (2,1,4)";
 }
+/* opd__upsample_nearest_exact1d_vec: [N, C, L] in another size, by the nearest to the middle */
 OPDI_OP(_upsample_nearest_exact1d_vec) {
     op->schema = "_upsample_nearest_exact1d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> "
         "Tensor";
     op->composite = opdi_upsample_vec_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[1,2,3], (5), None; [1,2,3], None, (2.5)";
 }
+/* opd__upsample_nearest_exact2d: [N, C, H, W] in another size, by the nearest to the middle */
 OPDI_OP(_upsample_nearest_exact2d) {
     op->schema = "_upsample_nearest_exact2d(Tensor self, SymInt[2] output_size" OPDI_SCALES_2 ") -> Tensor";
     op->cpu = op->fake = opdi_upsample_kernel; op->backward = opdi__upsample_nearest_exact2d_backward;
@@ -635,22 +647,24 @@ OPDI_OP(_upsample_nearest_exact2d) {
     op->out = "_upsample_nearest_exact2d.out";
     op->cases = "[1,2,3,4], (5,4); [2,1,4,4], (2,3); [1,1,3,3], (7,7), 2.5, 2.4";
 }
+/* opd__upsample_nearest_exact2d_backward: derivative of _upsample_nearest_exact2d */
 OPDI_OP(_upsample_nearest_exact2d_backward) {
     op->schema = "_upsample_nearest_exact2d_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size"
         OPDI_SCALES_2 ") -> Tensor";
     op->cpu = op->fake = opdi_upsample_backward_kernel; op->backward = opdi__upsample_nearest_exact2d_backward_backward;
-    op->jvp = OPD_JVP_LINEAR; op->vmap = opdi_upsample_backward_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->jvp = OPD_JVP_LINEAR; op->vmap = opdi_upsample_backward_batch;
     op->out = "_upsample_nearest_exact2d_backward.grad_input(Tensor grad_output, SymInt[2] output_size, SymInt[4] "
         "input_size" OPDI_SCALES_2 ", *, Tensor(a!) grad_input) -> Tensor(a!)";
     op->cases = "[1,2,5,4], (5,4), (1,2,3,4); [2,1,2,3], (2,3), (2,1,4,4)";
 }
+/* opd__upsample_nearest_exact2d_vec: [N, C, H, W] in another size, by the nearest to the middle */
 OPDI_OP(_upsample_nearest_exact2d_vec) {
     op->schema = "_upsample_nearest_exact2d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> "
         "Tensor";
     op->composite = opdi_upsample_vec_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[1,2,3,4], (5,4), None; [1,2,3,4], None, (2.5,1.5)";
 }
+/* opd__upsample_nearest_exact3d: [N, C, D, H, W] in another size, by the nearest to the middle */
 OPDI_OP(_upsample_nearest_exact3d) {
     op->schema = "_upsample_nearest_exact3d(Tensor self, SymInt[3] output_size" OPDI_SCALES_3 ") -> Tensor";
     op->cpu = op->fake = opdi_upsample_kernel; op->backward = opdi__upsample_nearest_exact3d_backward;
@@ -658,22 +672,24 @@ OPDI_OP(_upsample_nearest_exact3d) {
     op->out = "_upsample_nearest_exact3d.out";
     op->cases = "[1,2,2,3,2], (3,2,2); [2,1,2,4,3], (1,2,3); [1,1,2,2,3], (3,4,7), 1.5, 2.0, 2.4";
 }
+/* opd__upsample_nearest_exact3d_backward: derivative of _upsample_nearest_exact3d */
 OPDI_OP(_upsample_nearest_exact3d_backward) {
     op->schema = "_upsample_nearest_exact3d_backward(Tensor grad_output, SymInt[3] output_size, SymInt[5] input_size"
         OPDI_SCALES_3 ") -> Tensor";
     op->cpu = op->fake = opdi_upsample_backward_kernel; op->backward = opdi__upsample_nearest_exact3d_backward_backward;
-    op->jvp = OPD_JVP_LINEAR; op->vmap = opdi_upsample_backward_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->jvp = OPD_JVP_LINEAR; op->vmap = opdi_upsample_backward_batch;
     op->out = "_upsample_nearest_exact3d_backward.grad_input(Tensor grad_output, SymInt[3] output_size, SymInt[5] "
         "input_size" OPDI_SCALES_3 ", *, Tensor(a!) grad_input) -> Tensor(a!)";
     op->cases = "[1,2,3,2,2], (3,2,2), (1,2,2,3,2); [2,1,1,2,3], (1,2,3), (2,1,2,4,3)";
 }
+/* opd__upsample_nearest_exact3d_vec: [N, C, D, H, W] in another size, by the nearest to the middle */
 OPDI_OP(_upsample_nearest_exact3d_vec) {
     op->schema = "_upsample_nearest_exact3d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> "
         "Tensor";
     op->composite = opdi_upsample_vec_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[1,2,2,3,2], (3,2,2), None; [1,2,2,3,2], None, (1.5,1.0,2.5)";
 }
+/* opd_upsample_linear1d: [N, C, L] in another size, linear between */
 OPDI_OP(upsample_linear1d) {
     op->schema = "upsample_linear1d(Tensor self, SymInt[1] output_size, bool align_corners" OPDI_SCALES_1 ") -> "
         "Tensor";
@@ -682,30 +698,33 @@ OPDI_OP(upsample_linear1d) {
     op->out = "upsample_linear1d.out";
     op->cases = "[1,2,3], (5), False; [2,1,4], (2), True; [1,1,3], (7), False, 2.5";
 }
+/* opd_upsample_linear1d_backward: derivative of upsample_linear1d */
 OPDI_OP(upsample_linear1d_backward) {
     op->schema = "upsample_linear1d_backward(Tensor grad_output, SymInt[1] output_size, SymInt[3] input_size, bool "
         "align_corners" OPDI_SCALES_1 ") -> Tensor";
     op->cpu = op->fake = opdi_upsample_backward_kernel; op->backward = opdi_upsample_linear1d_backward_backward;
-    op->jvp = OPD_JVP_LINEAR; op->vmap = opdi_upsample_backward_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->jvp = OPD_JVP_LINEAR; op->vmap = opdi_upsample_backward_batch;
     op->out = "upsample_linear1d_backward.grad_input(Tensor grad_output, SymInt[1] output_size, SymInt[3] "
         "input_size, bool align_corners" OPDI_SCALES_1 ", *, Tensor(a!) grad_input) -> Tensor(a!)";
     op->cases = "[1,2,5], (5), (1,2,3), False; [2,1,2], (2), (2,1,4), True";
 }
+/* opd_upsample_linear1d_vec: [N, C, L] in another size, linear between */
 OPDI_OP(upsample_linear1d_vec) {
     op->schema = "upsample_linear1d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
         "scale_factors) -> Tensor";
     op->composite = opdi_upsample_vec_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->out = "upsample_linear1d.vec_out";
+    op->out = "upsample_linear1d.vec_out";
     op->cases = "[1,2,3], (5), True, None; [1,2,3], None, False, (2.5)";
 }
+/* opd_upsample_linear1d_backward_vec: its derivative, in programs of PyTorch 1 */
 OPDI_OP(upsample_linear1d_backward_vec) {
     op->schema = "upsample_linear1d_backward.vec(Tensor grad_output, SymInt[]? output_size, SymInt[] input_size, "
         "bool align_corners, float[]? scale_factors) -> Tensor";
     op->composite = opdi_upsample_backward_vec_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "upsample_linear1d_backward.vec_out";
     op->cases = "[1,2,5], (5), (1,2,3), True, None; [2,1,4], None, (2,1,3), False, (1.5)";
 }
+/* opd_upsample_bilinear2d: [N, C, H, W] in another size, linear between pixels */
 OPDI_OP(upsample_bilinear2d) {
     op->schema = "upsample_bilinear2d(Tensor self, SymInt[2] output_size, bool align_corners" OPDI_SCALES_2 ") -> "
         "Tensor";
@@ -715,31 +734,34 @@ OPDI_OP(upsample_bilinear2d) {
     op->cases = "[1,2,3,4], (5,4), False; [2,1,4,4], (2,3), True; [1,1,3,3], (7,7), False, 2.5, 2.4; [1,2,2,3], "
         "(1,6), True";
 }
+/* opd_upsample_bilinear2d_backward: derivative of upsample_bilinear2d */
 OPDI_OP(upsample_bilinear2d_backward) {
     op->schema = "upsample_bilinear2d_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size, bool "
         "align_corners" OPDI_SCALES_2 ") -> Tensor";
     op->cpu = op->fake = opdi_upsample_backward_kernel; op->backward = opdi_upsample_bilinear2d_backward_backward;
-    op->jvp = OPD_JVP_LINEAR; op->vmap = opdi_upsample_backward_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->jvp = OPD_JVP_LINEAR; op->vmap = opdi_upsample_backward_batch;
     op->out = "upsample_bilinear2d_backward.grad_input(Tensor grad_output, SymInt[2] output_size, SymInt[4] "
         "input_size, bool align_corners" OPDI_SCALES_2 ", *, Tensor(a!) grad_input) -> Tensor(a!)";
     op->cases = "[1,2,5,4], (5,4), (1,2,3,4), False; [2,1,2,3], (2,3), (2,1,4,4), True";
 }
+/* opd_upsample_bilinear2d_vec: [N, C, H, W] in another size, linear between pixels */
 OPDI_OP(upsample_bilinear2d_vec) {
     op->schema = "upsample_bilinear2d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
         "scale_factors) -> Tensor";
     op->composite = opdi_upsample_vec_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->tags = OPD_OPTAG_CORE;
     op->out = "upsample_bilinear2d.vec_out";
     op->cases = "[1,2,3,4], (5,4), True, None; [1,2,3,4], None, False, (2.5,1.5)";
 }
+/* opd_upsample_bilinear2d_backward_vec: its derivative, in programs of PyTorch 1 */
 OPDI_OP(upsample_bilinear2d_backward_vec) {
     op->schema = "upsample_bilinear2d_backward.vec(Tensor grad_output, SymInt[]? output_size, SymInt[] input_size, "
         "bool align_corners, float[]? scale_factors) -> Tensor";
     op->composite = opdi_upsample_backward_vec_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "upsample_bilinear2d_backward.vec_out";
     op->cases = "[1,2,5,4], (5,4), (1,2,3,4), True, None; [1,2,4,6], None, (1,2,3,4), False, (1.5,1.5)";
 }
+/* opd_upsample_trilinear3d: [N, C, D, H, W] in another size, linear between */
 OPDI_OP(upsample_trilinear3d) {
     op->schema = "upsample_trilinear3d(Tensor self, SymInt[3] output_size, bool align_corners" OPDI_SCALES_3 ") -> "
         "Tensor";
@@ -748,30 +770,33 @@ OPDI_OP(upsample_trilinear3d) {
     op->out = "upsample_trilinear3d.out";
     op->cases = "[1,2,2,3,2], (3,2,2), False; [2,1,2,4,3], (1,2,3), True; [1,1,2,2,3], (3,4,7), False, 1.5, 2.0, 2.4";
 }
+/* opd_upsample_trilinear3d_backward: derivative of upsample_trilinear3d */
 OPDI_OP(upsample_trilinear3d_backward) {
     op->schema = "upsample_trilinear3d_backward(Tensor grad_output, SymInt[3] output_size, SymInt[5] input_size, "
         "bool align_corners" OPDI_SCALES_3 ") -> Tensor";
     op->cpu = op->fake = opdi_upsample_backward_kernel; op->backward = opdi_upsample_trilinear3d_backward_backward;
-    op->jvp = OPD_JVP_LINEAR; op->vmap = opdi_upsample_backward_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->jvp = OPD_JVP_LINEAR; op->vmap = opdi_upsample_backward_batch;
     op->out = "upsample_trilinear3d_backward.grad_input(Tensor grad_output, SymInt[3] output_size, SymInt[5] "
         "input_size, bool align_corners" OPDI_SCALES_3 ", *, Tensor(a!) grad_input) -> Tensor(a!)";
     op->cases = "[1,2,3,2,2], (3,2,2), (1,2,2,3,2), False; [2,1,1,2,3], (1,2,3), (2,1,2,4,3), True";
 }
+/* opd_upsample_trilinear3d_vec: [N, C, D, H, W] in another size, linear between */
 OPDI_OP(upsample_trilinear3d_vec) {
     op->schema = "upsample_trilinear3d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
         "scale_factors) -> Tensor";
     op->composite = opdi_upsample_vec_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->out = "upsample_trilinear3d.vec_out";
+    op->out = "upsample_trilinear3d.vec_out";
     op->cases = "[1,2,2,3,2], (3,2,2), True, None; [1,2,2,3,2], None, False, (1.5,1.0,2.5)";
 }
+/* opd_upsample_trilinear3d_backward_vec: its derivative, in programs of PyTorch 1 */
 OPDI_OP(upsample_trilinear3d_backward_vec) {
     op->schema = "upsample_trilinear3d_backward.vec(Tensor grad_output, SymInt[]? output_size, SymInt[] input_size, "
         "bool align_corners, float[]? scale_factors) -> Tensor";
     op->composite = opdi_upsample_backward_vec_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "upsample_trilinear3d_backward.vec_out";
     op->cases = "[1,1,3,2,2], (3,2,2), (1,1,2,3,2), True, None; [1,1,3,3,5], None, (1,1,2,3,2), False, (1.5,1.0,2.5)";
 }
+/* opd_upsample_bicubic2d: [N, C, H, W] in another size, cubic between */
 OPDI_OP(upsample_bicubic2d) {
     op->schema = "upsample_bicubic2d(Tensor self, SymInt[2] output_size, bool align_corners" OPDI_SCALES_2 ") -> "
         "Tensor";
@@ -780,30 +805,33 @@ OPDI_OP(upsample_bicubic2d) {
     op->out = "upsample_bicubic2d.out";
     op->cases = "[1,2,3,4], (5,4), False; [2,1,4,4], (2,3), True; [1,1,3,3], (7,7), False, 2.5, 2.4";
 }
+/* opd_upsample_bicubic2d_backward: derivative of upsample_bicubic2d */
 OPDI_OP(upsample_bicubic2d_backward) {
     op->schema = "upsample_bicubic2d_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size, bool "
         "align_corners" OPDI_SCALES_2 ") -> Tensor";
     op->cpu = op->fake = opdi_upsample_backward_kernel; op->backward = opdi_upsample_bicubic2d_backward_backward;
-    op->jvp = OPD_JVP_LINEAR; op->vmap = opdi_upsample_backward_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->jvp = OPD_JVP_LINEAR; op->vmap = opdi_upsample_backward_batch;
     op->out = "upsample_bicubic2d_backward.grad_input(Tensor grad_output, SymInt[2] output_size, SymInt[4] "
         "input_size, bool align_corners" OPDI_SCALES_2 ", *, Tensor(a!) grad_input) -> Tensor(a!)";
     op->cases = "[1,2,5,4], (5,4), (1,2,3,4), False; [2,1,2,3], (2,3), (2,1,4,4), True";
 }
+/* opd_upsample_bicubic2d_vec: [N, C, H, W] in another size, cubic between */
 OPDI_OP(upsample_bicubic2d_vec) {
     op->schema = "upsample_bicubic2d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
         "scale_factors) -> Tensor";
     op->composite = opdi_upsample_vec_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->out = "upsample_bicubic2d.vec_out";
+    op->out = "upsample_bicubic2d.vec_out";
     op->cases = "[1,2,3,4], (5,4), True, None; [1,2,3,4], None, False, (2.5,1.5)";
 }
+/* opd_upsample_bicubic2d_backward_vec: its derivative, in programs of PyTorch 1 */
 OPDI_OP(upsample_bicubic2d_backward_vec) {
     op->schema = "upsample_bicubic2d_backward.vec(Tensor grad_output, SymInt[]? output_size, SymInt[] input_size, "
         "bool align_corners, float[]? scale_factors) -> Tensor";
     op->composite = opdi_upsample_backward_vec_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "upsample_bicubic2d_backward.vec_out";
     op->cases = "[1,2,5,4], (5,4), (1,2,3,4), True, None; [1,2,4,6], None, (1,2,3,4), False, (1.5,1.5)";
 }
+/* opd__upsample_bilinear2d_aa: [N, C, H, W] in another size, linear, smoothed where it shrinks */
 OPDI_OP(_upsample_bilinear2d_aa) {
     op->schema = "_upsample_bilinear2d_aa(Tensor self, SymInt[2] output_size, bool align_corners" OPDI_SCALES_2 ") "
         "-> Tensor";
@@ -813,22 +841,24 @@ OPDI_OP(_upsample_bilinear2d_aa) {
     op->cases = "[1,2,3,4], (5,4), False; [2,1,4,4], (2,3), True; [1,1,3,3], (7,7), False, 2.5, 2.4; [1,1,9,3], "
         "(2,3), False";
 }
+/* opd__upsample_bilinear2d_aa_backward: derivative of _upsample_bilinear2d_aa */
 OPDI_OP(_upsample_bilinear2d_aa_backward) {
     op->schema = "_upsample_bilinear2d_aa_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size, "
         "bool align_corners" OPDI_SCALES_2 ") -> Tensor";
     op->cpu = op->fake = opdi_upsample_backward_kernel; op->backward = opdi__upsample_bilinear2d_aa_backward_backward;
-    op->jvp = OPD_JVP_LINEAR; op->vmap = opdi_upsample_backward_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->jvp = OPD_JVP_LINEAR; op->vmap = opdi_upsample_backward_batch;
     op->out = "_upsample_bilinear2d_aa_backward.grad_input(Tensor grad_output, SymInt[2] output_size, SymInt[4] "
         "input_size, bool align_corners" OPDI_SCALES_2 ", *, Tensor(a!) grad_input) -> Tensor(a!)";
     op->cases = "[1,2,5,4], (5,4), (1,2,3,4), False; [2,1,2,3], (2,3), (2,1,4,4), True";
 }
+/* opd__upsample_bilinear2d_aa_vec: [N, C, H, W] in another size, linear, smoothed where it shrinks */
 OPDI_OP(_upsample_bilinear2d_aa_vec) {
     op->schema = "_upsample_bilinear2d_aa.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
         "scale_factors) -> Tensor";
     op->composite = opdi_upsample_vec_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[1,2,3,4], (5,4), True, None; [1,2,3,4], None, False, (2.5,1.5)";
 }
+/* opd__upsample_bicubic2d_aa: [N, C, H, W] in another size, cubic, smoothed where it shrinks */
 OPDI_OP(_upsample_bicubic2d_aa) {
     op->schema = "_upsample_bicubic2d_aa(Tensor self, SymInt[2] output_size, bool align_corners" OPDI_SCALES_2 ") -> "
         "Tensor";
@@ -838,20 +868,21 @@ OPDI_OP(_upsample_bicubic2d_aa) {
     op->cases = "[1,2,3,4], (5,4), False; [2,1,4,4], (2,3), True; [1,1,3,3], (7,7), False, 2.5, 2.4; [1,1,9,3], "
         "(2,3), False";
 }
+/* opd__upsample_bicubic2d_aa_backward: derivative of _upsample_bicubic2d_aa */
 OPDI_OP(_upsample_bicubic2d_aa_backward) {
     op->schema = "_upsample_bicubic2d_aa_backward(Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size, "
         "bool align_corners" OPDI_SCALES_2 ") -> Tensor";
     op->cpu = op->fake = opdi_upsample_backward_kernel; op->backward = opdi__upsample_bicubic2d_aa_backward_backward;
-    op->jvp = OPD_JVP_LINEAR; op->vmap = opdi_upsample_backward_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->jvp = OPD_JVP_LINEAR; op->vmap = opdi_upsample_backward_batch;
     op->out = "_upsample_bicubic2d_aa_backward.grad_input(Tensor grad_output, SymInt[2] output_size, SymInt[4] "
         "input_size, bool align_corners" OPDI_SCALES_2 ", *, Tensor(a!) grad_input) -> Tensor(a!)";
     op->cases = "[1,2,5,4], (5,4), (1,2,3,4), False; [2,1,2,3], (2,3), (2,1,4,4), True";
 }
+/* opd__upsample_bicubic2d_aa_vec: [N, C, H, W] in another size, cubic, smoothed where it shrinks */
 OPDI_OP(_upsample_bicubic2d_aa_vec) {
     op->schema = "_upsample_bicubic2d_aa.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
         "scale_factors) -> Tensor";
     op->composite = opdi_upsample_vec_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[1,2,3,4], (5,4), True, None; [1,2,3,4], None, False, (2.5,1.5)";
 }
 OPDI_COLD_END

@@ -28,11 +28,11 @@ static int opdi_tanh_backward_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, opd_mul(opdi_conj(grad), opd_mul(opdi_muls(opdi_conj(other), -2), grad_out)));
     return 0;
 }
+/* opd_tanh_backward: derivative of tanh, by its output */
 OPDI_OP(tanh_backward) {
     op->schema = "tanh_backward(Tensor grad_output, Tensor output) -> Tensor";
     op->cpu = op->fake = opdi_tanh_backward_kernel; op->backward = opdi_tanh_backward_backward;
     op->save = "grad_output(output), output";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPDI_OPTAG_CONJUGATES | OPDI_OPTAG_FORMULA;
     op->out = "tanh_backward.grad_input(Tensor grad_output, Tensor output, *, Tensor(a!) grad_input) -> Tensor(a!)";
     op->cases = OPDI_CASES_PAIR;
@@ -46,11 +46,11 @@ static int opdi_sigmoid_backward_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, opd_mul(opd_mul(opdi_conj(grad), grad_out), opdi_adds(opdi_muls(opdi_conj(other), -2), 1)));
     return 0;
 }
+/* opd_sigmoid_backward: derivative of sigmoid, by its output */
 OPDI_OP(sigmoid_backward) {
     op->schema = "sigmoid_backward(Tensor grad_output, Tensor output) -> Tensor";
     op->cpu = op->fake = opdi_sigmoid_backward_kernel; op->backward = opdi_sigmoid_backward_backward;
     op->save = "grad_output(output), output";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPDI_OPTAG_CONJUGATES | OPDI_OPTAG_FORMULA;
     op->out = "sigmoid_backward.grad_input(Tensor grad_output, Tensor output, *, Tensor(a!) grad_input) -> Tensor(a!)";
     op->cases = OPDI_CASES_PAIR;
@@ -68,11 +68,12 @@ static int opdi_threshold_backward_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, opd_zeros_like(grad));
     return 0;
 }
+/* opd_threshold_backward: derivative of threshold and relu */
 OPDI_OP(threshold_backward) {
     op->schema = "threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor";
     op->cpu = op->fake = opdi_threshold_backward_kernel; op->backward = opdi_threshold_backward_backward;
     op->save = "self";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->tags = OPDI_OPTAG_FORMULA;
     op->out = "threshold_backward.grad_input(Tensor grad_output, Tensor self, Scalar threshold, *, Tensor(a!) "
         "grad_input) -> Tensor(a!)";
     op->cases = "[2,3], [2,3], 0.1";
@@ -88,11 +89,12 @@ static int opdi_hardtanh_backward_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, opd_zeros_like(grad));
     return 0;
 }
+/* opd_hardtanh_backward: derivative of hardtanh */
 OPDI_OP(hardtanh_backward) {
     op->schema = "hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val) -> Tensor";
     op->cpu = op->fake = opdi_hardtanh_backward_kernel; op->backward = opdi_hardtanh_backward_backward;
     op->save = "self";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->tags = OPDI_OPTAG_FORMULA;
     op->out = "hardtanh_backward.grad_input(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val, *, "
         "Tensor(a!) grad_input) -> Tensor(a!)";
     op->cases = "[2,3], [2,3], -0.5, 0.5";
@@ -113,12 +115,13 @@ static int opdi_leaky_relu_backward_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, opd_zeros_like(grad));
     return 0;
 }
+/* opd_leaky_relu_backward: derivative of leaky_relu */
 OPDI_OP(leaky_relu_backward) {
     op->schema = "leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope, bool self_is_result) -> "
         "Tensor";
     op->cpu = op->fake = opdi_leaky_relu_backward_kernel; op->backward = opdi_leaky_relu_backward_backward;
     op->save = "self";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->tags = OPDI_OPTAG_FORMULA;
     op->out = "leaky_relu_backward.grad_input(Tensor grad_output, Tensor self, Scalar negative_slope, bool "
         "self_is_result, *, Tensor(a!) grad_input) -> Tensor(a!)";
     op->cases = "[2,3], [2,3], 0.2, False";
@@ -134,11 +137,12 @@ static int opdi_hardsigmoid_backward_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, opd_zeros_like(grad));
     return 0;
 }
+/* opd_hardsigmoid_backward: derivative of hardsigmoid */
 OPDI_OP(hardsigmoid_backward) {
     op->schema = "hardsigmoid_backward(Tensor grad_output, Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_hardsigmoid_backward_kernel; op->backward = opdi_hardsigmoid_backward_backward;
     op->save = "self";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->tags = OPDI_OPTAG_FORMULA;
     op->out = "hardsigmoid_backward.grad_input(Tensor grad_output, Tensor self, *, Tensor(a!) grad_input) -> "
         "Tensor(a!)";
     op->cases = OPDI_CASES_PAIR;
@@ -157,11 +161,11 @@ static int opdi_hardswish_backward_backward(opd_backward_call *bw) {
                          opdi_muls(opd_mul(grad, grad_out), 1.0 / 3.0)));
     return 0;
 }
+/* opd_hardswish_backward: derivative of hardswish */
 OPDI_OP(hardswish_backward) {
     op->schema = "hardswish_backward(Tensor grad_output, Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_hardswish_backward_kernel; op->backward = opdi_hardswish_backward_backward;
     op->save = "grad_output(self), self";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPDI_OPTAG_FORMULA | OPDI_OPTAG_OUT_EXACT;
     op->out = "hardswish_backward.out";
     op->cases = OPDI_CASES_PAIR;
@@ -182,11 +186,12 @@ static int opdi_softplus_backward_backward(opd_backward_call *bw) {
     opd_tensor *delta = opdi_scale(opd_sigmoid_backward(opd_mul(grad, grad_out), gate), beta);
     return opd_bw_return(bw, 1, opdi_unless(delta, opd_gt_Scalar(bx, limit)));
 }
+/* opd_softplus_backward: derivative of softplus */
 OPDI_OP(softplus_backward) {
     op->schema = "softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold) -> Tensor";
     op->cpu = op->fake = opdi_softplus_backward_kernel; op->backward = opdi_softplus_backward_backward;
     op->save = "grad_output(self), self";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->tags = OPDI_OPTAG_FORMULA;
     op->out = "softplus_backward.grad_input(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold, *, "
         "Tensor(a!) grad_input) -> Tensor(a!)";
     op->cases = "[2,3], [2,3], 1.5, 20";
@@ -204,11 +209,12 @@ static int opdi_silu_backward_backward(opd_backward_call *bw) {
     opd_tensor *delta = opdi_adds(opd_mul(input, opdi_adds(opdi_muls(gate, -2), 1)), 2);
     return opd_bw_return(bw, 1, opd_mul(opd_mul(opd_mul(grad, grad_out), opd_mul(gate, opdi_rsubs(1, gate))), delta));
 }
+/* opd_silu_backward: derivative of silu */
 OPDI_OP(silu_backward) {
     op->schema = "silu_backward(Tensor grad_output, Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_silu_backward_kernel; op->backward = opdi_silu_backward_backward;
     op->save = "grad_output(self), self";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->tags = OPDI_OPTAG_FORMULA;
     op->out = "silu_backward.grad_input(Tensor grad_output, Tensor self, *, Tensor(a!) grad_input) -> Tensor(a!)";
     op->cases = OPDI_CASES_PAIR;
 }
@@ -227,11 +233,12 @@ static int opdi_mish_backward_backward(opd_backward_call *bw) {
     delta = opd_mul(opd_mul(opdi_rsubs(1, opd_square(tensor)), gate), opdi_adds(delta, 2));
     return opd_bw_return(bw, 1, opd_mul(opd_mul(grad, grad_out), delta));
 }
+/* opd_mish_backward: derivative of mish */
 OPDI_OP(mish_backward) {
     op->schema = "mish_backward(Tensor grad_output, Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_mish_backward_kernel; op->backward = opdi_mish_backward_backward;
     op->save = "grad_output(self), self";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->tags = OPDI_OPTAG_FORMULA;
     op->cases = OPDI_CASES_PAIR;
 }
 
@@ -260,11 +267,12 @@ static int opdi_gelu_backward_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, opd_mul(opd_mul(grad, grad_out), opdi_gelu_second(input, strcmp(approximate, "tanh") == 0)));
     return 0;
 }
+/* opd_gelu_backward: derivative of gelu */
 OPDI_OP(gelu_backward) {
     op->schema = "gelu_backward(Tensor grad_output, Tensor self, *, str approximate='none') -> Tensor";
     op->cpu = op->fake = opdi_gelu_backward_kernel; op->backward = opdi_gelu_backward_backward;
     op->save = "grad_output(self), self";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->tags = OPDI_OPTAG_FORMULA;
     op->out = "gelu_backward.grad_input(Tensor grad_output, Tensor self, *, str approximate='none', Tensor(a!) "
         "grad_input) -> Tensor(a!)";
     op->cases = "[2,3], [2,3]; [2,3], [2,3], approximate='tanh'";
@@ -301,12 +309,13 @@ static int opdi_elu_backward_backward(opd_backward_call *bw) {
     }
     return opd_bw_return(bw, 5, opdi_unless(delta, opd_ge_Scalar(input, opd_value_int(0))));
 }
+/* opd_elu_backward: derivative of elu */
 OPDI_OP(elu_backward) {
     op->schema = "elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool is_result, "
         "Tensor self_or_result) -> Tensor";
     op->cpu = op->fake = opdi_elu_backward_kernel; op->backward = opdi_elu_backward_backward;
     op->save = "grad_output(self_or_result), self_or_result";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->tags = OPDI_OPTAG_FORMULA;
     op->out = "elu_backward.grad_input(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool "
         "is_result, Tensor self_or_result, *, Tensor(a!) grad_input) -> Tensor(a!)";
     op->cases = "[2,3], 1, 1, 1, False, [2,3]; [2,3], 2, 0.5, 1.5, False, [2,3]";

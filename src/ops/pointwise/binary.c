@@ -98,66 +98,66 @@ static int opdi_mul_backward(opd_backward_call *bw) {
 static int opdi_mul_Scalar_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opdi_scale(opd_bw_grad(bw, 0), opd_bw_value(bw, 1)));
 }
+/* opd_add: self + alpha * other */
 OPDI_OP(add_Tensor) {
     op->schema = "add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor";
     op->cpu = op->fake = opdi_add_kernel; op->backward = opdi_add_backward;
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE | OPDI_OPTAG_NUMBERS;
     op->inplace = "add_.Tensor"; op->out = "add.out";
     op->cases = OPDI_CASES_BINARY "; [2,3], [3], alpha=2";
 }
+/* opd_add_Scalar: self + alpha * other */
 OPDI_OP(add_Scalar) {
     op->schema = "add.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor";
     op->cpu = op->fake = opdi_add_kernel; op->backward = opdi_add_backward;
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE | OPDI_OPTAG_NUMBERS | OPDI_OPTAG_OUT_EXACT;
     op->inplace = "add_.Scalar"; op->out = "add.Scalar_out";
     op->cases = "[2,3], 1.5; [2,3], 2, 3";
 }
+/* opd_sub: self - alpha * other */
 OPDI_OP(sub_Tensor) {
     op->schema = "sub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor";
     op->cpu = op->fake = opdi_sub_kernel; op->backward = opdi_sub_backward;
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE | OPDI_OPTAG_NUMBERS;
     op->inplace = "sub_.Tensor"; op->out = "sub.out";
     op->cases = OPDI_CASES_BINARY "; [2,3], [3], alpha=2";
 }
+/* opd_sub_Scalar: self - alpha * other */
 OPDI_OP(sub_Scalar) {
     op->schema = "sub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor";
     op->cpu = op->fake = opdi_sub_kernel; op->backward = opdi_sub_backward;
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE | OPDI_OPTAG_NUMBERS | OPDI_OPTAG_OUT_EXACT;
     op->inplace = "sub_.Scalar"; op->out = "sub.Scalar_out";
     op->cases = "[2,3], 1.5; [2,3], 2, 3";
 }
+/* opd_rsub: other - alpha * self */
 OPDI_OP(rsub_Tensor) {
     op->schema = "rsub.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor";
     op->cpu = op->fake = opdi_rsub_kernel; op->backward = opdi_rsub_backward;
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPDI_OPTAG_FORMULA | OPDI_OPTAG_OUT_EXACT;
     op->out = "rsub.Tensor_out";
     op->cases = OPDI_CASES_BINARY "; [2,3], [3], alpha=2";
 }
+/* opd_rsub_Scalar: other - alpha * self */
 OPDI_OP(rsub_Scalar) {
     op->schema = "rsub.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor";
     op->cpu = op->fake = opdi_rsub_kernel; op->backward = opdi_rsub_backward;
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPDI_OPTAG_FORMULA | OPDI_OPTAG_OUT_EXACT;
     op->out = "rsub.Scalar_out";
     op->cases = "[2,3], 1.5; [2,3], 2, 3";
 }
+/* opd_mul: self * other */
 OPDI_OP(mul_Tensor) {
     op->schema = "mul.Tensor(Tensor self, Tensor other) -> Tensor";
     op->cpu = op->fake = opdi_mul_kernel; op->backward = opdi_mul_backward; op->save = "self(other), other(self)";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE | OPDI_OPTAG_NUMBERS;
     op->inplace = "mul_.Tensor"; op->out = "mul.out";
     op->cases = OPDI_CASES_BINARY;
 }
+/* opd_mul_Scalar: self * other */
 OPDI_OP(mul_Scalar) {
     op->schema = "mul.Scalar(Tensor self, Scalar other) -> Tensor";
     op->cpu = op->fake = opdi_mul_kernel; op->backward = opdi_mul_Scalar_backward;
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE | OPDI_OPTAG_NUMBERS | OPDI_OPTAG_OUT_EXACT;
     op->inplace = "mul_.Scalar"; op->out = "mul.Scalar_out";
     op->cases = "[2,3], 1.5; [2,3], 2";
@@ -224,81 +224,85 @@ static int opdi_remainder_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, opd_mul(opd_neg(grad), opd_div_Tensor_mode(input, other, "floor")));
     return 0;
 }
+/* opd_div: self / other; rounding_mode "trunc" or "floor" rounds */
 OPDI_OP(div_Tensor) {
     op->schema = "div.Tensor(Tensor self, Tensor other) -> Tensor";
     op->cpu = op->fake = opdi_div_kernel; op->backward = opdi_div_backward; op->save = "self(other), other";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE | OPDI_OPTAG_NUMBERS;
     op->inplace = "div_.Tensor"; op->out = "div.out";
     op->cases = OPDI_CASES_DIV;
 }
+/* opd_div_Scalar: self / other; rounding_mode "trunc" or "floor" rounds */
 OPDI_OP(div_Scalar) {
     op->schema = "div.Scalar(Tensor self, Scalar other) -> Tensor";
     op->cpu = op->fake = opdi_div_kernel; op->backward = opdi_div_Scalar_backward;
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE | OPDI_OPTAG_NUMBERS | OPDI_OPTAG_OUT_EXACT;
     op->inplace = "div_.Scalar"; op->out = "div.Scalar_out";
     op->cases = "[2,3], 2; [2,3], 1.5";
 }
+/* opd_div_Tensor_mode: self / other; rounding_mode "trunc" or "floor" rounds */
 OPDI_OP(div_Tensor_mode) {
     op->schema = "div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor";
     op->cpu = op->fake = opdi_div_mode_kernel; op->backward = opdi_div_mode_backward; op->save = "self(other), other";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE | OPDI_OPTAG_NUMBERS;
     op->inplace = "div_.Tensor_mode"; op->out = "div.out_mode";
     op->cases = "[2,3], [3]+, rounding_mode=None; [2,3], [3]+, rounding_mode='floor'; [2,3], [2,3]+, "
         "rounding_mode='trunc'";
 }
+/* opd_div_Scalar_mode: self / other; rounding_mode "trunc" or "floor" rounds */
 OPDI_OP(div_Scalar_mode) {
     op->schema = "div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor";
     op->cpu = op->fake = opdi_div_mode_kernel; op->backward = opdi_div_Scalar_mode_backward;
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE | OPDI_OPTAG_NUMBERS | OPDI_OPTAG_OUT_EXACT;
     op->inplace = "div_.Scalar_mode"; op->out = "div.Scalar_mode_out";
     op->cases = "[2,3], 2, rounding_mode=None; [2,3], 0.5, rounding_mode='floor'";
 }
+/* opd_floor_divide: floor(self / other) */
 OPDI_OP(floor_divide) {
     op->schema = "floor_divide(Tensor self, Tensor other) -> Tensor";
     op->cpu = op->fake = opdi_floor_divide_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPDI_OPTAG_FORMULA | OPDI_OPTAG_NUMBERS;
     op->inplace = "floor_divide_.Tensor"; op->out = "floor_divide.out";
     op->cases = OPDI_CASES_DIV;
 }
+/* opd_floor_divide_Scalar: floor(self / other) */
 OPDI_OP(floor_divide_Scalar) {
     op->schema = "floor_divide.Scalar(Tensor self, Scalar other) -> Tensor";
     op->cpu = op->fake = opdi_floor_divide_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPDI_OPTAG_FORMULA | OPDI_OPTAG_NUMBERS;
     op->inplace = "floor_divide_.Scalar";
     op->cases = "[2,3], 2";
 }
+/* opd_fmod: the remainder, with self's sign */
 OPDI_OP(fmod_Tensor) {
     op->schema = "fmod.Tensor(Tensor self, Tensor other) -> Tensor";
     op->cpu = op->fake = opdi_fmod_kernel; op->backward = opdi_fmod_backward; op->save = "self(other), other(other)";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
     op->inplace = "fmod_.Tensor"; op->out = "fmod.Tensor_out";
     op->cases = OPDI_CASES_DIV;
 }
+/* opd_fmod_Scalar: the remainder, with self's sign */
 OPDI_OP(fmod_Scalar) {
     op->schema = "fmod.Scalar(Tensor self, Scalar other) -> Tensor";
     op->cpu = op->fake = opdi_fmod_kernel; op->backward = opdi_first_backward;
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
     op->inplace = "fmod_.Scalar"; op->out = "fmod.Scalar_out";
     op->cases = "[2,3], 0.5";
 }
+/* opd_remainder: the remainder, with other's sign */
 OPDI_OP(remainder_Tensor) {
     op->schema = "remainder.Tensor(Tensor self, Tensor other) -> Tensor";
     op->cpu = op->fake = opdi_remainder_kernel; op->backward = opdi_remainder_backward;
     op->save = "self(other), other(other)";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
     op->inplace = "remainder_.Tensor"; op->out = "remainder.Tensor_out";
     op->cases = OPDI_CASES_DIV;
 }
+/* opd_remainder_Scalar: the remainder, with other's sign */
 OPDI_OP(remainder_Scalar) {
     op->schema = "remainder.Scalar(Tensor self, Scalar other) -> Tensor";
     op->cpu = op->fake = opdi_remainder_kernel; op->backward = opdi_first_backward;
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
     op->inplace = "remainder_.Scalar"; op->out = "remainder.Scalar_out";
     op->cases = "[2,3], 0.5";
 }
@@ -389,28 +393,31 @@ static int opdi_pow_Scalar_backward(opd_backward_call *bw) {
     if (opdi_number_is_zero(value)) { delta = opdi_unless(delta, opdi_pow_flat(extra)); }
     return opd_bw_return(bw, 1, opd_mul(grad, delta));
 }
+/* opd_pow_Tensor_Tensor: self^exponent */
 OPDI_OP(pow_Tensor_Tensor) {
     op->schema = "pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor";
     op->cpu = op->fake = opdi_pow_kernel; op->backward = opdi_pow_Tensor_Tensor_backward;
     op->save = "self, exponent, result(exponent)";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
     op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
     op->inplace = "pow_.Tensor"; op->out = "pow.Tensor_Tensor_out";
     op->cases = "[2,3]+, [2,3]; [2,3]+, [3]";
 }
+/* opd_pow_Tensor_Scalar: self^exponent */
 OPDI_OP(pow_Tensor_Scalar) {
     op->schema = "pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor";
     op->cpu = op->fake = opdi_pow_Tensor_Scalar_kernel; op->backward = opdi_pow_Tensor_Scalar_backward;
     op->save = "self";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
     op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
     op->inplace = "pow_.Scalar"; op->out = "pow.Tensor_Scalar_out";
     op->cases = "[2,3], 2; [2,3]+, 1.5; [2,3]+, -1; [2,3], 3; [2,3], 0";
 }
+/* opd_pow_Scalar: self^exponent */
 OPDI_OP(pow_Scalar) {
     op->schema = "pow.Scalar(Scalar self, Tensor exponent) -> Tensor";
     op->cpu = op->fake = opdi_pow_Scalar_kernel; op->backward = opdi_pow_Scalar_backward; op->save = "exponent, result";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
     op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
     op->out = "pow.Scalar_out";
     op->cases = "2, [2,3]; 1.5, [2,3]";
@@ -456,31 +463,35 @@ static int opdi_fmax_backward(opd_backward_call *bw) {
 static int opdi_fmin_backward(opd_backward_call *bw) {
     return opdi_fmaxmin_backward(bw, opd_lt(opd_bw_tensor(bw, 0), opd_bw_tensor(bw, 1)));
 }
+/* opd_maximum: the greater one; NaN when either is */
 OPDI_OP(maximum) {
     op->schema = "maximum(Tensor self, Tensor other) -> Tensor";
     op->cpu = op->fake = opdi_maximum_kernel; op->backward = opdi_maximum_backward; op->save = "self, other";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
     op->out = "maximum.out";
     op->cases = OPDI_CASES_BINARY;
 }
+/* opd_minimum: the smaller one; NaN when either is */
 OPDI_OP(minimum) {
     op->schema = "minimum(Tensor self, Tensor other) -> Tensor";
     op->cpu = op->fake = opdi_minimum_kernel; op->backward = opdi_minimum_backward; op->save = "self, other";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
     op->out = "minimum.out";
     op->cases = OPDI_CASES_BINARY;
 }
+/* opd_fmax: the greater one; NaN when both are */
 OPDI_OP(fmax) {
     op->schema = "fmax(Tensor self, Tensor other) -> Tensor";
     op->cpu = op->fake = opdi_fmax_kernel; op->backward = opdi_fmax_backward; op->save = "self, other";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->tags = OPDI_OPTAG_FORMULA;
     op->out = "fmax.out";
     op->cases = OPDI_CASES_BINARY;
 }
+/* opd_fmin: the smaller one; NaN when both are */
 OPDI_OP(fmin) {
     op->schema = "fmin(Tensor self, Tensor other) -> Tensor";
     op->cpu = op->fake = opdi_fmin_kernel; op->backward = opdi_fmin_backward; op->save = "self, other";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->tags = OPDI_OPTAG_FORMULA;
     op->out = "fmin.out";
     op->cases = OPDI_CASES_BINARY;
 }
@@ -516,25 +527,28 @@ static int opdi_clamp_Tensor_backward(opd_backward_call *bw) {
     OPDI_GIVE(2, opdi_where(opd_logical_or(at_high, opd_logical_or(opd_gt(input, high), opd_gt(low, high))), grad));
     return 0;
 }
+/* opd_clamp_Tensor: min(max(self, min), max) */
 OPDI_OP(clamp_Tensor) {
     op->schema = "clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor";
     op->cpu = op->fake = opdi_clamp_Tensor_kernel; op->backward = opdi_clamp_Tensor_backward;
     op->save = "self, min, max";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
     op->inplace = "clamp_.Tensor"; op->out = "clamp.Tensor_out";
     op->cases = "[2,3], [2,3], [3]; [2,3], [3]; [2,3], None, [2,3]";
 }
+/* opd_clamp_min_Tensor: max(self, min) */
 OPDI_OP(clamp_min_Tensor) {
     op->schema = "clamp_min.Tensor(Tensor self, Tensor min) -> Tensor";
     op->cpu = op->fake = opdi_maximum_kernel; op->backward = opdi_clamp_min_Tensor_backward; op->save = "self, min";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->tags = OPDI_OPTAG_FORMULA;
     op->inplace = "clamp_min_.Tensor"; op->out = "clamp_min.Tensor_out";
     op->cases = "[2,3], [3]";
 }
+/* opd_clamp_max_Tensor: min(self, max) */
 OPDI_OP(clamp_max_Tensor) {
     op->schema = "clamp_max.Tensor(Tensor self, Tensor max) -> Tensor";
     op->cpu = op->fake = opdi_minimum_kernel; op->backward = opdi_clamp_max_Tensor_backward; op->save = "self, max";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->tags = OPDI_OPTAG_FORMULA;
     op->inplace = "clamp_max_.Tensor"; op->out = "clamp_max.Tensor_out";
     op->cases = "[2,3], [3]";
 }

@@ -139,48 +139,54 @@ static int opdi_copysign_backward(opd_backward_call *bw) {
     if (opd_bw_needs(bw, 1)) { return opd_bw_return(bw, 1, opd_zeros_like(grad)); }
     return 0;
 }
+/* opd_atan2: the angle of (other, self) */
 OPDI_OP(atan2) {
     op->schema = "atan2(Tensor self, Tensor other) -> Tensor";
     op->cpu = op->fake = opdi_atan2_kernel; op->backward = opdi_atan2_backward; op->save = "self, other";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_PROMOTE_NOT_CPU;
+    op->autocast = OPD_AUTOCAST_PROMOTE_NOT_CPU;
     op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE | OPDI_OPTAG_OUT_CORE;
     op->inplace = "atan2_"; op->out = "atan2.out";
     op->cases = OPDI_CASES_BINARY;
 }
+/* opd_hypot: sqrt(self^2 + other^2) */
 OPDI_OP(hypot) {
     op->schema = "hypot(Tensor self, Tensor other) -> Tensor";
     op->cpu = op->fake = opdi_hypot_kernel; op->backward = opdi_hypot_backward;
     op->save = "self(self), other(other), result";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->tags = OPDI_OPTAG_FORMULA;
     op->inplace = "hypot_"; op->out = "hypot.out";
     op->cases = OPDI_CASES_BINARY;
 }
+/* opd_xlogy: self * log(other), 0 where self is 0 */
 OPDI_OP(xlogy_Tensor) {
     op->schema = "xlogy.Tensor(Tensor self, Tensor other) -> Tensor";
     op->cpu = op->fake = opdi_xlogy_kernel; op->backward = opdi_xlogy_backward; op->save = "self, other";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->tags = OPDI_OPTAG_FORMULA;
     op->inplace = "xlogy_.Tensor"; op->out = "xlogy.OutTensor";
     op->cases = "[2,3], [2,3]+; [2,3], [3]+";
 }
+/* opd_logaddexp: log(e^self + e^other) */
 OPDI_OP(logaddexp) {
     op->schema = "logaddexp(Tensor self, Tensor other) -> Tensor";
     op->cpu = op->fake = opdi_logaddexp_kernel; op->backward = opdi_logaddexp_backward; op->save = "self, other";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->tags = OPDI_OPTAG_FORMULA;
     op->out = "logaddexp.out";
     op->cases = OPDI_CASES_BINARY;
 }
+/* opd_logaddexp2: log2(2^self + 2^other) */
 OPDI_OP(logaddexp2) {
     op->schema = "logaddexp2(Tensor self, Tensor other) -> Tensor";
     op->cpu = op->fake = opdi_logaddexp2_kernel; op->backward = opdi_logaddexp2_backward; op->save = "self, other";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->tags = OPDI_OPTAG_FORMULA;
     op->out = "logaddexp2.out";
     op->cases = OPDI_CASES_BINARY;
 }
+/* opd_copysign: self with other's sign */
 OPDI_OP(copysign_Tensor) {
     op->schema = "copysign.Tensor(Tensor self, Tensor other) -> Tensor";
     op->cpu = op->fake = opdi_copysign_kernel; op->backward = opdi_copysign_backward;
     op->save = "self(self), result(self)";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->tags = OPDI_OPTAG_FORMULA;
     op->inplace = "copysign_.Tensor"; op->out = "copysign.out";
     op->cases = OPDI_CASES_BINARY;
 }
@@ -191,17 +197,18 @@ static int opdi_nextafter_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, opd_zeros_like(opd_bw_grad(bw, 0)));
     return 0;
 }
+/* opd_nextafter: the next number from self towards other */
 OPDI_OP(nextafter) {
     op->schema = "nextafter(Tensor self, Tensor other) -> Tensor";
     op->cpu = op->fake = opdi_nextafter_kernel; op->backward = opdi_nextafter_backward; op->save = "self, other";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->tags = OPDI_OPTAG_FORMULA;
     op->inplace = "nextafter_"; op->out = "nextafter.out";
     op->cases = "[2,3], [2,3]";
 }
+/* opd_heaviside: 0 below 0, values at 0, 1 above */
 OPDI_OP(heaviside) {
     op->schema = "heaviside(Tensor self, Tensor values) -> Tensor";
     op->cpu = op->fake = opdi_heaviside_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPDI_OPTAG_FORMULA | OPDI_OPTAG_OUT_EXACT;
     op->inplace = "heaviside_"; op->out = "heaviside.out";
     op->cases = "[2,3], [3]";
@@ -236,24 +243,26 @@ static int opdi_where_self_backward(opd_backward_call *bw) {
     OPDI_GIVE(2, opdi_unless(grad, third));
     return 0;
 }
+/* opd_where_self: self where condition, else other */
 OPDI_OP(where_self) {
     op->schema = "where.self(Tensor condition, Tensor self, Tensor other) -> Tensor";
     op->cpu = op->fake = opdi_where_self_kernel; op->backward = opdi_where_self_backward; op->save = "condition";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE | OPDI_OPTAG_OUT_EXACT;
     op->out = "where.self_out";
     op->cases = "[2,3]b, [2,3], [3]; [3]b, [2,1], []";
 }
+/* opd_where_ScalarOther: self where condition, else other */
 OPDI_OP(where_ScalarOther) {
     op->schema = "where.ScalarOther(Tensor condition, Tensor self, Scalar other) -> Tensor";
     op->cpu = op->fake = opdi_where_self_kernel; op->backward = opdi_where_self_backward; op->save = "condition";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->tags = OPDI_OPTAG_FORMULA;
     op->cases = "[2,3]b, [2,3], 1.5";
 }
+/* opd_where_ScalarSelf: self where condition, else other */
 OPDI_OP(where_ScalarSelf) {
     op->schema = "where.ScalarSelf(Tensor condition, Scalar self, Tensor other) -> Tensor";
     op->cpu = op->fake = opdi_where_self_kernel; op->backward = opdi_where_self_backward; op->save = "condition";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->tags = OPDI_OPTAG_FORMULA;
     op->cases = "[2,3]b, 1.5, [2,3]";
 }
 
@@ -293,10 +302,10 @@ static int opdi_masked_fill_backward(opd_backward_call *bw) {
     OPDI_GIVE(2, opdi_where(mask, grad));
     return 0;
 }
+/* opd_masked_fill_Scalar: value where mask, else self */
 OPDI_OP(masked_fill_Scalar) {
     op->schema = "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor";
     op->cpu = op->fake = opdi_masked_fill_kernel; op->backward = opdi_masked_fill_backward; op->save = "mask";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPDI_OPTAG_FORMULA | OPDI_OPTAG_OUT_EXACT;
     op->inplace = "masked_fill_.Scalar"; op->out = "masked_fill.Scalar_out";
     op->cases = "[2,3], [2,3]b, 1.5; [2,3], [3]b, 0";
@@ -318,11 +327,12 @@ static int opdi_masked_fill_batch(opd_call *call) {
     return dim < 0 && opd_arg_tensor(call, 0)->ndim ? opd_batch_pointwise(call)
         : opdi_batch_as(call, opdi_masked_fill_where);
 }
+/* opd_masked_fill: value where mask, else self */
 OPDI_OP(masked_fill_Tensor) {
     op->schema = "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor";
     op->cpu = op->fake = opdi_masked_fill_kernel; op->backward = opdi_masked_fill_backward; op->save = "mask";
     op->jvp = OPD_JVP_POINTWISE;
-    op->vmap = opdi_masked_fill_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi_masked_fill_batch;
     op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_POINTWISE | OPDI_OPTAG_OUT_EXACT;
     op->inplace = "masked_fill_.Tensor"; op->out = "masked_fill.Tensor_out";
     op->cases = "[2,3], [2,3]b, []";
@@ -373,18 +383,19 @@ static int opdi_lerp_Tensor_backward(opd_backward_call *bw) {
     OPDI_GIVE(2, opd_mul(grad, opd_sub(other, input)));
     return 0;
 }
+/* opd_lerp_Scalar: self + weight * (end - self) */
 OPDI_OP(lerp_Scalar) {
     op->schema = "lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor";
     op->cpu = op->fake = opdi_lerp_kernel; op->backward = opdi_lerp_Scalar_backward;
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->tags = OPDI_OPTAG_FORMULA;
     op->inplace = "lerp_.Scalar"; op->out = "lerp.Scalar_out";
     op->cases = "[2,3], [2,3], 0.3; [2,3], [3], 0.8";
 }
+/* opd_lerp: self + weight * (end - self) */
 OPDI_OP(lerp_Tensor) {
     op->schema = "lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor";
     op->cpu = op->fake = opdi_lerp_kernel; op->backward = opdi_lerp_Tensor_backward;
     op->save = "self(weight), end(weight), weight";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPDI_OPTAG_FORMULA | OPDI_OPTAG_OUT_EXACT;
     op->inplace = "lerp_.Tensor"; op->out = "lerp.Tensor_out";
     op->cases = "[2,3], [2,3], [3]";
@@ -428,19 +439,21 @@ static int opdi_addcdiv_backward(opd_backward_call *bw) {
     OPDI_GIVE(2, opd_mul(opd_neg(grad), opd_div(opdi_scale(t1, value), opd_mul(t2, t2))));
     return 0;
 }
+/* opd_addcmul: self + value * tensor1 * tensor2 */
 OPDI_OP(addcmul) {
     op->schema = "addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor";
     op->cpu = op->fake = opdi_addcmul_kernel; op->backward = opdi_addcmul_backward;
     op->save = "tensor1(tensor2), tensor2(tensor1)";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_PROMOTE_NOT_CPU; op->tags = OPDI_OPTAG_FORMULA;
+    op->autocast = OPD_AUTOCAST_PROMOTE_NOT_CPU; op->tags = OPDI_OPTAG_FORMULA;
     op->inplace = "addcmul_"; op->out = "addcmul.out";
     op->cases = "[2,3], [2,3], [3]; [2,3], [2,1], [3], value=2";
 }
+/* opd_addcdiv: self + value * tensor1 / tensor2 */
 OPDI_OP(addcdiv) {
     op->schema = "addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> Tensor";
     op->cpu = op->fake = opdi_addcdiv_kernel; op->backward = opdi_addcdiv_backward;
     op->save = "tensor1(tensor2), tensor2";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_PROMOTE_NOT_CPU; op->tags = OPDI_OPTAG_FORMULA;
+    op->autocast = OPD_AUTOCAST_PROMOTE_NOT_CPU; op->tags = OPDI_OPTAG_FORMULA;
     op->inplace = "addcdiv_"; op->out = "addcdiv.out";
     op->cases = "[2,3], [2,3], [3]+; [2,3], [2,1], [3]+, value=2";
 }

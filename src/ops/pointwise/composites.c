@@ -1,16 +1,18 @@
 #include "../ops.h"
 
-//== composites ========================================================================================================
+//----------------------------------------------------------------------------------------------------------------------
+//  >>op:composite pointwise operators that call others, and second names of operators
+//----------------------------------------------------------------------------------------------------------------------
 
 OPDI_COLD_BEGIN
 
 static int opdi_true_divide_Tensor_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_div(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1)));
 }
+/* opd_true_divide: self / other */
 OPDI_OP(true_divide_Tensor) {
     op->schema = "true_divide.Tensor(Tensor self, Tensor other) -> Tensor";
     op->composite = opdi_true_divide_Tensor_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPDI_OPTAG_NUMBERS | OPD_OPTAG_POINTWISE | OPDI_OPTAG_OUT_PART;
     op->inplace = "true_divide_.Tensor"; op->out = "true_divide.out";
     op->cases = OPDI_CASES_DIV;
@@ -36,41 +38,42 @@ static int opdi_remainder_Scalar_Tensor_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_remainder(opd_tensor_wrapped_number(opd_arg_value(call, 0)),
                                                  opd_arg_tensor(call, 1)));
 }
+/* opd_true_divide_Scalar: self / other */
 OPDI_OP(true_divide_Scalar) {
     op->schema = "true_divide.Scalar(Tensor self, Scalar other) -> Tensor";
     op->composite = opdi_true_divide_Scalar_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_NUMBERS;
+    op->tags = OPDI_OPTAG_NUMBERS;
     op->inplace = "true_divide_.Scalar";
     op->cases = "[2,3], 2.5";
 }
+/* opd_copysign_Scalar: self with other's sign */
 OPDI_OP(copysign_Scalar) {
     op->schema = "copysign.Scalar(Tensor self, Scalar other) -> Tensor";
     op->composite = opdi_copysign_Scalar_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPD_OPTAG_POINTWISE | OPDI_OPTAG_OUT_PART;
     op->inplace = "copysign_.Scalar"; op->out = "copysign.Scalar_out";
     op->cases = "[2,3], -2.5";
 }
+/* opd_xlogy_Scalar_Other: self * log(other), 0 where self is 0 */
 OPDI_OP(xlogy_Scalar_Other) {
     op->schema = "xlogy.Scalar_Other(Tensor self, Scalar other) -> Tensor";
     op->composite = opdi_xlogy_Scalar_Other_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPD_OPTAG_POINTWISE | OPDI_OPTAG_OUT_PART;
     op->inplace = "xlogy_.Scalar_Other"; op->out = "xlogy.OutScalar_Other";
     op->cases = "[2,3], 2.5";
 }
+/* opd_xlogy_Scalar_Self: self * log(other), 0 where self is 0 */
 OPDI_OP(xlogy_Scalar_Self) {
     op->schema = "xlogy.Scalar_Self(Scalar self, Tensor other) -> Tensor";
     op->composite = opdi_xlogy_Scalar_Self_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPD_OPTAG_POINTWISE | OPDI_OPTAG_OUT_PART;
     op->out = "xlogy.OutScalar_Self";
     op->cases = "2.5, [2,3]+";
 }
+/* opd_remainder_Scalar_Tensor: the remainder, with other's sign */
 OPDI_OP(remainder_Scalar_Tensor) {
     op->schema = "remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor";
     op->composite = opdi_remainder_Scalar_Tensor_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPD_OPTAG_POINTWISE | OPDI_OPTAG_OUT_EXACT;
     op->out = "remainder.Scalar_Tensor_out";
     op->cases = "7.5, [2,3]+";
@@ -84,10 +87,10 @@ static int opdi_ldexp_Tensor_kernel(opd_call *call) {
     if (whole && !opd_dtype_is_integral(opd_dtype(self), true)) { other = opd_to_dtype(other, opd_dtype(self)); }
     return opd_return_tensor(call, opd_mul(self, opd_pow_Scalar(opd_value_float(2), other)));
 }
+/* opd_ldexp: self * 2^other */
 OPDI_OP(ldexp_Tensor) {
     op->schema = "ldexp.Tensor(Tensor self, Tensor other) -> Tensor";
     op->composite = opdi_ldexp_Tensor_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPD_OPTAG_POINTWISE | OPDI_OPTAG_OUT_PART;
     op->inplace = "ldexp_"; op->out = "ldexp.out";
     op->cases = "[2,3], [2,3]";
@@ -107,69 +110,79 @@ static int opdi_second_name_kernel(opd_call *call) {
 /* Fills in a second name of operator `first`: all but its schema, cases and derived forms. */
 OPDI_INTERNAL void opdi_second_card(opd_op_desc *op, opd_op_id first) {
     op->composite = opdi_second_name_kernel; op->user = (void *)(intptr_t)first;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPDI_OPTAG_OUT_CASTS | OPDI_OPTAG_OUT_PART;           /* of most of them, as they are pointwise */
 }
+/* opd_absolute: abs */
 OPDI_OP(absolute) {
     op->schema = "absolute(Tensor self) -> Tensor";
     opdi_second_card(op, OPD_OP_abs);
     op->inplace = "absolute_"; op->out = "absolute.out"; op->tags = OPDI_OPTAG_OUT_PART;
     op->cases = "[2,3]+";
 }
+/* opd_arccos: acos */
 OPDI_OP(arccos) {
     op->schema = "arccos(Tensor self) -> Tensor";
     opdi_second_card(op, OPD_OP_acos);
     op->inplace = "arccos_"; op->out = "arccos.out";
     op->cases = "[2,3]u";
 }
+/* opd_arccosh: acosh */
 OPDI_OP(arccosh) {
     op->schema = "arccosh(Tensor self) -> Tensor";
     opdi_second_card(op, OPD_OP_acosh);
     op->inplace = "arccosh_"; op->out = "arccosh.out";
     op->cases = "[2,3]+";
 }
+/* opd_arcsin: asin */
 OPDI_OP(arcsin) {
     op->schema = "arcsin(Tensor self) -> Tensor";
     opdi_second_card(op, OPD_OP_asin);
     op->inplace = "arcsin_"; op->out = "arcsin.out";
     op->cases = "[2,3]u";
 }
+/* opd_arcsinh: asinh */
 OPDI_OP(arcsinh) {
     op->schema = "arcsinh(Tensor self) -> Tensor";
     opdi_second_card(op, OPD_OP_asinh);
     op->inplace = "arcsinh_"; op->out = "arcsinh.out";
     op->cases = "[2,3]+";
 }
+/* opd_arctan: atan */
 OPDI_OP(arctan) {
     op->schema = "arctan(Tensor self) -> Tensor";
     opdi_second_card(op, OPD_OP_atan);
     op->inplace = "arctan_"; op->out = "arctan.out";
     op->cases = "[2,3]+";
 }
+/* opd_arctanh: atanh */
 OPDI_OP(arctanh) {
     op->schema = "arctanh(Tensor self) -> Tensor";
     opdi_second_card(op, OPD_OP_atanh);
     op->inplace = "arctanh_"; op->out = "arctanh.out";
     op->cases = "[2,3]u";
 }
+/* opd_fix: trunc */
 OPDI_OP(fix) {
     op->schema = "fix(Tensor self) -> Tensor";
     opdi_second_card(op, OPD_OP_trunc);
     op->inplace = "fix_"; op->out = "fix.out"; op->tags = OPDI_OPTAG_OUT_PART;
     op->cases = "[2,3]+";
 }
+/* opd_negative: neg */
 OPDI_OP(negative) {
     op->schema = "negative(Tensor self) -> Tensor";
     opdi_second_card(op, OPD_OP_neg);
     op->inplace = "negative_"; op->out = "negative.out"; op->tags = OPDI_OPTAG_OUT_PART;
     op->cases = "[2,3]+";
 }
+/* opd_arctan2: atan2 */
 OPDI_OP(arctan2) {
     op->schema = "arctan2(Tensor self, Tensor other) -> Tensor";
     opdi_second_card(op, OPD_OP_atan2);
     op->inplace = "arctan2_"; op->out = "arctan2.out";
     op->cases = "[2,3], [2,3]";
 }
+/* opd_clip: clamp */
 OPDI_OP(clip) {
     op->schema = "clip(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor";
     opdi_second_card(op, OPD_OP_clamp);
@@ -177,6 +190,7 @@ OPDI_OP(clip) {
     op->tags = OPD_OPTAG_POINTWISE | OPDI_OPTAG_OUT_EXACT | OPDI_OPTAG_OUT_PART;
     op->cases = "[2,3], -0.5, 0.5";
 }
+/* opd_clip_Tensor: clamp.Tensor */
 OPDI_OP(clip_Tensor) {
     op->schema = "clip.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor";
     opdi_second_card(op, OPD_OP_clamp_Tensor);
@@ -184,108 +198,126 @@ OPDI_OP(clip_Tensor) {
     op->tags = OPD_OPTAG_POINTWISE | OPDI_OPTAG_OUT_PART;
     op->cases = "[2,3], [3], None";
 }
+/* opd_subtract_Tensor: sub.Tensor */
 OPDI_OP(subtract_Tensor) {
     op->schema = "subtract.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor";
     opdi_second_card(op, OPD_OP_sub_Tensor);
     op->inplace = "subtract_.Tensor"; op->out = "subtract.out";
     op->cases = "[2,3], [3], alpha=2";
 }
+/* opd_subtract_Scalar: sub.Scalar */
 OPDI_OP(subtract_Scalar) {
     op->schema = "subtract.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor";
     opdi_second_card(op, OPD_OP_sub_Scalar);
     op->inplace = "subtract_.Scalar";
     op->cases = "[2,3], 1.5";
 }
+/* opd_multiply_Tensor: mul.Tensor */
 OPDI_OP(multiply_Tensor) {
     op->schema = "multiply.Tensor(Tensor self, Tensor other) -> Tensor";
     opdi_second_card(op, OPD_OP_mul_Tensor);
     op->inplace = "multiply_.Tensor"; op->out = "multiply.out";
     op->cases = "[2,3], [3]";
 }
+/* opd_multiply_Scalar: mul.Scalar */
 OPDI_OP(multiply_Scalar) {
     op->schema = "multiply.Scalar(Tensor self, Scalar other) -> Tensor";
     opdi_second_card(op, OPD_OP_mul_Scalar);
     op->inplace = "multiply_.Scalar";
     op->cases = "[2,3], 1.5";
 }
+/* opd_divide_Tensor: div.Tensor */
 OPDI_OP(divide_Tensor) {
     op->schema = "divide.Tensor(Tensor self, Tensor other) -> Tensor";
     opdi_second_card(op, OPD_OP_div_Tensor);
     op->inplace = "divide_.Tensor"; op->out = "divide.out";
     op->cases = "[2,3], [3]+";
 }
+/* opd_divide_Scalar: div.Scalar */
 OPDI_OP(divide_Scalar) {
     op->schema = "divide.Scalar(Tensor self, Scalar other) -> Tensor";
     opdi_second_card(op, OPD_OP_div_Scalar);
     op->inplace = "divide_.Scalar";
     op->cases = "[2,3], 1.5";
 }
+/* opd_divide_Tensor_mode: div.Tensor_mode */
 OPDI_OP(divide_Tensor_mode) {
     op->schema = "divide.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor";
     opdi_second_card(op, OPD_OP_div_Tensor_mode);
     op->inplace = "divide_.Tensor_mode"; op->out = "divide.out_mode";
     op->cases = "[2,3], [3]+, rounding_mode='floor'";
 }
+/* opd_divide_Scalar_mode: div.Scalar_mode */
 OPDI_OP(divide_Scalar_mode) {
     op->schema = "divide.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor";
     opdi_second_card(op, OPD_OP_div_Scalar_mode);
     op->inplace = "divide_.Scalar_mode";
     op->cases = "[2,3], 1.5, rounding_mode='trunc'";
 }
+/* opd_greater_Tensor: gt.Tensor */
 OPDI_OP(greater_Tensor) {
     op->schema = "greater.Tensor(Tensor self, Tensor other) -> Tensor";
     opdi_second_card(op, OPD_OP_gt_Tensor);
     op->inplace = "greater_.Tensor"; op->out = "greater.Tensor_out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[2,3]i3, [3]i3";
 }
+/* opd_greater_Scalar: gt.Scalar */
 OPDI_OP(greater_Scalar) {
     op->schema = "greater.Scalar(Tensor self, Scalar other) -> Tensor";
     opdi_second_card(op, OPD_OP_gt_Scalar);
     op->inplace = "greater_.Scalar"; op->out = "greater.Scalar_out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[2,3]i3, 1";
 }
+/* opd_greater_equal_Tensor: ge.Tensor */
 OPDI_OP(greater_equal_Tensor) {
     op->schema = "greater_equal.Tensor(Tensor self, Tensor other) -> Tensor";
     opdi_second_card(op, OPD_OP_ge_Tensor);
     op->inplace = "greater_equal_.Tensor"; op->out = "greater_equal.Tensor_out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[2,3]i3, [3]i3";
 }
+/* opd_greater_equal_Scalar: ge.Scalar */
 OPDI_OP(greater_equal_Scalar) {
     op->schema = "greater_equal.Scalar(Tensor self, Scalar other) -> Tensor";
     opdi_second_card(op, OPD_OP_ge_Scalar);
     op->inplace = "greater_equal_.Scalar"; op->out = "greater_equal.Scalar_out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[2,3]i3, 1";
 }
+/* opd_less_Tensor: lt.Tensor */
 OPDI_OP(less_Tensor) {
     op->schema = "less.Tensor(Tensor self, Tensor other) -> Tensor";
     opdi_second_card(op, OPD_OP_lt_Tensor);
     op->inplace = "less_.Tensor"; op->out = "less.Tensor_out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[2,3]i3, [3]i3";
 }
+/* opd_less_Scalar: lt.Scalar */
 OPDI_OP(less_Scalar) {
     op->schema = "less.Scalar(Tensor self, Scalar other) -> Tensor";
     opdi_second_card(op, OPD_OP_lt_Scalar);
     op->inplace = "less_.Scalar"; op->out = "less.Scalar_out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[2,3]i3, 1";
 }
+/* opd_less_equal_Tensor: le.Tensor */
 OPDI_OP(less_equal_Tensor) {
     op->schema = "less_equal.Tensor(Tensor self, Tensor other) -> Tensor";
     opdi_second_card(op, OPD_OP_le_Tensor);
     op->inplace = "less_equal_.Tensor"; op->out = "less_equal.Tensor_out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[2,3]i3, [3]i3";
 }
+/* opd_less_equal_Scalar: le.Scalar */
 OPDI_OP(less_equal_Scalar) {
     op->schema = "less_equal.Scalar(Tensor self, Scalar other) -> Tensor";
     opdi_second_card(op, OPD_OP_le_Scalar);
     op->inplace = "less_equal_.Scalar"; op->out = "less_equal.Scalar_out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[2,3]i3, 1";
 }
+/* opd_not_equal_Tensor: ne.Tensor */
 OPDI_OP(not_equal_Tensor) {
     op->schema = "not_equal.Tensor(Tensor self, Tensor other) -> Tensor";
     opdi_second_card(op, OPD_OP_ne_Tensor);
     op->inplace = "not_equal_.Tensor"; op->out = "not_equal.Tensor_out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[2,3]i3, [3]i3";
 }
+/* opd_not_equal_Scalar: ne.Scalar */
 OPDI_OP(not_equal_Scalar) {
     op->schema = "not_equal.Scalar(Tensor self, Scalar other) -> Tensor";
     opdi_second_card(op, OPD_OP_ne_Scalar);
@@ -323,25 +355,25 @@ static int opdi_float_power_Scalar_kernel(opd_call *call) { return opdi_float_po
 static int opdi_float_power_Tensor_Scalar_kernel(opd_call *call) {
     return opdi_float_power(call, "aten::pow.Tensor_Scalar");
 }
+/* opd_float_power_Tensor_Tensor: self ^ exponent in float64, or complex128 */
 OPDI_OP(float_power_Tensor_Tensor) {
     op->schema = "float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor";
     op->composite = opdi_float_power_Tensor_Tensor_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->inplace = "float_power_.Tensor"; op->out = "float_power.Tensor_Tensor_out";
     op->tags = OPDI_OPTAG_OUT_EXACT | OPD_OPTAG_POINTWISE;
     op->cases = "[2,3]+, [2,3]; [2,3]i4, [3]i3";
 }
+/* opd_float_power_Scalar: self ^ exponent in float64, or complex128 */
 OPDI_OP(float_power_Scalar) {
     op->schema = "float_power.Scalar(Scalar self, Tensor exponent) -> Tensor";
     op->composite = opdi_float_power_Scalar_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "float_power.Scalar_out"; op->tags = OPDI_OPTAG_OUT_EXACT | OPD_OPTAG_POINTWISE;
     op->cases = "2, [2,3]; 1.5, [3]i4";
 }
+/* opd_float_power_Tensor_Scalar: self ^ exponent in float64, or complex128 */
 OPDI_OP(float_power_Tensor_Scalar) {
     op->schema = "float_power.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor";
     op->composite = opdi_float_power_Tensor_Scalar_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->inplace = "float_power_.Scalar"; op->out = "float_power.Tensor_Scalar_out";
     op->tags = OPDI_OPTAG_OUT_EXACT | OPD_OPTAG_POINTWISE;
     op->cases = "[2,3]+, 2.5; [3]i5, 2";

@@ -12,10 +12,11 @@ static int opdi_exp_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *result = opd_bw_result(bw, 0);
     return opd_bw_return(bw, 0, opd_mul(grad, result));
 }
+/* opd_exp: e^self */
 OPDI_OP(exp) {
     op->schema = "exp(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_exp_kernel; op->backward = opdi_exp_backward; op->save = "result";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
     op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
     op->inplace = "exp_"; op->out = "exp.out";
     op->cases = "[2,3]";
@@ -27,10 +28,11 @@ static int opdi_exp2_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *result = opd_bw_result(bw, 0);
     return opd_bw_return(bw, 0, opdi_muls(opd_mul(grad, result), 0.69314718055994530942));
 }
+/* opd_exp2: 2^self */
 OPDI_OP(exp2) {
     op->schema = "exp2(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_exp2_kernel; op->backward = opdi_exp2_backward; op->save = "result";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->tags = OPDI_OPTAG_FORMULA;
     op->inplace = "exp2_"; op->out = "exp2.out";
     op->cases = "[2,3]";
 }
@@ -41,10 +43,11 @@ static int opdi_expm1_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *result = opd_bw_result(bw, 0);
     return opd_bw_return(bw, 0, opd_mul(grad, opdi_adds(result, 1)));
 }
+/* opd_expm1: e^self - 1, exact near 0 */
 OPDI_OP(expm1) {
     op->schema = "expm1(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_expm1_kernel; op->backward = opdi_expm1_backward; op->save = "result";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
     op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
     op->inplace = "expm1_"; op->out = "expm1.out";
     op->cases = "[2,3]";
@@ -56,10 +59,11 @@ static int opdi_log_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
     return opd_bw_return(bw, 0, opd_div(grad, input));
 }
+/* opd_log: natural logarithm */
 OPDI_OP(log) {
     op->schema = "log(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_log_kernel; op->backward = opdi_log_backward; op->save = "self";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
     op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
     op->inplace = "log_"; op->out = "log.out";
     op->cases = "[2,3]+";
@@ -71,10 +75,11 @@ static int opdi_log2_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
     return opd_bw_return(bw, 0, opd_div(grad, opdi_muls(input, 0.69314718055994530942)));
 }
+/* opd_log2: logarithm to base 2 */
 OPDI_OP(log2) {
     op->schema = "log2(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_log2_kernel; op->backward = opdi_log2_backward; op->save = "self";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
     op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
     op->inplace = "log2_"; op->out = "log2.out";
     op->cases = "[2,3]+";
@@ -86,10 +91,11 @@ static int opdi_log10_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
     return opd_bw_return(bw, 0, opd_div(grad, opdi_muls(input, 2.30258509299404568402)));
 }
+/* opd_log10: logarithm to base 10 */
 OPDI_OP(log10) {
     op->schema = "log10(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_log10_kernel; op->backward = opdi_log10_backward; op->save = "self";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
     op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
     op->inplace = "log10_"; op->out = "log10.out";
     op->cases = "[2,3]+";
@@ -101,10 +107,11 @@ static int opdi_log1p_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
     return opd_bw_return(bw, 0, opd_div(grad, opdi_adds(input, 1)));
 }
+/* opd_log1p: log(1 + self), exact near 0 */
 OPDI_OP(log1p) {
     op->schema = "log1p(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_log1p_kernel; op->backward = opdi_log1p_backward; op->save = "self";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
     op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
     op->inplace = "log1p_"; op->out = "log1p.out";
     op->cases = "[2,3]+";
@@ -116,10 +123,11 @@ static int opdi_sqrt_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *result = opd_bw_result(bw, 0);
     return opd_bw_return(bw, 0, opd_div(grad, opdi_muls(result, 2)));
 }
+/* opd_sqrt: square root */
 OPDI_OP(sqrt) {
     op->schema = "sqrt(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_sqrt_kernel; op->backward = opdi_sqrt_backward; op->save = "result";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
     op->inplace = "sqrt_"; op->out = "sqrt.out";
     op->cases = "[2,3]+";
 }
@@ -130,10 +138,11 @@ static int opdi_rsqrt_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *result = opd_bw_result(bw, 0);
     return opd_bw_return(bw, 0, opd_mul(opdi_muls(grad, -0.5), opd_mul(result, opd_square(result))));
 }
+/* opd_rsqrt: 1 / sqrt(self) */
 OPDI_OP(rsqrt) {
     op->schema = "rsqrt(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_rsqrt_kernel; op->backward = opdi_rsqrt_backward; op->save = "result";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
     op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
     op->inplace = "rsqrt_"; op->out = "rsqrt.out";
     op->cases = "[2,3]+";
@@ -145,10 +154,11 @@ static int opdi_reciprocal_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *result = opd_bw_result(bw, 0);
     return opd_bw_return(bw, 0, opd_mul(opd_neg(grad), opd_mul(result, result)));
 }
+/* opd_reciprocal: 1 / self */
 OPDI_OP(reciprocal) {
     op->schema = "reciprocal(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_reciprocal_kernel; op->backward = opdi_reciprocal_backward; op->save = "result";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
     op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
     op->inplace = "reciprocal_"; op->out = "reciprocal.out";
     op->cases = "[2,3]+";
@@ -160,10 +170,11 @@ static int opdi_square_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
     return opd_bw_return(bw, 0, opd_mul(grad, opdi_muls(input, 2)));
 }
+/* opd_square: self * self */
 OPDI_OP(square) {
     op->schema = "square(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_square_kernel; op->backward = opdi_square_backward; op->save = "self";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->tags = OPDI_OPTAG_FORMULA;
     op->inplace = "square_"; op->out = "square.out";
     op->cases = "[2,3]";
 }
@@ -174,10 +185,11 @@ static int opdi_sin_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
     return opd_bw_return(bw, 0, opd_mul(grad, opd_cos(input)));
 }
+/* opd_sin: sine */
 OPDI_OP(sin) {
     op->schema = "sin(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_sin_kernel; op->backward = opdi_sin_backward; op->save = "self";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
     op->inplace = "sin_"; op->out = "sin.out";
     op->cases = "[2,3]";
 }
@@ -188,10 +200,11 @@ static int opdi_cos_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
     return opd_bw_return(bw, 0, opd_mul(grad, opd_neg(opd_sin(input))));
 }
+/* opd_cos: cosine */
 OPDI_OP(cos) {
     op->schema = "cos(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_cos_kernel; op->backward = opdi_cos_backward; op->save = "self";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
     op->inplace = "cos_"; op->out = "cos.out";
     op->cases = "[2,3]";
 }
@@ -202,10 +215,11 @@ static int opdi_tan_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *result = opd_bw_result(bw, 0);
     return opd_bw_return(bw, 0, opd_mul(grad, opdi_adds(opd_square(result), 1)));
 }
+/* opd_tan: tangent */
 OPDI_OP(tan) {
     op->schema = "tan(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_tan_kernel; op->backward = opdi_tan_backward; op->save = "result";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
     op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
     op->inplace = "tan_"; op->out = "tan.out";
     op->cases = "[2,3]";
@@ -217,10 +231,11 @@ static int opdi_asin_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
     return opd_bw_return(bw, 0, opd_mul(grad, opd_rsqrt(opdi_rsubs(1, opd_square(input)))));
 }
+/* opd_asin: arc sine */
 OPDI_OP(asin) {
     op->schema = "asin(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_asin_kernel; op->backward = opdi_asin_backward; op->save = "self";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
     op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
     op->inplace = "asin_"; op->out = "asin.out";
     op->cases = "[2,3]u";
@@ -232,10 +247,11 @@ static int opdi_acos_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
     return opd_bw_return(bw, 0, opd_mul(grad, opd_neg(opd_rsqrt(opdi_rsubs(1, opd_square(input))))));
 }
+/* opd_acos: arc cosine */
 OPDI_OP(acos) {
     op->schema = "acos(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_acos_kernel; op->backward = opdi_acos_backward; op->save = "self";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
     op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
     op->inplace = "acos_"; op->out = "acos.out";
     op->cases = "[2,3]u";
@@ -247,10 +263,11 @@ static int opdi_atan_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
     return opd_bw_return(bw, 0, opd_div(grad, opdi_adds(opd_square(input), 1)));
 }
+/* opd_atan: arc tangent */
 OPDI_OP(atan) {
     op->schema = "atan(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_atan_kernel; op->backward = opdi_atan_backward; op->save = "self";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
     op->inplace = "atan_"; op->out = "atan.out";
     op->cases = "[2,3]";
 }
@@ -261,10 +278,11 @@ static int opdi_sinh_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
     return opd_bw_return(bw, 0, opd_mul(grad, opd_cosh(input)));
 }
+/* opd_sinh: hyperbolic sine */
 OPDI_OP(sinh) {
     op->schema = "sinh(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_sinh_kernel; op->backward = opdi_sinh_backward; op->save = "self";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
     op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
     op->inplace = "sinh_"; op->out = "sinh.out";
     op->cases = "[2,3]";
@@ -276,10 +294,11 @@ static int opdi_cosh_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
     return opd_bw_return(bw, 0, opd_mul(grad, opd_sinh(input)));
 }
+/* opd_cosh: hyperbolic cosine */
 OPDI_OP(cosh) {
     op->schema = "cosh(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_cosh_kernel; op->backward = opdi_cosh_backward; op->save = "self";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
     op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
     op->inplace = "cosh_"; op->out = "cosh.out";
     op->cases = "[2,3]";
@@ -291,10 +310,11 @@ static int opdi_asinh_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
     return opd_bw_return(bw, 0, opd_mul(grad, opd_rsqrt(opdi_adds(opd_square(input), 1))));
 }
+/* opd_asinh: inverse of sinh */
 OPDI_OP(asinh) {
     op->schema = "asinh(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_asinh_kernel; op->backward = opdi_asinh_backward; op->save = "self";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
     op->inplace = "asinh_"; op->out = "asinh.out";
     op->cases = "[2,3]";
 }
@@ -309,10 +329,11 @@ static int opdi_acosh_backward(opd_backward_call *bw) {
     }
     return opd_bw_return(bw, 0, opd_mul(grad, opd_rsqrt(opdi_adds(opd_square(input), -1))));
 }
+/* opd_acosh: inverse of cosh */
 OPDI_OP(acosh) {
     op->schema = "acosh(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_acosh_kernel; op->backward = opdi_acosh_backward; op->save = "self";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
     op->inplace = "acosh_"; op->out = "acosh.out";
     op->cases = "[2,3]+";
 }
@@ -323,10 +344,11 @@ static int opdi_atanh_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
     return opd_bw_return(bw, 0, opd_div(grad, opdi_rsubs(1, opd_square(input))));
 }
+/* opd_atanh: inverse of tanh */
 OPDI_OP(atanh) {
     op->schema = "atanh(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_atanh_kernel; op->backward = opdi_atanh_backward; op->save = "self";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
     op->inplace = "atanh_"; op->out = "atanh.out";
     op->cases = "[2,3]u";
 }
@@ -337,10 +359,10 @@ static int opdi_tanh_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *result = opd_bw_result(bw, 0);
     return opd_bw_return(bw, 0, opd_tanh_backward(grad, result));
 }
+/* opd_tanh: hyperbolic tangent */
 OPDI_OP(tanh) {
     op->schema = "tanh(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_tanh_kernel; op->backward = opdi_tanh_backward; op->save = "result";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPDI_OPTAG_CONJUGATES | OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
     op->inplace = "tanh_"; op->out = "tanh.out";
     op->cases = "[2,3]";
@@ -352,10 +374,11 @@ static int opdi_erf_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
     return opd_bw_return(bw, 0, opd_mul(opdi_muls(opd_exp(opd_neg(opd_square(input))), 1.12837916709551257390), grad));
 }
+/* opd_erf: error function */
 OPDI_OP(erf) {
     op->schema = "erf(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_erf_kernel; op->backward = opdi_erf_backward; op->save = "self";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
     op->inplace = "erf_"; op->out = "erf.out";
     op->cases = "[2,3]";
 }
@@ -366,10 +389,11 @@ static int opdi_erfc_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
     return opd_bw_return(bw, 0, opd_mul(opdi_muls(opd_exp(opd_neg(opd_square(input))), -1.12837916709551257390), grad));
 }
+/* opd_erfc: 1 - erf(self) */
 OPDI_OP(erfc) {
     op->schema = "erfc(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_erfc_kernel; op->backward = opdi_erfc_backward; op->save = "self";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->tags = OPDI_OPTAG_FORMULA;
     op->inplace = "erfc_"; op->out = "erfc.out";
     op->cases = "[2,3]";
 }
@@ -380,10 +404,10 @@ static int opdi_sigmoid_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *result = opd_bw_result(bw, 0);
     return opd_bw_return(bw, 0, opd_sigmoid_backward(grad, result));
 }
+/* opd_sigmoid: 1 / (1 + e^-self) */
 OPDI_OP(sigmoid) {
     op->schema = "sigmoid(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_sigmoid_kernel; op->backward = opdi_sigmoid_backward; op->save = "result";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPDI_OPTAG_CONJUGATES | OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
     op->inplace = "sigmoid_"; op->out = "sigmoid.out";
     op->cases = "[2,3]";
@@ -398,10 +422,11 @@ static int opdi_sinc_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
     return opd_bw_return(bw, 0, opdi_sinc_derivative(grad, input));
 }
+/* opd_sinc: sin(pi self) / (pi self), 1 at 0 */
 OPDI_OP(sinc) {
     op->schema = "sinc(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_sinc_kernel; op->backward = opdi_sinc_backward; op->save = "self";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->tags = OPDI_OPTAG_FORMULA;
     op->inplace = "sinc_"; op->out = "sinc.out";
     op->cases = "[2,3]";
 }
@@ -412,10 +437,10 @@ static int opdi_floor_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
     return opd_bw_return(bw, 0, opd_zeros_like(grad));
 }
+/* opd_floor: the greatest integer not above self */
 OPDI_OP(floor) {
     op->schema = "floor(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_floor_kernel; op->backward = opdi_floor_backward;
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE | OPDI_OPTAG_OUT_EXACT;
     op->inplace = "floor_"; op->out = "floor.out";
     op->cases = "[2,3]";
@@ -427,10 +452,10 @@ static int opdi_frac_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
     return opd_bw_return(bw, 0, grad);
 }
+/* opd_frac: self - trunc(self) */
 OPDI_OP(frac) {
     op->schema = "frac(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_frac_kernel; op->backward = opdi_frac_backward;
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPDI_OPTAG_FORMULA | OPDI_OPTAG_OUT_EXACT;
     op->inplace = "frac_"; op->out = "frac.out";
     op->cases = "[2,3]";
@@ -448,10 +473,10 @@ static int opdi_sign_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
     return opd_bw_return(bw, 0, opd_zeros_like(grad));
 }
+/* opd_sign: -1, 0 or 1 */
 OPDI_OP(sign) {
     op->schema = "sign(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_sign_kernel; op->backward = opdi_sign_backward;
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE | OPDI_OPTAG_OUT_EXACT;
     op->inplace = "sign_"; op->out = "sign.out";
     op->cases = "[2,3]";
@@ -463,10 +488,10 @@ static int opdi_abs_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
     return opd_bw_return(bw, 0, opd_mul(grad, opd_sgn(input)));
 }
+/* opd_abs: absolute value */
 OPDI_OP(abs) {
     op->schema = "abs(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_abs_kernel; op->backward = opdi_abs_backward; op->save = "self";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPDI_OPTAG_CONJUGATES | OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE | OPDI_OPTAG_OUT_EXACT;
     op->inplace = "abs_"; op->out = "abs.out";
     op->cases = "[2,3]";
@@ -478,10 +503,10 @@ static int opdi_hardsigmoid_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
     return opd_bw_return(bw, 0, opd_hardsigmoid_backward(grad, input));
 }
+/* opd_hardsigmoid: relu6(self + 3) / 6 */
 OPDI_OP(hardsigmoid) {
     op->schema = "hardsigmoid(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_hardsigmoid_kernel; op->backward = opdi_hardsigmoid_backward; op->save = "self";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPDI_OPTAG_FORMULA | OPDI_OPTAG_OUT_EXACT;
     op->inplace = "hardsigmoid_"; op->out = "hardsigmoid.out";
     op->cases = "[2,3]";
@@ -493,10 +518,10 @@ static int opdi_hardswish_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
     return opd_bw_return(bw, 0, opd_hardswish_backward(grad, input));
 }
+/* opd_hardswish: self * relu6(self + 3) / 6 */
 OPDI_OP(hardswish) {
     op->schema = "hardswish(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_hardswish_kernel; op->backward = opdi_hardswish_backward; op->save = "self";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPDI_OPTAG_FORMULA | OPDI_OPTAG_OUT_EXACT;
     op->inplace = "hardswish_"; op->out = "hardswish.out";
     op->cases = "[2,3]";
@@ -508,10 +533,10 @@ static int opdi_mish_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
     return opd_bw_return(bw, 0, opd_mish_backward(grad, input));
 }
+/* opd_mish: self * tanh(log(1 + e^self)) */
 OPDI_OP(mish) {
     op->schema = "mish(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_mish_kernel; op->backward = opdi_mish_backward; op->save = "self";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPDI_OPTAG_FORMULA | OPDI_OPTAG_OUT_EXACT;
     op->inplace = "mish_"; op->out = "mish.out";
     op->cases = "[2,3]";
@@ -539,10 +564,10 @@ static int opdi_ceil_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
     return opd_bw_return(bw, 0, opd_zeros_like(grad));
 }
+/* opd_ceil: the least integer not below self */
 OPDI_OP(ceil) {
     op->schema = "ceil(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_ceil_kernel; op->backward = opdi_ceil_backward;
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE | OPDI_OPTAG_OUT_EXACT;
     op->inplace = "ceil_"; op->out = "ceil.out";
     op->cases = "[2,3]";
@@ -553,10 +578,10 @@ static int opdi_round_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
     return opd_bw_return(bw, 0, opd_zeros_like(grad));
 }
+/* opd_round: the nearest integer (of decimals digits), halves to even */
 OPDI_OP(round) {
     op->schema = "round(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_round_kernel; op->backward = opdi_round_backward;
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE | OPDI_OPTAG_OUT_EXACT;
     op->inplace = "round_"; op->out = "round.out";
     op->cases = "[2,3]";
@@ -567,10 +592,10 @@ static int opdi_trunc_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
     return opd_bw_return(bw, 0, opd_zeros_like(grad));
 }
+/* opd_trunc: the integer part */
 OPDI_OP(trunc) {
     op->schema = "trunc(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_trunc_kernel; op->backward = opdi_trunc_backward;
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE | OPDI_OPTAG_OUT_EXACT;
     op->inplace = "trunc_"; op->out = "trunc.out";
     op->cases = "[2,3]";
@@ -586,10 +611,10 @@ static int opdi_sgn_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opdi_unless(opd_div(opd_sub(grad, along), size),
                                             opd_eq_Scalar(size, opd_value_int(0))));
 }
+/* opd_sgn: sign; of complex numbers self / |self| */
 OPDI_OP(sgn) {
     op->schema = "sgn(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_sgn_kernel; op->backward = opdi_sgn_backward; op->save = "self";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPDI_OPTAG_CONJUGATES | OPDI_OPTAG_FORMULA | OPDI_OPTAG_OUT_EXACT;
     op->inplace = "sgn_"; op->out = "sgn.out";
     op->cases = "[2,3]";
@@ -599,69 +624,71 @@ OPDI_FORMULA_DI(isnan, isnan, OPDI_TO_BOOL)
 OPDI_FORMULA_DI(signbit, signbit, OPDI_TO_BOOL)
 OPDI_FORMULA_DI(logical_not, logical_not, OPDI_TO_BOOL)
 static int opdi_isnan_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_isnan); }
+/* opd_isnan: whether NaN */
 OPDI_OP(isnan) {
     op->schema = "isnan(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_isnan_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE | OPDI_OPTAG_OUT_EXACT;
     op->inplace = "isnan_"; op->out = "isnan.out";
     op->cases = "[2,3]; [2,3]i5";
 }
 
 static int opdi_isinf_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_isinf); }
+/* opd_isinf: whether infinite */
 OPDI_OP(isinf) {
     op->schema = "isinf(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_isinf_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE | OPDI_OPTAG_OUT_EXACT;
     op->inplace = "isinf_"; op->out = "isinf.out";
     op->cases = "[2,3]; [2,3]i5";
 }
 
 static int opdi_isfinite_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_isfinite); }
+/* opd_isfinite: whether neither infinite nor NaN */
 OPDI_OP(isfinite) {
     op->schema = "isfinite(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_isfinite_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->tags = OPDI_OPTAG_FORMULA;
     op->inplace = "isfinite_"; op->out = "isfinite.out";
     op->cases = "[2,3]; [2,3]i5";
 }
 
 static int opdi_isposinf_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_isposinf); }
+/* opd_isposinf: whether +infinity */
 OPDI_OP(isposinf) {
     op->schema = "isposinf(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_isposinf_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPDI_OPTAG_FORMULA | OPDI_OPTAG_OUT_EXACT;
     op->inplace = "isposinf_"; op->out = "isposinf.out";
     op->cases = "[2,3]; [2,3]i5";
 }
 
 static int opdi_isneginf_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_isneginf); }
+/* opd_isneginf: whether -infinity */
 OPDI_OP(isneginf) {
     op->schema = "isneginf(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_isneginf_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPDI_OPTAG_FORMULA | OPDI_OPTAG_OUT_EXACT;
     op->inplace = "isneginf_"; op->out = "isneginf.out";
     op->cases = "[2,3]; [2,3]i5";
 }
 
 static int opdi_signbit_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_signbit); }
+/* opd_signbit: whether the sign is minus, of -0 too */
 OPDI_OP(signbit) {
     op->schema = "signbit(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_signbit_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPDI_OPTAG_FORMULA | OPDI_OPTAG_OUT_EXACT;
     op->inplace = "signbit_"; op->out = "signbit.out";
     op->cases = "[2,3]; [2,3]i5";
 }
 
 static int opdi_logical_not_kernel(opd_call *call) { return opdi_unary(call, &opdi_formula_logical_not); }
+/* opd_logical_not: whether 0 */
 OPDI_OP(logical_not) {
     op->schema = "logical_not(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_logical_not_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
+    op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE;
     op->inplace = "logical_not_"; op->out = "logical_not.out";
     op->cases = "[2,3]; [2,3]i5";
 }
@@ -680,10 +707,10 @@ static int opdi_neg_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
     return opd_bw_return(bw, 0, opd_neg(grad));
 }
+/* opd_neg: -self */
 OPDI_OP(neg) {
     op->schema = "neg(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_neg_kernel; op->backward = opdi_neg_backward;
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE | OPDI_OPTAG_OUT_EXACT;
     op->inplace = "neg_"; op->out = "neg.out";
     op->cases = "[2,3]";
@@ -696,10 +723,10 @@ static int opdi_bitwise_not_kernel(opd_call *call) {
     bool b = opd_arg_tensor(call, 0)->dtype == OPD_BOOL;
     return opdi_unary(call, b ? &opdi_formula_bitwise_not_bool : &opdi_formula_bitwise_not);
 }
+/* opd_bitwise_not: every bit the other one; of bool: not */
 OPDI_OP(bitwise_not) {
     op->schema = "bitwise_not(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_bitwise_not_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE | OPDI_OPTAG_OUT_EXACT;
     op->inplace = "bitwise_not_"; op->out = "bitwise_not.out";
     op->cases = "[2,3]i5; [2,3]b";
@@ -716,10 +743,10 @@ static int opdi_relu_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *result = opd_bw_result(bw, 0);
     return opd_bw_return(bw, 0, opd_threshold_backward(grad, result, opd_value_int(0)));
 }
+/* opd_relu: max(self, 0) */
 OPDI_OP(relu) {
     op->schema = "relu(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_relu_kernel; op->backward = opdi_relu_backward; op->save = "result";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE | OPDI_OPTAG_OUT_EXACT;
     op->inplace = "relu_"; op->out = "relu.out";
     op->cases = "[2,3]";
@@ -733,10 +760,10 @@ static int opdi_silu_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
     return opd_bw_return(bw, 0, opd_silu_backward(grad, input));
 }
+/* opd_silu: self * sigmoid(self) */
 OPDI_OP(silu) {
     op->schema = "silu(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_silu_kernel; op->backward = opdi_silu_backward; op->save = "self";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPDI_OPTAG_FORMULA | OPDI_OPTAG_OUT_EXACT;
     op->inplace = "silu_"; op->out = "silu.out";
     op->cases = "[2,3]";

@@ -96,26 +96,26 @@ static int opdi_clamp_max_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opdi_clamp_mask(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_value_none(),
                                                 opd_bw_value(bw, 1)));
 }
+/* opd_clamp: min(max(self, min), max) */
 OPDI_OP(clamp) {
     op->schema = "clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor";
     op->cpu = op->fake = opdi_clamp_kernel; op->backward = opdi_clamp_backward; op->save = "self";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE | OPDI_OPTAG_OUT_EXACT;
     op->inplace = "clamp_"; op->out = "clamp.out";
     op->cases = "[2,3], -0.5, 0.5; [2,3], None, 0.25; [2,3]i5, 1, 3";
 }
+/* opd_clamp_min: max(self, min) */
 OPDI_OP(clamp_min) {
     op->schema = "clamp_min(Tensor self, Scalar min) -> Tensor";
     op->cpu = op->fake = opdi_clamp_min_kernel; op->backward = opdi_clamp_min_backward; op->save = "self";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPDI_OPTAG_FORMULA | OPDI_OPTAG_OUT_EXACT;
     op->inplace = "clamp_min_"; op->out = "clamp_min.out";
     op->cases = "[2,3], 0.1";
 }
+/* opd_clamp_max: min(self, max) */
 OPDI_OP(clamp_max) {
     op->schema = "clamp_max(Tensor self, Scalar max) -> Tensor";
     op->cpu = op->fake = opdi_clamp_max_kernel; op->backward = opdi_clamp_max_backward; op->save = "self";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPDI_OPTAG_FORMULA | OPDI_OPTAG_OUT_EXACT;
     op->inplace = "clamp_max_"; op->out = "clamp_max.out";
     op->cases = "[2,3], 0.1";
@@ -136,10 +136,10 @@ static int opdi_hardtanh_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_hardtanh_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1),
                                                       opd_bw_value(bw, 2)));
 }
+/* opd_hardtanh: self between min_val and max_val */
 OPDI_OP(hardtanh) {
     op->schema = "hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1) -> Tensor";
     op->cpu = op->fake = opdi_hardtanh_kernel; op->backward = opdi_hardtanh_backward; op->save = "self";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE | OPDI_OPTAG_OUT_EXACT;
     op->inplace = "hardtanh_"; op->out = "hardtanh.out";
     op->cases = "[2,3]; [2,3], -0.5, 0.25";
@@ -150,10 +150,11 @@ static int opdi_relu6_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
     return opd_bw_return(bw, 0, opd_hardtanh_backward(grad, input, opd_value_int(0), opd_value_int(6)));
 }
+/* opd_relu6: self between 0 and 6 */
 OPDI_OP(relu6) {
     op->schema = "relu6(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_relu6_kernel; op->backward = opdi_relu6_backward; op->save = "self";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->tags = OPDI_OPTAG_FORMULA;
     op->inplace = "relu6_";
     op->cases = "[2,3]";
 }
@@ -181,10 +182,10 @@ static int opdi_gelu_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_gelu_backward_full(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw,
         1).u.s));
 }
+/* opd_gelu: self * Phi(self); approximate "tanh": by tanh */
 OPDI_OP(gelu) {
     op->schema = "gelu(Tensor self, *, str approximate='none') -> Tensor";
     op->cpu = op->fake = opdi_gelu_kernel; op->backward = opdi_gelu_backward; op->save = "self";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE | OPDI_OPTAG_OUT_EXACT;
     op->inplace = "gelu_"; op->out = "gelu.out";
     op->cases = "[2,3]; [2,3], approximate='tanh'";
@@ -199,10 +200,10 @@ static int opdi_leaky_relu_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_leaky_relu_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1),
                                                         false));
 }
+/* opd_leaky_relu: self, times negative_slope below 0 */
 OPDI_OP(leaky_relu) {
     op->schema = "leaky_relu(Tensor self, Scalar negative_slope=0.01) -> Tensor";
     op->cpu = op->fake = opdi_leaky_relu_kernel; op->backward = opdi_leaky_relu_backward; op->save = "self";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPDI_OPTAG_FORMULA | OPD_OPTAG_CORE | OPDI_OPTAG_OUT_EXACT;
     op->inplace = "leaky_relu_"; op->out = "leaky_relu.out";
     op->cases = "[2,3]; [2,3], 0.2";
@@ -226,10 +227,10 @@ static int opdi_elu_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_elu_backward(opd_bw_grad(bw, 0), opd_bw_value(bw, 1), opd_bw_value(bw, 2),
                                                  opd_bw_value(bw, 3), false, opd_bw_tensor(bw, 0)));
 }
+/* opd_elu: self, alpha * (e^self - 1) below 0 */
 OPDI_OP(elu) {
     op->schema = "elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1) -> Tensor";
     op->cpu = op->fake = opdi_elu_kernel; op->backward = opdi_elu_backward; op->save = "self";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPDI_OPTAG_FORMULA | OPDI_OPTAG_OUT_EXACT;
     op->inplace = "elu_"; op->out = "elu.out";
     op->cases = "[2,3]; [2,3], 2, 0.5, 1.5";
@@ -249,10 +250,11 @@ static int opdi_selu_backward(opd_backward_call *bw) {
                                           opd_value_float(1.0507009873554804934193349852946), opd_value_int(1), false,
                                           input));
 }
+/* opd_selu: elu with the constants that keep mean and variance */
 OPDI_OP(selu) {
     op->schema = "selu(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_selu_kernel; op->backward = opdi_selu_backward; op->save = "self";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->tags = OPDI_OPTAG_FORMULA;
     op->inplace = "selu_";
     op->cases = "[2,3]";
 }
@@ -269,10 +271,10 @@ static int opdi_celu_backward(opd_backward_call *bw) {
                                                  opd_value_float(1 / alpha),
                                                  false, opd_bw_tensor(bw, 0)));
 }
+/* opd_celu: self, alpha * (e^(self / alpha) - 1) below 0 */
 OPDI_OP(celu) {
     op->schema = "celu(Tensor self, Scalar alpha=1.) -> Tensor";
     op->cpu = op->fake = opdi_celu_kernel; op->backward = opdi_celu_backward; op->save = "self";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPDI_OPTAG_FORMULA | OPDI_OPTAG_OUT_EXACT;
     op->inplace = "celu_"; op->out = "celu.out";
     op->cases = "[2,3]; [2,3], 2";
@@ -288,10 +290,11 @@ static int opdi_softplus_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_softplus_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1),
                                                       opd_bw_value(bw, 2)));
 }
+/* opd_softplus: log(1 + e^(beta self)) / beta */
 OPDI_OP(softplus) {
     op->schema = "softplus(Tensor self, Scalar beta=1, Scalar threshold=20) -> Tensor";
     op->cpu = op->fake = opdi_softplus_kernel; op->backward = opdi_softplus_backward; op->save = "self";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
     op->tags = OPDI_OPTAG_FORMULA | OPDI_OPTAG_OUT_EXACT;
     op->out = "softplus.out";
     op->cases = "[2,3]; [2,3], 2, 0.5";
@@ -311,10 +314,11 @@ static int opdi_threshold_kernel(opd_call *call) {
 static int opdi_threshold_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_threshold_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1)));
 }
+/* opd_threshold: self where above threshold, else value */
 OPDI_OP(threshold) {
     op->schema = "threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor";
     op->cpu = op->fake = opdi_threshold_kernel; op->backward = opdi_threshold_backward; op->save = "self";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->tags = OPDI_OPTAG_FORMULA;
     op->inplace = "threshold_"; op->out = "threshold.out";
     op->cases = "[2,3], 0.1, 2";
 }
@@ -327,10 +331,10 @@ static int opdi_round_decimals_kernel(opd_call *call) {
     opdi_params_set_f64(&params, 1, decimals < 0);
     return opdi_unary_params(call, &opdi_formula_round_decimals, &params);
 }
+/* opd_round_decimals: the nearest integer (of decimals digits), halves to even */
 OPDI_OP(round_decimals) {
     op->schema = "round.decimals(Tensor self, *, int decimals) -> Tensor";
     op->cpu = op->fake = opdi_round_decimals_kernel; op->backward = opdi_zero_backward;
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPDI_OPTAG_FORMULA | OPDI_OPTAG_OUT_EXACT;
     op->inplace = "round_.decimals"; op->out = "round.decimals_out";
     op->cases = "[2,3], decimals=1; [2,3], decimals=-1";
@@ -350,10 +354,10 @@ static int opdi_softshrink_kernel(opd_call *call) {
 static int opdi_softshrink_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_softshrink_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1)));
 }
+/* opd_softshrink: self moved towards 0 by lambd */
 OPDI_OP(softshrink) {
     op->schema = "softshrink(Tensor self, Scalar lambd=0.5) -> Tensor";
     op->cpu = op->fake = opdi_softshrink_kernel; op->backward = opdi_softshrink_backward; op->save = "self";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPDI_OPTAG_FORMULA | OPDI_OPTAG_OUT_EXACT;
     op->out = "softshrink.out";
     op->cases = "[2,3]; [2,3], 0.2";
@@ -368,10 +372,10 @@ static int opdi_hardshrink_kernel(opd_call *call) {
 static int opdi_hardshrink_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_hardshrink_backward(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), opd_bw_value(bw, 1)));
 }
+/* opd_hardshrink: self, 0 within lambd of 0 */
 OPDI_OP(hardshrink) {
     op->schema = "hardshrink(Tensor self, Scalar lambd=0.5) -> Tensor";
     op->cpu = op->fake = opdi_hardshrink_kernel; op->backward = opdi_hardshrink_backward; op->save = "self";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPDI_OPTAG_FORMULA | OPDI_OPTAG_OUT_EXACT;
     op->out = "hardshrink.out";
     op->cases = "[2,3]; [2,3], 0.2";
@@ -395,20 +399,22 @@ static int opdi_softshrink_backward_backward(opd_backward_call *bw) {
         }
     return opd_bw_needs(bw, 1) ? opd_bw_return(bw, 1, opd_zeros_like(grad)) : 0;
 }
+/* opd_softshrink_backward: derivative of softshrink */
 OPDI_OP(softshrink_backward) {
     op->schema = "softshrink_backward(Tensor grad_output, Tensor self, Scalar lambd) -> Tensor";
     op->cpu = op->fake = opdi_shrink_backward_kernel; op->backward = opdi_softshrink_backward_backward;
     op->save = "self";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->tags = OPDI_OPTAG_FORMULA;
     op->out = "softshrink_backward.grad_input(Tensor grad_output, Tensor self, Scalar lambd, *, Tensor(a!) "
         "grad_input) -> Tensor(a!)";
     op->cases = "[2,3], [2,3], 0.5";
 }
+/* opd_hardshrink_backward: derivative of hardshrink */
 OPDI_OP(hardshrink_backward) {
     op->schema = "hardshrink_backward(Tensor grad_out, Tensor self, Scalar lambd) -> Tensor";
     op->cpu = op->fake = opdi_shrink_backward_kernel; op->backward = opdi_softshrink_backward_backward;
     op->save = "self";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->tags = OPDI_OPTAG_FORMULA;
     op->out = "hardshrink_backward.grad_input(Tensor grad_out, Tensor self, Scalar lambd, *, Tensor(a!) grad_input) "
         "-> Tensor(a!)";
     op->cases = "[2,3], [2,3], 0.5";
@@ -434,10 +440,10 @@ static int opdi_nan_to_num_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
     return opd_bw_return(bw, 0, opdi_where(opd_isfinite(input), grad));
 }
+/* opd_nan_to_num: NaN and infinities as these numbers */
 OPDI_OP(nan_to_num) {
     op->schema = "nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None) -> Tensor";
     op->cpu = op->fake = opdi_nan_to_num_kernel; op->backward = opdi_nan_to_num_backward; op->save = "self";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPDI_OPTAG_FORMULA | OPDI_OPTAG_OUT_EXACT;
     op->inplace = "nan_to_num_"; op->out = "nan_to_num.out";
     op->cases = "[2,3]; [2,3], 1., 2., 3.";
@@ -461,10 +467,11 @@ static int opdi_deg2rad_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
     return opd_bw_return(bw, 0, opdi_muls(grad, 3.14159265358979323846 / 180.0));
 }
+/* opd_deg2rad: degrees as radians */
 OPDI_OP(deg2rad) {
     op->schema = "deg2rad(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_deg2rad_kernel; op->backward = opdi_deg2rad_backward;
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->tags = OPDI_OPTAG_FORMULA;
     op->inplace = "deg2rad_"; op->out = "deg2rad.out";
     op->cases = "[2,3]";
 }
@@ -474,10 +481,11 @@ static int opdi_rad2deg_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0);
     return opd_bw_return(bw, 0, opdi_muls(grad, 180.0 / 3.14159265358979323846));
 }
+/* opd_rad2deg: radians as degrees */
 OPDI_OP(rad2deg) {
     op->schema = "rad2deg(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_rad2deg_kernel; op->backward = opdi_rad2deg_backward;
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->tags = OPDI_OPTAG_FORMULA;
     op->inplace = "rad2deg_"; op->out = "rad2deg.out";
     op->cases = "[2,3]";
 }
@@ -550,10 +558,11 @@ static int opdi_logit_backward(opd_backward_call *bw) {
     opd_value eps = opd_bw_value(bw, 1);
     return opd_bw_return(bw, 0, opd_logit_backward_full(opd_bw_grad(bw, 0), opd_bw_tensor(bw, 0), eps));
 }
+/* opd_logit: log(self / (1 - self)), self between eps and 1 - eps */
 OPDI_OP(logit) {
     op->schema = "logit(Tensor self, float? eps=None) -> Tensor";
     op->cpu = op->fake = opdi_logit_kernel; op->backward = opdi_logit_backward; op->save = "self";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->tags = OPDI_OPTAG_FORMULA;
     op->inplace = "logit_"; op->out = "logit.out";
     op->cases = "[2,3]u, 0.1";
 }
@@ -580,11 +589,12 @@ static int opdi_logit_backward_backward(opd_backward_call *bw) {
                          opd_mul(opd_mul(grad, opd_logit_backward_full(grad_out, input, eps)),
                                  opd_div(opdi_adds(opdi_muls(input, 2), -1), opd_mul(input, opdi_rsubs(1, input)))));
 }
+/* opd_logit_backward: derivative of logit */
 OPDI_OP(logit_backward) {
     op->schema = "logit_backward(Tensor grad_output, Tensor self, float? eps=None) -> Tensor";
     op->cpu = op->fake = opdi_logit_backward_kernel; op->backward = opdi_logit_backward_backward;
     op->save = "grad_output(self), self";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_FORMULA;
+    op->tags = OPDI_OPTAG_FORMULA;
     op->out = "logit_backward.grad_input(Tensor grad_output, Tensor self, float? eps=None, *, Tensor(a!) grad_input) "
         "-> Tensor(a!)";
     op->cases = "[2,3], [2,3]u, 0.1";

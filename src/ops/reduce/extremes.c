@@ -201,25 +201,27 @@ static int opdi_value_selecting_reduction_backward_kernel(opd_call *call) {
     return opd_return_tensor(call, opdi_unselect(opd_arg_tensor(call, 0), opd_arg_int(call, 1), opd_arg_tensor(call, 2),
                                                  opd_arg_ints(call, 3), opd_arg_bool(call, 4)));
 }
+/* opd_value_selecting_reduction_backward: derivative of max, min, median and mode over a dim */
 OPDI_OP(value_selecting_reduction_backward) {
     op->schema = "value_selecting_reduction_backward(Tensor grad, int dim, Tensor indices, int[] sizes, bool keepdim) "
         "-> Tensor";
     op->composite = opdi_value_selecting_reduction_backward_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "";
 }
+/* opd_amax(self, dim, keepdim): the greatest over dims; ties share the gradient */
 OPDI_OP(amax) {
     op->schema = "amax(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor";
     op->cpu = op->fake = opdi_amax_kernel; op->backward = opdi_amax_backward; op->save = "self, result";
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->tags = OPD_OPTAG_CORE;
     op->flops = opdi_flops_elements;
     op->out = "amax.out";
     op->cases = OPDI_CASES_DIMS;
 }
+/* opd_amin(self, dim, keepdim): the smallest over dims; ties share the gradient */
 OPDI_OP(amin) {
     op->schema = "amin(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor";
     op->cpu = op->fake = opdi_amin_kernel; op->backward = opdi_amax_backward; op->save = "self, result";
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->tags = OPD_OPTAG_CORE;
     op->flops = opdi_flops_elements;
     op->out = "amin.out";
     op->cases = OPDI_CASES_DIMS;
@@ -234,10 +236,11 @@ static int opdi_max_batch(opd_call *call) {
     opd_tensor *all = opdi_batch_whole(call, room, &dims);
     return opd_batch_return(call, opdi_batch_nonempty(call, "max") ? NULL : opd_amax(all, dims, false), 0);
 }
+/* opd_max: the greatest: of all; over dim, and where; or of two tensors */
 OPDI_OP(max) {
     op->schema = "max(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_max_kernel; op->backward = opdi_max_backward; op->save = "self, result";
-    op->vmap = opdi_max_batch; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->vmap = opdi_max_batch; op->flops = opdi_flops_elements;
     op->out = "max.unary_out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = OPDI_CASES_ALL;
 }
@@ -248,45 +251,50 @@ static int opdi_min_batch(opd_call *call) {
     opd_tensor *all = opdi_batch_whole(call, room, &dims);
     return opd_batch_return(call, opdi_batch_nonempty(call, "min") ? NULL : opd_amin(all, dims, false), 0);
 }
+/* opd_min: the smallest: of all; over dim, and where; or of two tensors */
 OPDI_OP(min) {
     op->schema = "min(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_min_kernel; op->backward = opdi_max_backward; op->save = "self, result";
-    op->vmap = opdi_min_batch; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->vmap = opdi_min_batch; op->flops = opdi_flops_elements;
     op->out = "min.unary_out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = OPDI_CASES_ALL;
 }
 #define OPDI_CASES_WHERE "[2,3], 1; [2,3,2], -2, True; []; [2,3]i5, 0"
 #define OPDI_CASES_SELECT "[2,3], 1; [2,3,2], -2, True; [2,3]i5, 0"
+/* opd_max_dim(self, dim, keepdim): the greatest: of all; over dim, and where; or of two tensors */
 OPDI_OP(max_dim) {
     op->schema = "max.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)";
     op->cpu = op->fake = opdi_max_dim_kernel; op->backward = opdi_max_dim_backward; op->save = "indices";
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE | OPDI_OPTAG_OUT_APART;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->tags = OPD_OPTAG_CORE | OPDI_OPTAG_OUT_APART;
     op->flops = opdi_flops_elements;
     op->out = "max.dim_max(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) max, Tensor(b!) max_values) -> "
         "(Tensor(a!) values, Tensor(b!) indices)";
     op->cases = OPDI_CASES_SELECT;
 }
+/* opd_min_dim(self, dim, keepdim): the smallest: of all; over dim, and where; or of two tensors */
 OPDI_OP(min_dim) {
     op->schema = "min.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)";
     op->cpu = op->fake = opdi_min_dim_kernel; op->backward = opdi_max_dim_backward; op->save = "indices";
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE | OPDI_OPTAG_OUT_APART;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->tags = OPD_OPTAG_CORE | OPDI_OPTAG_OUT_APART;
     op->flops = opdi_flops_elements;
     op->out = "min.dim_min(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) min, Tensor(b!) min_indices) -> "
         "(Tensor(a!) values, Tensor(b!) indices)";
     op->cases = OPDI_CASES_SELECT;
 }
+/* opd_argmax: where the greatest is: of all (counted through), or along dim */
 OPDI_OP(argmax) {
     op->schema = "argmax(Tensor self, int? dim=None, bool keepdim=False) -> Tensor";
     op->cpu = op->fake = opdi_argmax_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->tags = OPD_OPTAG_CORE;
     op->flops = opdi_flops_elements;
     op->out = "argmax.out";
     op->cases = "[2,3]; [2,3], 1, True";
 }
+/* opd_argmin: where the smallest is: of all (counted through), or along dim */
 OPDI_OP(argmin) {
     op->schema = "argmin(Tensor self, int? dim=None, bool keepdim=False) -> Tensor";
     op->cpu = op->fake = opdi_argmin_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->tags = OPD_OPTAG_CORE;
     op->flops = opdi_flops_elements;
     op->out = "argmin.out";
     op->cases = "[2,3]; [2,3], 1, True";
@@ -298,17 +306,19 @@ static int opdi_max_other_kernel(opd_call *call) {
 static int opdi_min_other_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_minimum(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1)));
 }
+/* opd_max_other: the greatest: of all; over dim, and where; or of two tensors */
 OPDI_OP(max_other) {
     op->schema = "max.other(Tensor self, Tensor other) -> Tensor";
     op->composite = opdi_max_other_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->flops = opdi_flops_elements;
     op->out = "max.out"; op->tags = OPDI_OPTAG_OUT_CASTS | OPDI_OPTAG_OUT_PART;
     op->cases = "[2,3], [3]";
 }
+/* opd_min_other: the smallest: of all; over dim, and where; or of two tensors */
 OPDI_OP(min_other) {
     op->schema = "min.other(Tensor self, Tensor other) -> Tensor";
     op->composite = opdi_min_other_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->flops = opdi_flops_elements;
     op->out = "min.out"; op->tags = OPDI_OPTAG_OUT_CASTS | OPDI_OPTAG_OUT_PART;
     op->cases = "[2,3], [3]";
 }
@@ -382,10 +392,11 @@ static int opdi_aminmax_backward(opd_backward_call *bw) {
     }
     return sum ? opd_bw_return(bw, 0, sum) : 0;
 }
+/* opd_aminmax: the smallest and the greatest */
 OPDI_OP(aminmax) {
     op->schema = "aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)";
     op->cpu = op->fake = opdi_aminmax_kernel; op->backward = opdi_aminmax_backward; op->save = "self, min, max";
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->flops = opdi_flops_elements;
     op->out = "aminmax.out(Tensor self, *, int? dim=None, bool keepdim=False, Tensor(a!) min, Tensor(b!) max) -> "
         "(Tensor(a!) min, Tensor(b!) max)";
     op->cases = "[2,3]; [2,3], dim=1, keepdim=True";
@@ -475,10 +486,11 @@ static int opdi_any_batch(opd_call *call) {
     opd_tensor *all = opdi_batch_whole(call, room, &dims);
     return opd_batch_return(call, opd_any_dims(all, dims, false), 0);
 }
+/* opd_any: whether any is not 0 */
 OPDI_OP(any) {
     op->schema = "any(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_any_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = opdi_any_batch; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE | OPDI_OPTAG_OUT_CASTS;
+    op->vmap = opdi_any_batch; op->tags = OPD_OPTAG_CORE | OPDI_OPTAG_OUT_CASTS;
     op->flops = opdi_flops_elements;
     op->out = "any.all_out";
     op->cases = "[2,3]; [2,3]b";
@@ -490,54 +502,61 @@ static int opdi_all_batch(opd_call *call) {
     opd_tensor *all = opdi_batch_whole(call, room, &dims);
     return opd_batch_return(call, opd_all_dims(all, dims, false), 0);
 }
+/* opd_all: whether none is 0 */
 OPDI_OP(all) {
     op->schema = "all(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_all_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = opdi_all_batch; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->vmap = opdi_all_batch; op->flops = opdi_flops_elements;
     op->out = "all.all_out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[2,3]; [2,3]b";
 }
+/* opd_any_dim(self, dim, keepdim): whether any is not 0 */
 OPDI_OP(any_dim) {
     op->schema = "any.dim(Tensor self, int dim, bool keepdim=False) -> Tensor";
     op->cpu = op->fake = opdi_any_dim_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE | OPDI_OPTAG_OUT_CASTS;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->tags = OPD_OPTAG_CORE | OPDI_OPTAG_OUT_CASTS;
     op->flops = opdi_flops_elements;
     op->out = "any.out";
     op->cases = "[2,3]b, 1";
 }
+/* opd_all_dim(self, dim, keepdim): whether none is 0 */
 OPDI_OP(all_dim) {
     op->schema = "all.dim(Tensor self, int dim, bool keepdim=False) -> Tensor";
     op->cpu = op->fake = opdi_all_dim_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->flops = opdi_flops_elements;
     op->out = "all.out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[2,3]b, 1";
 }
+/* opd_any_dims(self, dim, keepdim): whether any is not 0 */
 OPDI_OP(any_dims) {
     op->schema = "any.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor";
     op->cpu = op->fake = opdi_any_dims_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE | OPDI_OPTAG_OUT_CASTS;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->tags = OPD_OPTAG_CORE | OPDI_OPTAG_OUT_CASTS;
     op->flops = opdi_flops_elements;
     op->out = "any.dims_out";
     op->cases = "[2,3]b, (0,1)";
 }
+/* opd_all_dims(self, dim, keepdim): whether none is 0 */
 OPDI_OP(all_dims) {
     op->schema = "all.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor";
     op->cpu = op->fake = opdi_all_dims_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->flops = opdi_flops_elements;
     op->out = "all.dims_out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[2,3]b, (0,1)";
 }
+/* opd_count_nonzero_dim: how many are not 0 */
 OPDI_OP(count_nonzero_dim_IntList) {
     op->schema = "count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor";
     op->cpu = op->fake = opdi_count_nonzero_dims_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->flops = opdi_flops_elements;
     op->out = "count_nonzero.dim_IntList_out";
     op->cases = "[2,3]b, (0)";
 }
+/* opd_count_nonzero: how many are not 0 */
 OPDI_OP(count_nonzero) {
     op->schema = "count_nonzero(Tensor self, int? dim=None) -> Tensor";
     op->cpu = op->fake = opdi_count_nonzero_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->flops = opdi_flops_elements;
     op->out = "count_nonzero.out";
     op->cases = "[2,3]b; [2,3]i5, 1";
 }

@@ -703,37 +703,41 @@ static int opdi__log_softmax_backward_data_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, opd_mul(opd_mul(opd_neg(opdi_sum_keep(grad_out, dim)), extra), grad));
     return 0;
 }
+/* opd__softmax: softmax along dim; half_to_float: of halves as floats */
 OPDI_OP(_softmax) {
     op->schema = "_softmax(Tensor self, int dim, bool half_to_float) -> Tensor";
     op->cpu = op->fake = opdi__softmax_kernel; op->backward = opdi__softmax_backward; op->save = "result";
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->tags = OPD_OPTAG_CORE;
     op->flops = opdi_flops_elements;
     op->out = "_softmax.out";
     op->cases = "[2,3], 1, False; [2,3,2], 1, False";
 }
+/* opd__log_softmax: log_softmax along dim; half_to_float: of halves as floats */
 OPDI_OP(_log_softmax) {
     op->schema = "_log_softmax(Tensor self, int dim, bool half_to_float) -> Tensor";
     op->cpu = op->fake = opdi__log_softmax_kernel; op->backward = opdi__log_softmax_backward; op->save = "result";
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->tags = OPD_OPTAG_CORE;
     op->flops = opdi_flops_elements;
     op->out = "_log_softmax.out";
     op->cases = "[2,3], 1, False; [2,3,2], 1, False";
 }
+/* opd__softmax_backward_data: derivative of softmax, by its output */
 OPDI_OP(_softmax_backward_data) {
     op->schema = "_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> Tensor";
     op->cpu = op->fake = opdi__softmax_backward_data_kernel; op->backward = opdi__softmax_backward_data_backward;
     op->save = "grad_output(output), output";
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->flops = opdi_flops_elements;
     op->out = "_softmax_backward_data.out(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype, *, "
         "Tensor(a!) grad_input) -> Tensor(a!)";
     op->cases = "[2,3], [2,3], 1, 6";
 }
+/* opd__log_softmax_backward_data: derivative of log_softmax, by its output */
 OPDI_OP(_log_softmax_backward_data) {
     op->schema = "_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> "
         "Tensor";
     op->cpu = op->fake = opdi__log_softmax_backward_data_kernel;
     op->backward = opdi__log_softmax_backward_data_backward; op->save = "grad_output(output), output";
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->flops = opdi_flops_elements;
     op->out = "_log_softmax_backward_data.out";
     op->cases = "[2,3], [2,3], 1, 6";
 }
@@ -747,30 +751,34 @@ static int opdi_softmax_composite(opd_call *call, bool logarithm) {
 }
 static int opdi_softmax_int_kernel(opd_call *call) { return opdi_softmax_composite(call, false); }
 static int opdi_log_softmax_int_kernel(opd_call *call) { return opdi_softmax_composite(call, true); }
+/* opd_softmax: e^self / sum e^self along dim */
 OPDI_OP(softmax_int) {
     op->schema = "softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor";
     op->composite = opdi_softmax_int_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_SET_NOT_CPU;
+    op->autocast = OPD_AUTOCAST_SET_NOT_CPU;
     op->out = "softmax.int_out";
     op->cases = "[2,3], 1";
 }
+/* opd_log_softmax: self - log(sum e^self) along dim */
 OPDI_OP(log_softmax_int) {
     op->schema = "log_softmax.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor";
     op->composite = opdi_log_softmax_int_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_SET_NOT_CPU;
+    op->autocast = OPD_AUTOCAST_SET_NOT_CPU;
     op->out = "log_softmax.int_out";
     op->cases = "[2,3], 1";
 }
+/* opd_special_softmax: softmax */
 OPDI_OP(special_softmax) {
     op->schema = "special_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor";
     op->composite = opdi_softmax_int_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_SET_NOT_CPU;
+    op->autocast = OPD_AUTOCAST_SET_NOT_CPU;
     op->cases = "[2,3], 1";
 }
+/* opd_special_log_softmax: log_softmax */
 OPDI_OP(special_log_softmax) {
     op->schema = "special_log_softmax(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor";
     op->composite = opdi_log_softmax_int_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_SET_NOT_CPU;
+    op->autocast = OPD_AUTOCAST_SET_NOT_CPU;
     op->cases = "[2,3], 1";
 }
 OPDI_COLD_END

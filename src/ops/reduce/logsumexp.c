@@ -78,6 +78,7 @@ static int opdi_logsumexp_backward(opd_backward_call *bw) {
     opd_tensor *result = opdi_unreduce(opd_bw_result(bw, 0), dims, opdi_bw_bool(bw, 2), input->ndim);
     return opd_bw_return(bw, 0, opd_mul(grad, opd_exp(opd_sub(input, result))));
 }
+/* opd_logsumexp: log(sum e^self) over dims */
 OPDI_OP(logsumexp) {
     op->schema = "logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor";
     op->cpu = op->fake = opdi_logsumexp_kernel; op->backward = opdi_logsumexp_backward; op->save = "self, result";
@@ -90,10 +91,10 @@ static int opdi_special_logsumexp_kernel(opd_call *call) {
     return opd_return_tensor(call,
                              opd_logsumexp_full(opd_arg_tensor(call, 0), opd_arg_ints(call, 1), opd_arg_bool(call, 2)));
 }
+/* opd_special_logsumexp(self, dim, keepdim): logsumexp */
 OPDI_OP(special_logsumexp) {
     op->schema = "special_logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor";
     op->composite = opdi_special_logsumexp_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "special_logsumexp.out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[2,3], (1)";
 }
@@ -119,10 +120,10 @@ static int opdi_sum_to_size_kernel(opd_call *call) {
     if (count) { tensor = opd_sum_dim(tensor, opd_ints_of(dims, count), true); }
     return opd_return_tensor(call, tensor && lead > 0 ? opd_view(tensor, size) : tensor);
 }
+/* opd_sum_to_size: the sum over what expand from size would have repeated */
 OPDI_OP(sum_to_size) {
     op->schema = "sum_to_size(Tensor self, int[] size) -> Tensor";
     op->composite = opdi_sum_to_size_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,3], (1,3); [4,2,3], (2,1)";
 }
 
@@ -139,10 +140,10 @@ static int opdi_nanmean_kernel(opd_call *call) {
     opd_tensor *sum = opd_nansum_full(tensor, opd_value_of_ints(dims), keep, opd_call_args(call)[3]);
     return opd_return_tensor(call, opd_div(sum, count));
 }
+/* opd_nanmean: the mean without NaN */
 OPDI_OP(nanmean) {
     op->schema = "nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor";
     op->composite = opdi_nanmean_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "nanmean.out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[2,3]; [2,3], (1)";
 }
@@ -176,6 +177,7 @@ static int opdi_trace_batch(opd_call *call) {
                                         : opd_trace(all),
                             0);
 }
+/* opd_trace: the sum of a matrix's diagonal */
 OPDI_OP(trace) {
     op->schema = "trace(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_trace_kernel; op->backward = opdi_trace_backward; op->jvp = OPD_JVP_LINEAR;
@@ -191,10 +193,11 @@ static int opdi_equal_kernel(opd_call *call) {
     opd_tensor *all = opd_all(opd_eq(first, second));
     return all ? opd_return_bool(call, opd_item_i64(all) != 0) : -1;
 }
+/* opd_equal: whether sizes and all elements are the same */
 OPDI_OP(equal) {
     op->schema = "equal(Tensor self, Tensor other) -> bool";
     op->cpu = opdi_equal_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_DATA_DEPENDENT_OUTPUT;
+    op->vmap = OPD_BATCH_LOOP; op->tags = OPD_OPTAG_DATA_DEPENDENT_OUTPUT;
     op->cases = "[2,3], [2,3]; [2], [3]";
 }
 
@@ -227,10 +230,10 @@ static int opdi_isclose_kernel(opd_call *call) {
     return opd_return_tensor(call, close);
 }
 #define OPDI_CLOSE_ARGS "Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, bool equal_nan=False"
+/* opd_isclose: |self - other| <= atol + rtol |other| */
 OPDI_OP(isclose) {
     op->schema = "isclose(" OPDI_CLOSE_ARGS ") -> Tensor";
     op->composite = opdi_isclose_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,3], [2,3]; [2,3], [3], 10., 0.1; [2,3]i5, [2,3]i5, 0., 0., True; [2]b, [2]b";
 }
 
@@ -239,10 +242,11 @@ static int opdi_allclose_kernel(opd_call *call) {
                                                opd_arg_float(call, 3), opd_arg_bool(call, 4)));
     return all ? opd_return_bool(call, opd_item_i64(all) != 0) : -1;
 }
+/* opd_allclose: whether isclose everywhere */
 OPDI_OP(allclose) {
     op->schema = "allclose(" OPDI_CLOSE_ARGS ") -> bool";
     op->any = opdi_allclose_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_DATA_DEPENDENT_OUTPUT;
+    op->vmap = OPD_BATCH_LOOP; op->tags = OPD_OPTAG_DATA_DEPENDENT_OUTPUT;
     op->cases = "[2,3], [2,3]; [2], [2], 10., 10.";
 }
 
@@ -300,10 +304,11 @@ static int opdi_nonzero_kernel(opd_call *call) {
     return 0;
 }
 OPDI_COLD_BEGIN
+/* opd_nonzero: where elements are not 0: [count, dims] */
 OPDI_OP(nonzero) {
     op->schema = "nonzero(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_nonzero_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = opdi_batch_dynamic; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi_batch_dynamic;
     op->tags = OPD_OPTAG_CORE | OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE | OPDI_OPTAG_OUT_DYNAMIC;
     op->out = "nonzero.out";
     op->cases = "[2,3]; [2,3]b; []";

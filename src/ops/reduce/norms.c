@@ -177,13 +177,14 @@ static int opdi_powsum_kernel(opd_call *call) {
     opd_tensor *sum = opd_sum_dim(powers, opd_arg_ints(call, 2), opd_arg_bool(call, 3));
     return opd_return_tensor(call, opd_to_dtype(sum, dtype));
 }
+/* opd_linalg__powsum: sum |self|^ord over dims */
 OPDI_OP(linalg__powsum) {
     op->schema = "linalg__powsum(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? "
         "dtype=None) -> Tensor";
     op->composite = opdi_powsum_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,3]; [2,3], 3, (1), True; [2,3], 1.5";
 }
+/* opd_linalg_vector_norm: (sum |self|^ord)^(1 / ord) over dims */
 OPDI_OP(linalg_vector_norm) {
     op->schema = "linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, ScalarType? "
         "dtype=None) -> Tensor";
@@ -228,10 +229,11 @@ static int opdi_renorm_kernel(opd_call *call) {
     factor = factor && half ? opd_to_dtype(factor, real) : factor;
     return opd_return_tensor(call, opd_contiguous(opd_mul(self, factor)));
 }
+/* opd_renorm: self, with slices along dim whose p-norm is above maxnorm made as long as that */
 OPDI_OP(renorm) {
     op->schema = "renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor";
     op->composite = opdi_renorm_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
     op->inplace = "renorm_"; op->out = "renorm.out"; op->tags = OPDI_OPTAG_OUT_EXACT | OPDI_OPTAG_OUT_PART;
     op->cases = "[3,4], 2, 0, 1; [3,2,2], 1.5, -1, 0.5; [2,3], 1, 1, 100";
 }
@@ -242,6 +244,7 @@ static int opdi_norm_Scalar_batch(opd_call *call) {
     opd_tensor *all = opdi_batch_whole(call, room, &dims);
     return opd_batch_return(call, opd_norm_dim(all, opd_arg_value(call, 1), dims, false), 0);
 }
+/* opd_norm_Scalar(self, p): (sum |self|^p)^(1 / p) of all */
 OPDI_OP(norm_Scalar) {
     op->schema = "norm.Scalar(Tensor self, Scalar p=2) -> Tensor";
     op->cpu = op->fake = opdi_norm_Scalar_kernel; op->backward = opdi_norm_all_backward; op->save = "self, result";
@@ -257,14 +260,16 @@ static int opdi_norm_ScalarOpt_dtype_batch(opd_call *call) {
     return opd_batch_return(
         call, opd_norm_dim_dtype(all, opd_arg_value(call, 1), dims, false, opd_arg_dtype(call, 2, OPD_DTYPE_NONE)), 0);
 }
+/* opd_norm_dtype: (sum |self|^p)^(1 / p) of all */
 OPDI_OP(norm_ScalarOpt_dtype) {
     op->schema = "norm.ScalarOpt_dtype(Tensor self, Scalar? p, *, ScalarType dtype) -> Tensor";
     op->cpu = op->fake = opdi_norm_ScalarOpt_dtype_kernel; op->backward = opdi_norm_all_backward;
     op->save = "self, result";
-    op->vmap = opdi_norm_ScalarOpt_dtype_batch; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->vmap = opdi_norm_ScalarOpt_dtype_batch; op->flops = opdi_flops_elements;
     op->out = "norm.ScalarOpt_dtype_out";
     op->cases = "[2,3], 2, dtype=7";
 }
+/* opd_norm_dim(self, p, dim, keepdim): (sum |self|^p)^(1 / p) over dims */
 OPDI_OP(norm_ScalarOpt_dim) {
     op->schema = "norm.ScalarOpt_dim(Tensor self, Scalar? p, int[1] dim, bool keepdim=False) -> Tensor";
     op->cpu = op->fake = opdi_norm_ScalarOpt_dim_kernel; op->backward = opdi_norm_dims_backward;
@@ -273,12 +278,13 @@ OPDI_OP(norm_ScalarOpt_dim) {
     op->out = "norm.out";
     op->cases = "[2,3], 2, (1); [2,3], 3, (0), True";
 }
+/* opd_norm_dim_dtype: (sum |self|^p)^(1 / p) over dims */
 OPDI_OP(norm_ScalarOpt_dim_dtype) {
     op->schema = "norm.ScalarOpt_dim_dtype(Tensor self, Scalar? p, int[1] dim, bool keepdim, *, ScalarType dtype) -> "
         "Tensor";
     op->cpu = op->fake = opdi_norm_ScalarOpt_dim_dtype_kernel; op->backward = opdi_norm_dims_backward;
     op->save = "self, result";
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->flops = opdi_flops_elements;
     op->out = "norm.dtype_out";
     op->cases = "[2,3], 2, (1), False, dtype=7";
 }
@@ -300,10 +306,11 @@ static int opdi_frobenius_norm_dim_kernel(opd_call *call) {
     if (opdi_is_complex(square)) { square = opd_real(square); }
     return opd_return_tensor(call, opd_sqrt(opd_sum_dim(square, dims, keep)));
 }
+/* opd_frobenius_norm(self, dim, keepdim): sqrt(sum |self|^2) over dims */
 OPDI_OP(frobenius_norm_dim) {
     op->schema = "frobenius_norm.dim(Tensor self, int[1] dim, bool keepdim=False) -> Tensor";
     op->composite = opdi_frobenius_norm_dim_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
     op->out = "frobenius_norm.out";
     op->cases = "[2,3], (0,1); [2,3], (1), True";
 }
@@ -312,10 +319,11 @@ static int opdi_dist_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_norm_Scalar(opd_sub(opd_arg_tensor(call, 0), opd_arg_tensor(call, 1)),
                                                    opd_arg_value(call, 2)));
 }
+/* opd_dist: the p-norm of self - other */
 OPDI_OP(dist) {
     op->schema = "dist(Tensor self, Tensor other, Scalar p=2) -> Tensor";
     op->composite = opdi_dist_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_NOT_CPU;
     op->out = "dist.out";
     op->cases = "[2,3], [3]; [2,3], [2,3], 3";
 }

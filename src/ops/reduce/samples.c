@@ -96,40 +96,40 @@ static int opdi_cumulative_trapezoid_dx_kernel(opd_call *call) {
     opd_tensor *parts = opdi_muls(opdi_neighbour_sums(y, dim), opdi_number_f64(opd_arg_value(call, 1)) / 2);
     return opd_return_tensor(call, opd_cumsum(parts, dim));
 }
+/* opd_trapezoid_x: the integral of y along dim by the trapezoidal rule, at the places x */
 OPDI_OP(trapezoid_x) {
     op->schema = "trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor";
     op->composite = opdi_trapezoid_x_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,4], [4]; [2,4], [2,4]; [3,2], [3], dim=0";
 }
+/* opd_trapezoid_dx: the integral of y along dim by the trapezoidal rule, in steps of dx */
 OPDI_OP(trapezoid_dx) {
     op->schema = "trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor";
     op->composite = opdi_trapezoid_dx_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,4]; [3,2], dx=0.5, dim=0";
 }
+/* opd_trapz_x: trapezoid.x */
 OPDI_OP(trapz_x) {
     op->schema = "trapz.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor";
     op->composite = opdi_trapezoid_x_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,4], [4]";
 }
+/* opd_trapz_dx: trapezoid.dx */
 OPDI_OP(trapz_dx) {
     op->schema = "trapz.dx(Tensor y, *, float dx=1, int dim=-1) -> Tensor";
     op->composite = opdi_trapezoid_dx_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,4], dx=0.5";
 }
+/* opd_cumulative_trapezoid_x: the integrals up to each element along dim, at the places x */
 OPDI_OP(cumulative_trapezoid_x) {
     op->schema = "cumulative_trapezoid.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor";
     op->composite = opdi_cumulative_trapezoid_x_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,4], [4]; [2,3,2], [2,3,2], dim=1";
 }
+/* opd_cumulative_trapezoid_dx: the integrals up to each element along dim, in steps of dx */
 OPDI_OP(cumulative_trapezoid_dx) {
     op->schema = "cumulative_trapezoid.dx(Tensor y, *, Scalar dx=1, int dim=-1) -> Tensor";
     op->composite = opdi_cumulative_trapezoid_dx_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,4]; [3,2], dx=2, dim=0";
 }
 
@@ -279,49 +279,49 @@ static int opdi_gradient_list_kernel(opd_call *call) {
 static int opdi_gradient_array_kernel(opd_call *call) {
     return opdi_gradient(call, opd_value_int(1), opd_arg_ints(call, 1), false, opd_arg_int(call, 2));
 }
+/* opd_gradient_scalarint: derivatives of samples along dims by central differences, in steps of spacing */
 OPDI_OP(gradient_scalarint) {
     op->schema = "gradient.scalarint(Tensor self, *, Scalar? spacing=None, int? dim=None, int edge_order=1) -> "
         "Tensor[]";
     op->composite = opdi_gradient_one_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[3,4]; [5], spacing=0.5, edge_order=2; [3,4], spacing=2, dim=1";
 }
+/* opd_gradient_scalararray: gradient over several dims, in steps of one size */
 OPDI_OP(gradient_scalararray) {
     op->schema = "gradient.scalararray(Tensor self, *, Scalar spacing, int[] dim, int edge_order=1) -> Tensor[]";
     op->composite = opdi_gradient_list_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[3,4], spacing=0.5, dim=(0,1)";
 }
+/* opd_gradient_array: gradient over several dims, in steps of 1 */
 OPDI_OP(gradient_array) {
     op->schema = "gradient.array(Tensor self, *, int[] dim, int edge_order=1) -> Tensor[]";
     op->composite = opdi_gradient_array_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[3,4], dim=(1,)";
 }
+/* opd_gradient_scalarrayint: gradient, in steps of a size for each dim */
 OPDI_OP(gradient_scalarrayint) {
     op->schema = "gradient.scalarrayint(Tensor self, *, Scalar[] spacing, int? dim=None, int edge_order=1) -> "
         "Tensor[]";
     op->composite = opdi_gradient_one_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[3,4], spacing=(2,3)";
 }
+/* opd_gradient_scalarrayarray: gradient over several dims, in steps of a size for each */
 OPDI_OP(gradient_scalarrayarray) {
     op->schema = "gradient.scalarrayarray(Tensor self, *, Scalar[] spacing, int[] dim, int edge_order=1) -> Tensor[]";
     op->composite = opdi_gradient_list_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[3,4], spacing=(2,3), dim=(1,0), edge_order=2";
 }
+/* opd_gradient_tensorarrayint: gradient, at places that a vector gives for each dim */
 OPDI_OP(gradient_tensorarrayint) {
     op->schema = "gradient.tensorarrayint(Tensor self, *, Tensor[] spacing, int? dim=None, int edge_order=1) -> "
         "Tensor[]";
     op->composite = opdi_gradient_one_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[3,4], spacing={[3]+,[4]+}";
 }
+/* opd_gradient_tensorarray: gradient over several dims, at places that a vector gives for each */
 OPDI_OP(gradient_tensorarray) {
     op->schema = "gradient.tensorarray(Tensor self, *, Tensor[] spacing, int[] dim, int edge_order=1) -> Tensor[]";
     op->composite = opdi_gradient_list_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[3,4], spacing={[4]+}, dim=(1,), edge_order=2";
 }
 
@@ -428,37 +428,41 @@ static int opdi_quantile_number(opd_call *call, bool skips) {
 }
 static int opdi_quantile_scalar_kernel(opd_call *call) { return opdi_quantile_number(call, false); }
 static int opdi_nanquantile_scalar_kernel(opd_call *call) { return opdi_quantile_number(call, true); }
+/* opd_quantile: the values below which parts q of the elements along dim lie */
 OPDI_OP(quantile) {
     op->schema = "quantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str interpolation='linear') -> "
         "Tensor";
     op->composite = opdi_quantile_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_CPU;
     op->out = "quantile.out";
     op->cases = "[2,5], [3]u; [2,5], []u, 1; [3,4], [2]u, 0, True; [6], []u, 0, interpolation='nearest'; "
         "[2,3], [2]u, None, True, interpolation='midpoint'";
 }
+/* opd_quantile_scalar: the value below which the part q of the elements along dim lies */
 OPDI_OP(quantile_scalar) {
     op->schema = "quantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str "
         "interpolation='linear') -> Tensor";
     op->composite = opdi_quantile_scalar_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_CPU;
     op->out = "quantile.scalar_out";
     op->cases = "[2,5], 0.3; [2,5], 0.5, 0; [7], 0.9, 0, True, interpolation='lower'; "
         "[7], 0.9, -1, interpolation='higher'";
 }
+/* opd_nanquantile: quantile of those that are numbers */
 OPDI_OP(nanquantile) {
     op->schema = "nanquantile(Tensor self, Tensor q, int? dim=None, bool keepdim=False, *, str "
         "interpolation='linear') -> Tensor";
     op->composite = opdi_nanquantile_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_CPU;
     op->out = "nanquantile.out";
     op->cases = "[2,5], [3]u, 1; [2,5], []u";
 }
+/* opd_nanquantile_scalar: quantile of those that are numbers */
 OPDI_OP(nanquantile_scalar) {
     op->schema = "nanquantile.scalar(Tensor self, float q, int? dim=None, bool keepdim=False, *, str "
         "interpolation='linear') -> Tensor";
     op->composite = opdi_nanquantile_scalar_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_CPU;
+    op->autocast = OPD_AUTOCAST_FP32_CPU;
     op->out = "nanquantile.scalar_out";
     op->cases = "[2,5], 0.25, 1";
 }
@@ -555,15 +559,15 @@ static int opdi_corrcoef_kernel(opd_call *call) {
     return opd_return_tensor(call, !pairs ? opdi_corrcoef_clip(cov)
                              : opd_complex(opdi_corrcoef_clip(opd_real(cov)), opdi_corrcoef_clip(opd_imag(cov))));
 }
+/* opd_cov: covariances of the rows of self, whose columns are observations */
 OPDI_OP(cov) {
     op->schema = "cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> Tensor";
     op->composite = opdi_cov_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[3,4]; [5], correction=0; [2,4], aweights=[4]+; [2,4], correction=2, fweights=[4]i5, aweights=[4]+";
 }
+/* opd_corrcoef: correlations of the rows of self */
 OPDI_OP(corrcoef) {
     op->schema = "corrcoef(Tensor self) -> Tensor";
     op->composite = opdi_corrcoef_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[3,5]; [4]";
 }

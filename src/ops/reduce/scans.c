@@ -180,6 +180,7 @@ static int opdi_logcumsumexp_backward(opd_backward_call *bw) {
     }
     return opd_bw_return(bw, 0, opd_sub(part[0], part[1]));
 }
+/* opd_cumsum: sums up to each element along dim */
 OPDI_OP(cumsum) {
     op->schema = "cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor";
     op->cpu = op->fake = opdi_cumsum_kernel; op->backward = opdi_cumsum_backward; op->jvp = OPD_JVP_LINEAR;
@@ -189,6 +190,7 @@ OPDI_OP(cumsum) {
     op->inplace = "cumsum_"; op->out = "cumsum.out";
     op->cases = "[2,3], 1; [2,3]i5, 0; [], 0";
 }
+/* opd_cumprod: products up to each element along dim */
 OPDI_OP(cumprod) {
     op->schema = "cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor";
     op->cpu = op->fake = opdi_cumprod_kernel; op->backward = opdi_cumprod_backward; op->save = "self, result";
@@ -197,18 +199,19 @@ OPDI_OP(cumprod) {
     op->cases = "[2,3], 1; [2,3]i5, 0; [], 0";
     op->tags = OPDI_OPTAG_OUT_PART;
 }
+/* opd_logcumsumexp: logsumexp up to each element along dim */
 OPDI_OP(logcumsumexp) {
     op->schema = "logcumsumexp(Tensor self, int dim) -> Tensor";
     op->cpu = op->fake = opdi_logcumsumexp_kernel; op->backward = opdi_logcumsumexp_backward; op->save = "self, result";
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->flops = opdi_flops_elements;
     op->out = "logcumsumexp.out";
     op->cases = "[2,3], 1; [], 0";
     op->tags = OPDI_OPTAG_OUT_PART;
 }
+/* opd_cumprod_backward: derivative of cumprod */
 OPDI_OP(cumprod_backward) {
     op->schema = "cumprod_backward(Tensor grad, Tensor input, int dim, Tensor output) -> Tensor";
     op->composite = opdi_cumprod_backward_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,3], [2,3], 1, [2,3]";
 }
 
@@ -297,18 +300,20 @@ static int opdi_cummax_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opdi_scatter_dim(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 0), opd_bw_value(bw, 1).u.i,
                                                  opd_bw_result(bw, 1), true));
 }
+/* opd_cummax: the greatest up to each element along dim, and where */
 OPDI_OP(cummax) {
     op->schema = "cummax(Tensor self, int dim)" OPDI_PAIR;
     op->cpu = op->fake = opdi_cummax_kernel; op->backward = opdi_cummax_backward; op->save = "indices";
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->flops = opdi_flops_elements;
     op->out = "cummax.out(Tensor self, int dim, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, "
         "Tensor(b!) indices)";
     op->cases = "[2,3], 1; [2,3]i5, 0";
 }
+/* opd_cummin: the smallest up to each element along dim, and where */
 OPDI_OP(cummin) {
     op->schema = "cummin(Tensor self, int dim)" OPDI_PAIR;
     op->cpu = op->fake = opdi_cummin_kernel; op->backward = opdi_cummax_backward; op->save = "indices";
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->flops = opdi_flops_elements;
     op->out = "cummin.out(Tensor self, int dim, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, "
         "Tensor(b!) indices)";
     op->cases = "[2,3], 1; [2,3]i5, 0";
@@ -355,10 +360,11 @@ static int opdi_diff_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, self);
 }
+/* opd_diff: n times each element minus the one before, along dim, with prepend and append at the ends */
 OPDI_OP(diff) {
     op->schema = "diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor";
     op->composite = opdi_diff_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->out = "diff.out";
+    op->out = "diff.out";
     op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[2,4]; [4,3], 2, 0, [1,3], [2,3]; [2,3]b; [3], 7";
 }

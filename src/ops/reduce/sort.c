@@ -473,62 +473,70 @@ static int opdi_sort_stable_backward(opd_backward_call *bw) { return opdi_bw_sel
 static int opdi_topk_backward(opd_backward_call *bw) { return opdi_bw_select(bw, 2, -1); }
 static int opdi_kthvalue_backward(opd_backward_call *bw) { return opdi_bw_select(bw, 2, 3); }
 static int opdi_select_dim_backward(opd_backward_call *bw) { return opdi_bw_select(bw, 1, 2); }
+/* opd_sort: along dim in order, and where they were; stable: equal ones stay in order */
 OPDI_OP(sort) {
     op->schema = "sort(Tensor self, int dim=-1, bool descending=False)" OPDI_PAIR;
     op->cpu = op->fake = opdi_sort_kernel; op->backward = opdi_sort_backward; op->save = "indices";
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE | OPDI_OPTAG_OUT_PART;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->tags = OPD_OPTAG_CORE | OPDI_OPTAG_OUT_PART;
     op->out = "sort.values(Tensor self, int dim=-1, bool descending=False, *, Tensor(a!) values, Tensor(b!) indices) "
         "-> (Tensor(a!) values, Tensor(b!) indices)";
     op->cases = "[2,3]; [2,3], 0, True; [2,3]i5";
 }
+/* opd_sort_stable(self, stable, dim, descending): along dim in order, and where they were; stable: equal ones stay in
+   order */
 OPDI_OP(sort_stable) {
     op->schema = "sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False)" OPDI_PAIR;
     op->cpu = op->fake = opdi_sort_stable_kernel; op->backward = opdi_sort_stable_backward; op->save = "indices";
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_SHIFT_DIM;
     op->out = "sort.values_stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False, Tensor(a!) values, "
         "Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)";
     op->cases = "[2,3], stable=True; [2,3], stable=True, dim=0, descending=True";
     op->tags = OPDI_OPTAG_OUT_PART;
 }
+/* opd_topk: the k greatest (largest false: smallest) along dim, and where */
 OPDI_OP(topk) {
     op->schema = "topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True)" OPDI_PAIR;
     op->cpu = op->fake = opdi_topk_kernel; op->backward = opdi_topk_backward; op->save = "indices";
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE | OPDI_OPTAG_OUT_APART;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->tags = OPD_OPTAG_CORE | OPDI_OPTAG_OUT_APART;
     op->out = "topk.values(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True, *, Tensor(a!) values, "
         "Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)";
     op->cases = "[2,5], 2; [5,2], 3, 0, False";
 }
+/* opd_kthvalue: the k-th smallest along dim, and where */
 OPDI_OP(kthvalue) {
     op->schema = "kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False)" OPDI_PAIR;
     op->cpu = op->fake = opdi_kthvalue_kernel; op->backward = opdi_kthvalue_backward; op->save = "indices";
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_SHIFT_DIM;
     op->out = "kthvalue.values(Tensor self, int k, int dim=-1, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) "
         "indices) -> (Tensor(a!) values, Tensor(b!) indices)";
     op->cases = "[2,5], 2; [5,2], 3, 0, True";
     op->tags = OPDI_OPTAG_OUT_APART;
 }
+/* opd_median_dim(self, dim, keepdim): the lower median of all, or along dim and where */
 OPDI_OP(median_dim) {
     op->schema = "median.dim(Tensor self, int dim, bool keepdim=False)" OPDI_PAIR;
     op->cpu = op->fake = opdi_median_dim_kernel; op->backward = opdi_select_dim_backward; op->save = "indices";
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_SHIFT_DIM;
     op->out = "median.dim_values(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) "
         "-> (Tensor(a!) values, Tensor(b!) indices)";
     op->cases = "[2,5], 1; [5,2], 0, True";
     op->tags = OPDI_OPTAG_OUT_APART;
 }
+/* opd_nanmedian_dim(self, dim, keepdim): median without NaN */
 OPDI_OP(nanmedian_dim) {
     op->schema = "nanmedian.dim(Tensor self, int dim, bool keepdim=False)" OPDI_PAIR;
     op->cpu = op->fake = opdi_nanmedian_dim_kernel; op->backward = opdi_select_dim_backward; op->save = "indices";
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_SHIFT_DIM;
     op->out = "nanmedian.dim_values(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) "
         "indices) -> (Tensor(a!) values, Tensor(b!) indices)";
     op->cases = "[2,5], 1; [5,2], 0, True";
     op->tags = OPDI_OPTAG_OUT_APART;
 }
+/* opd_mode: the most frequent along dim, and where */
 OPDI_OP(mode) {
     op->schema = "mode(Tensor self, int dim=-1, bool keepdim=False)" OPDI_PAIR;
     op->cpu = op->fake = opdi_mode_kernel; op->backward = opdi_select_dim_backward; op->save = "indices";
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_SHIFT_DIM;
     op->out = "mode.values(Tensor self, int dim=-1, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> "
         "(Tensor(a!) values, Tensor(b!) indices)";
     op->cases = "[2,5], 1; [5,2], 0, True";
@@ -545,10 +553,11 @@ static int opdi_median_batch(opd_call *call) {
     opd_tensor *all = opdi_batch_whole(call, room, &dims);
     return opd_batch_return(call, opdi_batch_median(opdi_batch_flat(all), false), 0);
 }
+/* opd_median: the lower median of all, or along dim and where */
 OPDI_OP(median) {
     op->schema = "median(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_median_kernel; op->backward = opdi_max_backward; op->save = "self, result";
-    op->vmap = opdi_median_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi_median_batch;
     op->out = "median.out";
     op->cases = "[2,3]; [5]";
 }
@@ -559,10 +568,11 @@ static int opdi_nanmedian_batch(opd_call *call) {
     opd_tensor *all = opdi_batch_whole(call, room, &dims);
     return opd_batch_return(call, opdi_batch_median(opdi_batch_flat(all), true), 0);
 }
+/* opd_nanmedian: median without NaN */
 OPDI_OP(nanmedian) {
     op->schema = "nanmedian(Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_nanmedian_kernel; op->backward = opdi_max_backward; op->save = "self, result";
-    op->vmap = opdi_nanmedian_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi_nanmedian_batch;
     op->out = "nanmedian.out";
     op->cases = "[2,3]; [5]";
 }
@@ -583,23 +593,23 @@ static int opdi_argsort_stable_kernel(opd_call *call) {
     return opdi_sorted_part(call, true, opd_arg_int(call, 2), opd_arg_bool(call, 3), 1);
 }
 static int opdi_msort_kernel(opd_call *call) { return opdi_sorted_part(call, false, 0, false, 0); }
+/* opd_argsort: where sort takes each element from */
 OPDI_OP(argsort) {
     op->schema = "argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor";
     op->composite = opdi_argsort_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,3]; [2,3], 0, True";
 }
+/* opd_argsort_stable(self, stable, dim, descending): where sort takes each element from */
 OPDI_OP(argsort_stable) {
     op->schema = "argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor";
     op->composite = opdi_argsort_stable_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "argsort.stable_out";
     op->cases = "[2,3], stable=True";
 }
+/* opd_msort: sort along dim 0 */
 OPDI_OP(msort) {
     op->schema = "msort(Tensor self) -> Tensor";
     op->composite = opdi_msort_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "msort.out"; op->tags = OPDI_OPTAG_OUT_PART;
     op->cases = "[3,2]";
 }

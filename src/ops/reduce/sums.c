@@ -33,6 +33,7 @@ static int opdi_sum_batch(opd_call *call) {
     opd_tensor *all = opdi_batch_whole(call, room, &dims);
     return opd_batch_return(call, opd_sum_dim_full(all, dims, false, opd_arg_value(call, 1)), 0);
 }
+/* opd_sum: the sum of all, or over dims */
 OPDI_OP(sum) {
     op->schema = "sum(Tensor self, *, ScalarType? dtype=None) -> Tensor";
     op->cpu = op->fake = opdi_sum_kernel; op->backward = opdi_sum_backward; op->jvp = OPD_JVP_LINEAR;
@@ -40,6 +41,7 @@ OPDI_OP(sum) {
     op->out = "sum.out";
     op->cases = OPDI_CASES_ALL;
 }
+/* opd_sum_dim(self, dim, keepdim): the sum of all, or over dims */
 OPDI_OP(sum_dim_IntList) {
     op->schema = "sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor";
     op->cpu = op->fake = opdi_sum_dim_kernel; op->backward = opdi_sum_dim_backward; op->jvp = OPD_JVP_LINEAR;
@@ -65,10 +67,11 @@ static int opdi_nansum_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0,
                          opdi_unless(opdi_bw_spread(bw, opd_bw_grad(bw, 0), 1), opd_isnan(opd_bw_tensor(bw, 0))));
 }
+/* opd_nansum: the sum without NaN */
 OPDI_OP(nansum) {
     op->schema = "nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor";
     op->cpu = op->fake = opdi_nansum_kernel; op->backward = opdi_nansum_backward; op->save = "self";
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->flops = opdi_flops_elements;
     op->out = "nansum.out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[2,3]; [2,3,2], (0,-1), True";
 }
@@ -127,17 +130,19 @@ static int opdi_mean_batch(opd_call *call) {
     opd_tensor *all = opdi_batch_whole(call, room, &dims);
     return opd_batch_return(call, opd_mean_dim_full(all, dims, false, opd_arg_value(call, 1)), 0);
 }
+/* opd_mean: the mean of all, or over dims */
 OPDI_OP(mean) {
     op->schema = "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor";
     op->cpu = op->fake = opdi_mean_kernel; op->backward = opdi_mean_backward; op->jvp = OPD_JVP_LINEAR;
-    op->vmap = opdi_mean_batch; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->vmap = opdi_mean_batch; op->tags = OPD_OPTAG_CORE;
     op->flops = opdi_flops_elements;
     op->cases = "[2,3]; []";
 }
+/* opd_mean_dim(self, dim, keepdim): the mean of all, or over dims */
 OPDI_OP(mean_dim) {
     op->schema = "mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor";
     op->cpu = op->fake = opdi_mean_dim_kernel; op->backward = opdi_mean_dim_backward; op->jvp = OPD_JVP_LINEAR;
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE | OPDI_OPTAG_OUT_CASTS;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->tags = OPD_OPTAG_CORE | OPDI_OPTAG_OUT_CASTS;
     op->flops = opdi_flops_elements;
     op->out = "mean.out";
     op->cases = OPDI_CASES_DIMS;
@@ -309,6 +314,7 @@ static int opdi_prod_batch(opd_call *call) {
     opd_tensor *all = opdi_batch_whole(call, room, &dims);
     return opd_batch_return(call, opd_prod_dim_full(opdi_batch_flat(all), 1, false, opd_arg_value(call, 1)), 0);
 }
+/* opd_prod: the product of all, or over dim */
 OPDI_OP(prod) {
     op->schema = "prod(Tensor self, *, ScalarType? dtype=None) -> Tensor";
     op->cpu = op->fake = opdi_prod_kernel; op->backward = opdi_prod_backward; op->save = "self, result";
@@ -317,6 +323,7 @@ OPDI_OP(prod) {
     op->out = "prod.out";
     op->cases = OPDI_CASES_ALL;
 }
+/* opd_prod_dim(self, dim, keepdim): the product of all, or over dim */
 OPDI_OP(prod_dim_int) {
     op->schema = "prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor";
     op->cpu = op->fake = opdi_prod_dim_kernel; op->backward = opdi_prod_dim_backward; op->save = "self, result";
@@ -455,45 +462,49 @@ static int opdi_std_correction_backward(opd_backward_call *bw) { return opdi_var
 static int opdi_var_mean_correction_backward(opd_backward_call *bw) { return opdi_var_backward_of(bw, false, true); }
 static int opdi_std_mean_correction_backward(opd_backward_call *bw) { return opdi_var_backward_of(bw, true, true); }
 #define OPDI_CASES_VAR "[2,3], (1); [2,3,2], (0,-1), correction=0, keepdim=True; [4], None"
+/* opd_var_correction(self, dim, correction, keepdim): variance: the sum of squared deviations by n - correction (1) */
 OPDI_OP(var_correction) {
     op->schema = "var.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> "
         "Tensor";
     op->cpu = op->fake = opdi_var_correction_kernel; op->backward = opdi_var_correction_backward; op->save = "self";
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_SHIFT_DIM;
     op->tags = OPDI_OPTAG_CONJUGATES | OPD_OPTAG_CORE | OPDI_OPTAG_OUT_CASTS;
     op->flops = opdi_flops_elements;
     op->out = "var.correction_out";
     op->cases = OPDI_CASES_VAR;
 }
+/* opd_std_correction(self, dim, correction, keepdim): the root of var */
 OPDI_OP(std_correction) {
     op->schema = "std.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) -> "
         "Tensor";
     op->cpu = op->fake = opdi_std_correction_kernel; op->backward = opdi_std_correction_backward;
     op->save = "self, result";
     op->vmap = OPD_BATCH_SHIFT_DIM;
-    op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->flops = opdi_flops_elements;
     op->tags = OPDI_OPTAG_CONJUGATES | OPDI_OPTAG_OUT_CASTS;
     op->out = "std.correction_out";
     op->cases = OPDI_CASES_VAR;
 }
+/* opd_var_mean_correction(self, dim, correction, keepdim): var and mean */
 OPDI_OP(var_mean_correction) {
     op->schema = "var_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) "
         "-> (Tensor, Tensor)";
     op->cpu = op->fake = opdi_var_mean_correction_kernel; op->backward = opdi_var_mean_correction_backward;
     op->save = "self";
     op->vmap = OPD_BATCH_SHIFT_DIM;
-    op->tags = OPDI_OPTAG_CONJUGATES; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->tags = OPDI_OPTAG_CONJUGATES; op->flops = opdi_flops_elements;
     op->out = "var_mean.correction_out(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False, "
         "Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))";
     op->cases = OPDI_CASES_VAR;
 }
+/* opd_std_mean_correction(self, dim, correction, keepdim): std and mean */
 OPDI_OP(std_mean_correction) {
     op->schema = "std_mean.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False) "
         "-> (Tensor, Tensor)";
     op->cpu = op->fake = opdi_std_mean_correction_kernel; op->backward = opdi_std_mean_correction_backward;
     op->save = "self, result0";
     op->vmap = OPD_BATCH_SHIFT_DIM;
-    op->tags = OPDI_OPTAG_CONJUGATES; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->tags = OPDI_OPTAG_CONJUGATES; op->flops = opdi_flops_elements;
     op->out = "std_mean.correction_out(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False, "
         "Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))";
     op->cases = OPDI_CASES_VAR;
@@ -519,16 +530,18 @@ static int opdi_var_dim_kernel(opd_call *call) {
     static opd_op *op;
     return opdi_var_composite(call, &op, "aten::var.correction", true);
 }
+/* opd_var: variance: the sum of squared deviations by n - correction (1) */
 OPDI_OP(var) {
     op->schema = "var(Tensor self, bool unbiased=True) -> Tensor";
     op->composite = opdi_var_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->flops = opdi_flops_elements;
     op->cases = "[2,3]; [2,3], False";
 }
+/* opd_var_dim: variance: the sum of squared deviations by n - correction (1) */
 OPDI_OP(var_dim) {
     op->schema = "var.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor";
     op->composite = opdi_var_dim_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE | OPDI_OPTAG_OUT_CASTS;
+    op->tags = OPD_OPTAG_CORE | OPDI_OPTAG_OUT_CASTS;
     op->flops = opdi_flops_elements;
     op->out = "var.out";
     op->cases = "[2,3], (1); [2,3], (0), False, True";
@@ -542,16 +555,18 @@ static int opdi_std_dim_kernel(opd_call *call) {
     static opd_op *op;
     return opdi_var_composite(call, &op, "aten::std.correction", true);
 }
+/* opd_std: the root of var */
 OPDI_OP(std) {
     op->schema = "std(Tensor self, bool unbiased=True) -> Tensor";
     op->composite = opdi_std_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->flops = opdi_flops_elements;
     op->cases = "[2,3]; [2,3], False";
 }
+/* opd_std_dim: the root of var */
 OPDI_OP(std_dim) {
     op->schema = "std.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> Tensor";
     op->composite = opdi_std_dim_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->flops = opdi_flops_elements;
     op->out = "std.out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[2,3], (1); [2,3], (0), False, True";
 }
@@ -564,16 +579,18 @@ static int opdi_var_mean_dim_kernel(opd_call *call) {
     static opd_op *op;
     return opdi_var_composite(call, &op, "aten::var_mean.correction", true);
 }
+/* opd_var_mean: var and mean */
 OPDI_OP(var_mean) {
     op->schema = "var_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)";
     op->composite = opdi_var_mean_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->flops = opdi_flops_elements;
     op->cases = "[2,3]; [2,3], False";
 }
+/* opd_var_mean_dim: var and mean */
 OPDI_OP(var_mean_dim) {
     op->schema = "var_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)";
     op->composite = opdi_var_mean_dim_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->flops = opdi_flops_elements;
     op->cases = "[2,3], (1); [2,3], (0), False, True";
 }
 
@@ -585,16 +602,18 @@ static int opdi_std_mean_dim_kernel(opd_call *call) {
     static opd_op *op;
     return opdi_var_composite(call, &op, "aten::std_mean.correction", true);
 }
+/* opd_std_mean: std and mean */
 OPDI_OP(std_mean) {
     op->schema = "std_mean(Tensor self, bool unbiased=True) -> (Tensor, Tensor)";
     op->composite = opdi_std_mean_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->flops = opdi_flops_elements;
     op->cases = "[2,3]; [2,3], False";
 }
+/* opd_std_mean_dim: std and mean */
 OPDI_OP(std_mean_dim) {
     op->schema = "std_mean.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) -> (Tensor, Tensor)";
     op->composite = opdi_std_mean_dim_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_elements;
+    op->flops = opdi_flops_elements;
     op->cases = "[2,3], (1); [2,3], (0), False, True";
 }
 OPDI_COLD_END

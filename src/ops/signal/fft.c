@@ -139,9 +139,10 @@ static int opdi_fft_many(opd_call *call, int kind) {
 }
 OPDI_INTERNAL void opdi_fft_card(opd_op_desc *op, opd_kernel kernel, opd_autocast autocast) {
     op->composite = kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = autocast;
+    op->autocast = autocast;
 }
 static int opdi_fft_fft_kernel(opd_call *call) { return opdi_fft_one(call, OPDI_FFT_FORWARD); }
+/* opd_fft_fft: Fourier transform, along a dim */
 OPDI_OP(fft_fft) {
     op->schema = "fft_fft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor";
     opdi_fft_card(op, opdi_fft_fft_kernel, OPD_AUTOCAST_FP32_CPU);
@@ -149,6 +150,7 @@ OPDI_OP(fft_fft) {
     op->cases = "[6]; [2,5], 3, 0; [2,3], 4, 1, 'ortho'";
 }
 static int opdi_fft_ifft_kernel(opd_call *call) { return opdi_fft_one(call, OPDI_FFT_INVERSE); }
+/* opd_fft_ifft: inverse of fft, along a dim */
 OPDI_OP(fft_ifft) {
     op->schema = "fft_ifft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor";
     opdi_fft_card(op, opdi_fft_ifft_kernel, OPD_AUTOCAST_FP32_CPU);
@@ -156,6 +158,7 @@ OPDI_OP(fft_ifft) {
     op->cases = "[6]; [2,5], 3, 0; [2,3], 4, 1, 'ortho'";
 }
 static int opdi_fft_rfft_kernel(opd_call *call) { return opdi_fft_one(call, OPDI_FFT_REAL); }
+/* opd_fft_rfft: Fourier transform of real numbers, half of it, along a dim */
 OPDI_OP(fft_rfft) {
     op->schema = "fft_rfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor";
     opdi_fft_card(op, opdi_fft_rfft_kernel, OPD_AUTOCAST_FP32_CPU);
@@ -163,6 +166,7 @@ OPDI_OP(fft_rfft) {
     op->cases = "[6]; [2,5], 3, 0; [2,3], 4, 1, 'ortho'";
 }
 static int opdi_fft_irfft_kernel(opd_call *call) { return opdi_fft_one(call, OPDI_FFT_TO_REAL); }
+/* opd_fft_irfft: inverse of rfft, along a dim */
 OPDI_OP(fft_irfft) {
     op->schema = "fft_irfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor";
     opdi_fft_card(op, opdi_fft_irfft_kernel, OPD_AUTOCAST_FP32_CPU);
@@ -170,6 +174,7 @@ OPDI_OP(fft_irfft) {
     op->cases = "[6]; [2,5], 3, 0; [2,3], 4, 1, 'ortho'";
 }
 static int opdi_fft_hfft_kernel(opd_call *call) { return opdi_fft_one(call, OPDI_FFT_HERMITE); }
+/* opd_fft_hfft: Fourier transform of what is the conjugate of its mirror image: real, along a dim */
 OPDI_OP(fft_hfft) {
     op->schema = "fft_hfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor";
     opdi_fft_card(op, opdi_fft_hfft_kernel, OPD_AUTOCAST_FP32_CPU);
@@ -177,6 +182,7 @@ OPDI_OP(fft_hfft) {
     op->cases = "[6]; [2,5], 3, 0; [2,3], 4, 1, 'ortho'";
 }
 static int opdi_fft_ihfft_kernel(opd_call *call) { return opdi_fft_one(call, OPDI_FFT_FROM_HERMITE); }
+/* opd_fft_ihfft: inverse of hfft, along a dim */
 OPDI_OP(fft_ihfft) {
     op->schema = "fft_ihfft(Tensor self, SymInt? n=None, int dim=-1, str? norm=None) -> Tensor";
     opdi_fft_card(op, opdi_fft_ihfft_kernel, OPD_AUTOCAST_FP32_CPU);
@@ -184,6 +190,7 @@ OPDI_OP(fft_ihfft) {
     op->cases = "[6]; [2,5], 3, 0; [2,3], 4, 1, 'ortho'";
 }
 static int opdi_fft_fft2_kernel(opd_call *call) { return opdi_fft_many(call, OPDI_FFT_FORWARD); }
+/* opd_fft_fft2: Fourier transform, over two dims */
 OPDI_OP(fft_fft2) {
     op->schema = "fft_fft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor";
     opdi_fft_card(op, opdi_fft_fft2_kernel, OPD_AUTOCAST_FP32_CPU);
@@ -191,6 +198,7 @@ OPDI_OP(fft_fft2) {
     op->cases = "[2,3,4]; [3,4], (2,5), (0,1), 'forward'";
 }
 static int opdi_fft_ifft2_kernel(opd_call *call) { return opdi_fft_many(call, OPDI_FFT_INVERSE); }
+/* opd_fft_ifft2: inverse of fft, over two dims */
 OPDI_OP(fft_ifft2) {
     op->schema = "fft_ifft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor";
     opdi_fft_card(op, opdi_fft_ifft2_kernel, OPD_AUTOCAST_FP32_CPU);
@@ -198,6 +206,7 @@ OPDI_OP(fft_ifft2) {
     op->cases = "[2,3,4]; [3,4], (2,5), (0,1), 'forward'";
 }
 static int opdi_fft_rfft2_kernel(opd_call *call) { return opdi_fft_many(call, OPDI_FFT_REAL); }
+/* opd_fft_rfft2: Fourier transform of real numbers, half of it, over two dims */
 OPDI_OP(fft_rfft2) {
     op->schema = "fft_rfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor";
     opdi_fft_card(op, opdi_fft_rfft2_kernel, OPD_AUTOCAST_FP32_CPU);
@@ -205,6 +214,7 @@ OPDI_OP(fft_rfft2) {
     op->cases = "[2,3,4]; [3,4], (2,5), (0,1), 'forward'";
 }
 static int opdi_fft_irfft2_kernel(opd_call *call) { return opdi_fft_many(call, OPDI_FFT_TO_REAL); }
+/* opd_fft_irfft2: inverse of rfft, over two dims */
 OPDI_OP(fft_irfft2) {
     op->schema = "fft_irfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor";
     opdi_fft_card(op, opdi_fft_irfft2_kernel, OPD_AUTOCAST_FP32_CPU);
@@ -212,6 +222,7 @@ OPDI_OP(fft_irfft2) {
     op->cases = "[2,3,4]; [3,4], (2,5), (0,1), 'forward'";
 }
 static int opdi_fft_hfft2_kernel(opd_call *call) { return opdi_fft_many(call, OPDI_FFT_HERMITE); }
+/* opd_fft_hfft2: Fourier transform of what is the conjugate of its mirror image: real, over two dims */
 OPDI_OP(fft_hfft2) {
     op->schema = "fft_hfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor";
     opdi_fft_card(op, opdi_fft_hfft2_kernel, OPD_AUTOCAST_KEEP);
@@ -219,6 +230,7 @@ OPDI_OP(fft_hfft2) {
     op->cases = "[2,3,4]; [3,4], (2,5), (0,1), 'forward'";
 }
 static int opdi_fft_ihfft2_kernel(opd_call *call) { return opdi_fft_many(call, OPDI_FFT_FROM_HERMITE); }
+/* opd_fft_ihfft2: inverse of hfft, over two dims */
 OPDI_OP(fft_ihfft2) {
     op->schema = "fft_ihfft2(Tensor self, SymInt[1]? s=None, int[1] dim=[-2,-1], str? norm=None) -> Tensor";
     opdi_fft_card(op, opdi_fft_ihfft2_kernel, OPD_AUTOCAST_KEEP);
@@ -226,6 +238,7 @@ OPDI_OP(fft_ihfft2) {
     op->cases = "[2,3,4]; [3,4], (2,5), (0,1), 'forward'";
 }
 static int opdi_fft_fftn_kernel(opd_call *call) { return opdi_fft_many(call, OPDI_FFT_FORWARD); }
+/* opd_fft_fftn: Fourier transform, over dims */
 OPDI_OP(fft_fftn) {
     op->schema = "fft_fftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor";
     opdi_fft_card(op, opdi_fft_fftn_kernel, OPD_AUTOCAST_FP32_CPU);
@@ -233,6 +246,7 @@ OPDI_OP(fft_fftn) {
     op->cases = "[3,4]; [2,3,4], (3,2); [2,3,4], None, (2,0), 'ortho'";
 }
 static int opdi_fft_ifftn_kernel(opd_call *call) { return opdi_fft_many(call, OPDI_FFT_INVERSE); }
+/* opd_fft_ifftn: inverse of fft, over dims */
 OPDI_OP(fft_ifftn) {
     op->schema = "fft_ifftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor";
     opdi_fft_card(op, opdi_fft_ifftn_kernel, OPD_AUTOCAST_FP32_CPU);
@@ -240,6 +254,7 @@ OPDI_OP(fft_ifftn) {
     op->cases = "[3,4]; [2,3,4], (3,2); [2,3,4], None, (2,0), 'ortho'";
 }
 static int opdi_fft_rfftn_kernel(opd_call *call) { return opdi_fft_many(call, OPDI_FFT_REAL); }
+/* opd_fft_rfftn: Fourier transform of real numbers, half of it, over dims */
 OPDI_OP(fft_rfftn) {
     op->schema = "fft_rfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor";
     opdi_fft_card(op, opdi_fft_rfftn_kernel, OPD_AUTOCAST_FP32_CPU);
@@ -247,6 +262,7 @@ OPDI_OP(fft_rfftn) {
     op->cases = "[3,4]; [2,3,4], (3,2); [2,3,4], None, (2,0), 'ortho'";
 }
 static int opdi_fft_irfftn_kernel(opd_call *call) { return opdi_fft_many(call, OPDI_FFT_TO_REAL); }
+/* opd_fft_irfftn: inverse of rfft, over dims */
 OPDI_OP(fft_irfftn) {
     op->schema = "fft_irfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor";
     opdi_fft_card(op, opdi_fft_irfftn_kernel, OPD_AUTOCAST_FP32_CPU);
@@ -254,6 +270,7 @@ OPDI_OP(fft_irfftn) {
     op->cases = "[3,4]; [2,3,4], (3,2); [2,3,4], None, (2,0), 'ortho'";
 }
 static int opdi_fft_hfftn_kernel(opd_call *call) { return opdi_fft_many(call, OPDI_FFT_HERMITE); }
+/* opd_fft_hfftn: Fourier transform of what is the conjugate of its mirror image: real, over dims */
 OPDI_OP(fft_hfftn) {
     op->schema = "fft_hfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor";
     opdi_fft_card(op, opdi_fft_hfftn_kernel, OPD_AUTOCAST_KEEP);
@@ -261,6 +278,7 @@ OPDI_OP(fft_hfftn) {
     op->cases = "[3,4]; [2,3,4], (3,2); [2,3,4], None, (2,0), 'ortho'";
 }
 static int opdi_fft_ihfftn_kernel(opd_call *call) { return opdi_fft_many(call, OPDI_FFT_FROM_HERMITE); }
+/* opd_fft_ihfftn: inverse of hfft, over dims */
 OPDI_OP(fft_ihfftn) {
     op->schema = "fft_ihfftn(Tensor self, SymInt[1]? s=None, int[1]? dim=None, str? norm=None) -> Tensor";
     opdi_fft_card(op, opdi_fft_ihfftn_kernel, OPD_AUTOCAST_KEEP);
@@ -288,11 +306,13 @@ static int opdi_fft_shift(opd_call *call, int64_t more) {
 }
 static int opdi_fft_fftshift_kernel(opd_call *call) { return opdi_fft_shift(call, 0); }
 static int opdi_fft_ifftshift_kernel(opd_call *call) { return opdi_fft_shift(call, 1); }
+/* opd_fft_fftshift: moves the first element along dims to the middle */
 OPDI_OP(fft_fftshift) {
     op->schema = "fft_fftshift(Tensor self, int[1]? dim=None) -> Tensor";
     opdi_fft_card(op, opdi_fft_fftshift_kernel, OPD_AUTOCAST_KEEP);
     op->cases = "[5]; [2,3], (1,); [3,4]";
 }
+/* opd_fft_ifftshift: undoes fft_fftshift */
 OPDI_OP(fft_ifftshift) {
     op->schema = "fft_ifftshift(Tensor self, int[1]? dim=None) -> Tensor";
     opdi_fft_card(op, opdi_fft_ifftshift_kernel, OPD_AUTOCAST_KEEP);

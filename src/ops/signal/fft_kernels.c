@@ -524,25 +524,28 @@ static int opdi__fft_c2r_backward(opd_backward_call *bw) {
     }
     return opd_bw_return(bw, 0, opd_view_as_complex(grad));
 }
+/* opd_fft_r2c: Fourier transform of real numbers; onesided: half of the last dim */
 OPDI_OP(_fft_r2c) {
     op->schema = "_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor";
     op->cpu = op->fake = opdi__fft_r2c_kernel; op->backward = opdi__fft_r2c_backward; op->jvp = OPD_JVP_LINEAR;
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE | OPDI_OPTAG_OUT_CASTS;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->tags = OPD_OPTAG_CORE | OPDI_OPTAG_OUT_CASTS;
     op->out = "_fft_r2c.out";
     op->cases = "[6], (0,), 0, True; [5], (0,), 1, True; [2,6], (0,1), 2, False; [37], (0,), 0, True; [3,4,5], (2,0), "
         "0, True";
 }
+/* opd_fft_c2c: Fourier transform of complex numbers, forward or inverse */
 OPDI_OP(_fft_c2c) {
     op->schema = "_fft_c2c(Tensor self, SymInt[] dim, int normalization, bool forward) -> Tensor";
     op->cpu = op->fake = opdi__fft_c2c_kernel; op->backward = opdi__fft_c2c_backward; op->jvp = OPD_JVP_LINEAR;
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_SHIFT_DIM;
     op->out = "_fft_c2c.out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "";
 }
+/* opd_fft_c2r: inverse of _fft_r2c, last_dim_size long */
 OPDI_OP(_fft_c2r) {
     op->schema = "_fft_c2r(Tensor self, int[] dim, int normalization, SymInt last_dim_size) -> Tensor";
     op->cpu = op->fake = opdi__fft_c2r_kernel; op->backward = opdi__fft_c2r_backward; op->jvp = OPD_JVP_LINEAR;
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_SHIFT_DIM;
     op->out = "_fft_c2r.out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "";
 }

@@ -75,7 +75,7 @@ static int opdi_window_make(opd_call *call, int kind, double alpha, double beta)
 }
 static void opdi_window_card(opd_op_desc *op, opd_kernel kernel) {
     op->any = kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_FACTORY; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_FACTORY;
 }
 static int opdi_hann_window_kernel(opd_call *call) {
     return opdi_window_make(call, OPDI_WINDOW_COSINE, 0.5, 0.5);
@@ -89,30 +89,35 @@ static int opdi_bartlett_window_kernel(opd_call *call) { return opdi_window_make
 static int opdi_kaiser_window_kernel(opd_call *call) {
     return opdi_window_make(call, OPDI_WINDOW_KAISER, 0, call->op->nargs > 6 ? opd_arg_float(call, 2) : 12);
 }
+/* opd_hann_window: a window, 0.5 - 0.5 cos, for transforms of pieces */
 OPDI_OP(hann_window) {
     op->schema = "hann_window(int window_length, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     opdi_window_card(op, opdi_hann_window_kernel);
     op->out = "hann_window.out(int window_length" OPDI_OUT_TEXT;
     op->cases = "6; 1; 0; 5, dtype=7";
 }
+/* opd_hann_window_periodic: a window, 0.5 - 0.5 cos, for transforms of pieces, or symmetric */
 OPDI_OP(hann_window_periodic) {
     op->schema = "hann_window.periodic(int window_length, bool periodic, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     opdi_window_card(op, opdi_hann_window_kernel);
     op->out = "hann_window.periodic_out(int window_length, bool periodic" OPDI_OUT_TEXT;
     op->cases = "6, False; 7, True; 1, False; 2, False";
 }
+/* opd_hamming_window: a window, 0.54 - 0.46 cos, for transforms of pieces */
 OPDI_OP(hamming_window) {
     op->schema = "hamming_window(int window_length, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     opdi_window_card(op, opdi_hamming_window_kernel);
     op->out = "hamming_window.out(int window_length" OPDI_OUT_TEXT;
     op->cases = "6; 1; 0; 5, dtype=7";
 }
+/* opd_hamming_window_periodic: a window, 0.54 - 0.46 cos, for transforms of pieces, or symmetric */
 OPDI_OP(hamming_window_periodic) {
     op->schema = "hamming_window.periodic(int window_length, bool periodic, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     opdi_window_card(op, opdi_hamming_window_kernel);
     op->out = "hamming_window.periodic_out(int window_length, bool periodic" OPDI_OUT_TEXT;
     op->cases = "6, False; 7, True";
 }
+/* opd_hamming_window_periodic_alpha: a window, alpha - 0.46 cos, for transforms of pieces, or symmetric */
 OPDI_OP(hamming_window_periodic_alpha) {
     op->schema = "hamming_window.periodic_alpha(int window_length, bool periodic, float alpha, *, " OPDI_OPTIONS_TEXT
         ") -> Tensor";
@@ -120,6 +125,7 @@ OPDI_OP(hamming_window_periodic_alpha) {
     op->out = "hamming_window.periodic_alpha_out(int window_length, bool periodic, float alpha" OPDI_OUT_TEXT;
     op->cases = "6, False, 0.6; 7, True, 0.3";
 }
+/* opd_hamming_window_periodic_alpha_beta: a window, alpha - beta cos, for transforms of pieces, or symmetric */
 OPDI_OP(hamming_window_periodic_alpha_beta) {
     op->schema = "hamming_window.periodic_alpha_beta(int window_length, bool periodic, float alpha, float beta, *, "
         OPDI_OPTIONS_TEXT ") -> Tensor";
@@ -128,42 +134,49 @@ OPDI_OP(hamming_window_periodic_alpha_beta) {
         OPDI_OUT_TEXT;
     op->cases = "6, False, 0.6, 0.2; 7, True, 0.3, 0.9";
 }
+/* opd_blackman_window: a window of three cosines, for transforms of pieces */
 OPDI_OP(blackman_window) {
     op->schema = "blackman_window(int window_length, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     opdi_window_card(op, opdi_blackman_window_kernel);
     op->out = "blackman_window.out(int window_length" OPDI_OUT_TEXT;
     op->cases = "6; 1; 0; 5, dtype=7";
 }
+/* opd_blackman_window_periodic: a window of three cosines, for transforms of pieces, or symmetric */
 OPDI_OP(blackman_window_periodic) {
     op->schema = "blackman_window.periodic(int window_length, bool periodic, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     opdi_window_card(op, opdi_blackman_window_kernel);
     op->out = "blackman_window.periodic_out(int window_length, bool periodic" OPDI_OUT_TEXT;
     op->cases = "6, False; 7, True";
 }
+/* opd_bartlett_window: a window that is a triangle, for transforms of pieces */
 OPDI_OP(bartlett_window) {
     op->schema = "bartlett_window(int window_length, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     opdi_window_card(op, opdi_bartlett_window_kernel);
     op->out = "bartlett_window.out(int window_length" OPDI_OUT_TEXT;
     op->cases = "6; 1; 0; 5, dtype=7";
 }
+/* opd_bartlett_window_periodic: a window that is a triangle, for transforms of pieces, or symmetric */
 OPDI_OP(bartlett_window_periodic) {
     op->schema = "bartlett_window.periodic(int window_length, bool periodic, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     opdi_window_card(op, opdi_bartlett_window_kernel);
     op->out = "bartlett_window.periodic_out(int window_length, bool periodic" OPDI_OUT_TEXT;
     op->cases = "6, False; 7, True; 2, False; 3, False";
 }
+/* opd_kaiser_window: a window of Bessel functions, of beta 12, for transforms of pieces */
 OPDI_OP(kaiser_window) {
     op->schema = "kaiser_window(int window_length, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     opdi_window_card(op, opdi_kaiser_window_kernel);
     op->out = "kaiser_window.out(int window_length" OPDI_OUT_TEXT;
     op->cases = "6; 1; 0; 5, dtype=7";
 }
+/* opd_kaiser_window_periodic: a window of Bessel functions, of beta 12, for transforms of pieces, or symmetric */
 OPDI_OP(kaiser_window_periodic) {
     op->schema = "kaiser_window.periodic(int window_length, bool periodic, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     opdi_window_card(op, opdi_kaiser_window_kernel);
     op->out = "kaiser_window.periodic_out(int window_length, bool periodic" OPDI_OUT_TEXT;
     op->cases = "6, False; 7, True";
 }
+/* opd_kaiser_window_beta: a window of Bessel functions, for transforms of pieces, or symmetric */
 OPDI_OP(kaiser_window_beta) {
     op->schema = "kaiser_window.beta(int window_length, bool periodic, float beta, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     opdi_window_card(op, opdi_kaiser_window_kernel);
@@ -192,12 +205,14 @@ static int opdi_fft_frequencies(opd_call *call, bool half) {
 }
 static int opdi_fft_fftfreq_kernel(opd_call *call) { return opdi_fft_frequencies(call, false); }
 static int opdi_fft_rfftfreq_kernel(opd_call *call) { return opdi_fft_frequencies(call, true); }
+/* opd_fft_fftfreq: the frequencies of n points of a transform, d apart */
 OPDI_OP(fft_fftfreq) {
     op->schema = "fft_fftfreq(int n, float d=1., *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     opdi_window_card(op, opdi_fft_fftfreq_kernel);
     op->out = "fft_fftfreq.out(int n, float d=1." OPDI_OUT_TEXT;
     op->cases = "6; 5, 0.5; 1; 0; 4, 2.0, dtype=7";
 }
+/* opd_fft_rfftfreq: the frequencies of n points of a transform of real numbers, d apart */
 OPDI_OP(fft_rfftfreq) {
     op->schema = "fft_rfftfreq(int n, float d=1., *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     opdi_window_card(op, opdi_fft_rfftfreq_kernel);
@@ -336,6 +351,7 @@ static int opdi_stft_kernel(opd_call *call) {
     if (!opd_arg_is_none(call, at + 2)) { pairs = opd_arg_bool(call, at + 2); }
     return opd_return_tensor(call, pairs ? out : opd_view_as_real(out));
 }
+/* opd_stft: Fourier transforms of pieces of a signal, each times a window */
 OPDI_OP(stft) {
     op->schema = "stft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool "
         "normalized=False, bool? onesided=None, bool? return_complex=None, bool? align_to_window=None) -> Tensor";
@@ -343,6 +359,7 @@ OPDI_OP(stft) {
     op->cases = "[12], 4, return_complex=True; [2,12], 5, 2, 5, [5], True, return_complex=True; [9], 4, 3, 2, [2], "
         "onesided=False, return_complex=False; [10], 6, 2, 2, align_to_window=True, return_complex=False";
 }
+/* opd_stft_center: Fourier transforms of pieces of a signal, with elements more at both ends */
 OPDI_OP(stft_center) {
     op->schema = "stft.center(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, "
         "bool center=True, str pad_mode=\"reflect\", bool normalized=False, bool? onesided=None, bool? "
@@ -451,6 +468,7 @@ static int opdi_istft_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, out);
 }
+/* opd_istft: the signal from stft's transforms of its pieces */
 OPDI_OP(istft) {
     op->schema = "istft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None, bool "
         "center=True, bool normalized=False, bool? onesided=None, int? length=None, bool return_complex=False) -> "

@@ -66,13 +66,14 @@ static int opdi_special_kernel(opd_call *call) {
 static void opdi_special_card(opd_op_desc *op, const opdi_special *function, const char *out) {
     op->cpu = op->fake = opdi_special_kernel; op->user = (void *)(uintptr_t)function;
     op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_POINTWISE;
+    op->vmap = OPD_BATCH_POINTWISE; op->tags = OPD_OPTAG_POINTWISE;
     op->out = out;
 }
 static int opdi_lgamma_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
     return opd_bw_return(bw, 0, opd_mul(grad, opd_digamma(input)));
 }
+/* opd_lgamma: log of |gamma(self)| */
 OPDI_OP(lgamma) {
     static const opdi_special function = {"lgamma_vml_cpu", true, opdi_special_lgamma, NULL};
     op->schema = "lgamma(Tensor self) -> Tensor";
@@ -85,6 +86,7 @@ static int opdi_digamma_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
     return opd_bw_return(bw, 0, opd_mul(grad, opd_polygamma(1, input)));
 }
+/* opd_digamma: derivative of lgamma */
 OPDI_OP(digamma) {
     static const opdi_special function = {"digamma", true, opdi_special_digamma, NULL};
     op->schema = "digamma(Tensor self) -> Tensor";
@@ -109,10 +111,11 @@ static int opdi_polygamma_backward(opd_backward_call *bw) {
     const int64_t n = opd_bw_value(bw, 0).u.i;
     return opd_bw_return(bw, 1, opd_mul(grad, opd_polygamma(n == INT64_MAX ? n : n + 1, input)));
 }
+/* opd_polygamma: derivative n of digamma */
 OPDI_OP(polygamma) {
     op->schema = "polygamma(int n, Tensor self) -> Tensor";
     op->cpu = op->fake = opdi_polygamma_kernel; op->backward = opdi_polygamma_backward; op->save = "self";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_POINTWISE;
+    op->vmap = OPD_BATCH_POINTWISE; op->tags = OPD_OPTAG_POINTWISE;
     op->out = "polygamma.out";
     op->cases = "1, [2,3]+; 2, [2,3]+; 0, []+";
 }
@@ -125,10 +128,11 @@ static int opdi_polygamma__kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opd_copy_(self, opd_polygamma(opd_arg_int(call, 1), opd_clone(self))));
 }
+/* opd_polygamma_: polygamma in place */
 OPDI_OP(polygamma_) {
     op->schema = "polygamma_(Tensor(a!) self, int n) -> Tensor(a!)";
     op->composite = opdi_polygamma__kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_POINTWISE;
+    op->tags = OPD_OPTAG_POINTWISE;
     op->cases = "";
 }
 /* mvlgamma: p (p - 1) / 4 log(pi) + sum_j lgamma(self - j / 2), j < p */
@@ -149,10 +153,11 @@ static int opdi_mvlgamma_kernel(opd_call *call) {
     const double more = (double)count * (double)(count - 1) / 4 * log(OPDI_PI);
     return opd_return_tensor(call, opdi_adds(opd_sum_dim(each, opd_ints_of(&last, 1), false), more));
 }
+/* opd_mvlgamma: log of the gamma function of p dims */
 OPDI_OP(mvlgamma) {
     op->schema = "mvlgamma(Tensor self, int p) -> Tensor";
     op->composite = opdi_mvlgamma_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_POINTWISE;
+    op->tags = OPD_OPTAG_POINTWISE;
     op->inplace = "mvlgamma_"; op->out = "mvlgamma.out";
     op->cases = "[2,3]+, 1; [2,3]+, 3";
 }
@@ -160,6 +165,7 @@ static int opdi_erfinv_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *result = opd_bw_result(bw, 0);
     return opd_bw_return(bw, 0, opd_mul(grad, opdi_muls(opd_exp(opd_square(result)), 0.88622692545275801365)));
 }
+/* opd_erfinv: inverse of erf */
 OPDI_OP(erfinv) {
     static const opdi_special function = {"erfinv_vml_cpu", true, opdi_special_erfinv, NULL};
     op->schema = "erfinv(Tensor self) -> Tensor";
@@ -174,6 +180,7 @@ static int opdi_special_ndtri_backward(opd_backward_call *bw) {
     opd_tensor *delta = opdi_muls(opd_square(result), 0.5);
     return opd_bw_return(bw, 0, opd_mul(grad, opdi_muls(opd_exp(delta), 2.50662827463100050242)));
 }
+/* opd_special_ndtri: inverse of special_ndtr */
 OPDI_OP(special_ndtri) {
     static const opdi_special function = {"ndtri_cpu", false, opdi_special_ndtri, NULL};
     op->schema = "special_ndtri(Tensor self) -> Tensor";
@@ -186,6 +193,7 @@ static int opdi_special_log_ndtr_backward(opd_backward_call *bw) {
     opd_tensor *delta = opd_add(result, opdi_muls(opd_square(input), 0.5));
     return opd_bw_return(bw, 0, opd_mul(grad, opdi_muls(opd_exp(opd_neg(delta)), 0.39894228040143267794)));
 }
+/* opd_special_log_ndtr: log of special_ndtr */
 OPDI_OP(special_log_ndtr) {
     static const opdi_special function = {"log_ndtr_cpu", false, opdi_special_log_ndtr, NULL};
     op->schema = "special_log_ndtr(Tensor self) -> Tensor";
@@ -198,6 +206,7 @@ static int opdi_special_erfcx_backward(opd_backward_call *bw) {
     opd_tensor *delta = opdi_muls(opd_mul(input, result), 2);
     return opd_bw_return(bw, 0, opd_mul(grad, opdi_adds(delta, -1.12837916709551257390)));
 }
+/* opd_special_erfcx: exp(self^2) erfc(self) */
 OPDI_OP(special_erfcx) {
     static const opdi_special function = {"erfcx_cpu", false, opdi_special_erfcx, NULL};
     op->schema = "special_erfcx(Tensor self) -> Tensor";
@@ -209,6 +218,7 @@ static int opdi_special_entr_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
     return opd_bw_return(bw, 0, opd_neg(opd_mul(grad, opdi_adds(opd_log(input), 1))));
 }
+/* opd_special_entr: -self log(self) */
 OPDI_OP(special_entr) {
     static const opdi_special function = {"entr_cpu", true, opdi_special_entr, NULL};
     op->schema = "special_entr(Tensor self) -> Tensor";
@@ -221,10 +231,10 @@ static int opdi_special_ndtr_kernel(opd_call *call) {
     opd_tensor *root = opdi_muls(opd_arg_tensor(call, 0), -0.70710678118654752440);
     return opd_return_tensor(call, opdi_muls(opd_erfc(root), 0.5));
 }
+/* opd_special_ndtr: the normal distribution: how much is below self */
 OPDI_OP(special_ndtr) {
     op->schema = "special_ndtr(Tensor self) -> Tensor";
     op->composite = opdi_special_ndtr_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "special_ndtr.out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[2,3]; []";
 }
@@ -240,6 +250,7 @@ static int opdi_i0_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
     return opd_bw_return(bw, 0, opd_mul(grad, opd_special_i1(input)));
 }
+/* opd_i0: modified Bessel function of order 0 */
 OPDI_OP(i0) {
     static const opdi_special function = {"i0_vml_cpu", true, opdi_special_i0, NULL};
     op->schema = "i0(Tensor self) -> Tensor";
@@ -252,6 +263,7 @@ static int opdi_special_i0e_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *result = opd_bw_result(bw, 0);
     return opd_bw_return(bw, 0, opd_mul(grad, opd_sub(opd_special_i1e(input), opd_mul(opd_sgn(input), result))));
 }
+/* opd_special_i0e: i0(self) exp(-|self|) */
 OPDI_OP(special_i0e) {
     static const opdi_special function = {"i0e_cpu", true, opdi_special_i0e, NULL};
     op->schema = "special_i0e(Tensor self) -> Tensor";
@@ -263,6 +275,7 @@ static int opdi_special_i1_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *result = opd_bw_result(bw, 0);
     return opd_bw_return(bw, 0, opdi_odd_derivative(grad, input, opd_i0(input), result));
 }
+/* opd_special_i1: modified Bessel function of order 1 */
 OPDI_OP(special_i1) {
     static const opdi_special function = {"i1_cpu", true, opdi_special_i1, NULL};
     op->schema = "special_i1(Tensor self) -> Tensor";
@@ -275,6 +288,7 @@ static int opdi_special_i1e_backward(opd_backward_call *bw) {
     opd_tensor *delta = opd_sub(opd_special_i0e(input), opd_mul(opd_sgn(input), result));
     return opd_bw_return(bw, 0, opdi_odd_derivative(grad, input, delta, result));
 }
+/* opd_special_i1e: special_i1(self) exp(-|self|) */
 OPDI_OP(special_i1e) {
     static const opdi_special function = {"i1e_cpu", true, opdi_special_i1e, NULL};
     op->schema = "special_i1e(Tensor self) -> Tensor";
@@ -286,6 +300,7 @@ static int opdi_special_modified_bessel_i0_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
     return opd_bw_return(bw, 0, opd_mul(grad, opd_special_modified_bessel_i1(input)));
 }
+/* opd_special_modified_bessel_i0: i0 */
 OPDI_OP(special_modified_bessel_i0) {
     static const opdi_special function = {"modified_bessel_i0_cpu", false, opdi_special_i0, NULL};
     op->schema = "special_modified_bessel_i0(Tensor self) -> Tensor";
@@ -297,6 +312,7 @@ static int opdi_special_modified_bessel_i1_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *result = opd_bw_result(bw, 0);
     return opd_bw_return(bw, 0, opdi_odd_derivative(grad, input, opd_special_modified_bessel_i0(input), result));
 }
+/* opd_special_modified_bessel_i1: special_i1 */
 OPDI_OP(special_modified_bessel_i1) {
     static const opdi_special function = {"modified_bessel_i1_cpu", false, opdi_special_i1, NULL};
     op->schema = "special_modified_bessel_i1(Tensor self) -> Tensor";
@@ -308,6 +324,7 @@ static int opdi_special_modified_bessel_k0_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
     return opd_bw_return(bw, 0, opd_neg(opd_mul(grad, opd_special_modified_bessel_k1(input))));
 }
+/* opd_special_modified_bessel_k0: modified Bessel function of the second kind, order 0 */
 OPDI_OP(special_modified_bessel_k0) {
     static const opdi_special function = {"modified_bessel_k0_cpu", false, opdi_special_k0, NULL};
     op->schema = "special_modified_bessel_k0(Tensor self) -> Tensor";
@@ -320,6 +337,7 @@ static int opdi_special_modified_bessel_k1_backward(opd_backward_call *bw) {
     opd_tensor *delta = opd_add(opd_special_modified_bessel_k0(input), opd_div(result, input));
     return opd_bw_return(bw, 0, opd_neg(opd_mul(grad, delta)));
 }
+/* opd_special_modified_bessel_k1: modified Bessel function of the second kind, order 1 */
 OPDI_OP(special_modified_bessel_k1) {
     static const opdi_special function = {"modified_bessel_k1_cpu", false, opdi_special_k1, NULL};
     op->schema = "special_modified_bessel_k1(Tensor self) -> Tensor";
@@ -327,12 +345,14 @@ OPDI_OP(special_modified_bessel_k1) {
     op->backward = opdi_special_modified_bessel_k1_backward; op->save = "self, result";
     op->cases = "[2,3]+; []+";
 }
+/* opd_special_scaled_modified_bessel_k0: special_modified_bessel_k0(x) exp(x) */
 OPDI_OP(special_scaled_modified_bessel_k0) {
     static const opdi_special function = {"scaled_modified_bessel_k0_cpu", false, opdi_special_scaled_k0, NULL};
     op->schema = "special_scaled_modified_bessel_k0(Tensor x) -> Tensor";
     opdi_special_card(op, &function, "special_scaled_modified_bessel_k0.out");
     op->cases = "[2,3]+; []+";
 }
+/* opd_special_scaled_modified_bessel_k1: special_modified_bessel_k1(x) exp(x) */
 OPDI_OP(special_scaled_modified_bessel_k1) {
     static const opdi_special function = {"scaled_modified_bessel_k1_cpu", false, opdi_special_scaled_k1, NULL};
     op->schema = "special_scaled_modified_bessel_k1(Tensor x) -> Tensor";
@@ -343,6 +363,7 @@ static int opdi_special_bessel_j0_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
     return opd_bw_return(bw, 0, opd_neg(opd_mul(grad, opd_special_bessel_j1(input))));
 }
+/* opd_special_bessel_j0: Bessel function of order 0 */
 OPDI_OP(special_bessel_j0) {
     static const opdi_special function = {"bessel_j0_cpu", false, opdi_special_j0, NULL};
     op->schema = "special_bessel_j0(Tensor self) -> Tensor";
@@ -354,6 +375,7 @@ static int opdi_special_bessel_j1_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *result = opd_bw_result(bw, 0);
     return opd_bw_return(bw, 0, opdi_odd_derivative(grad, input, opd_special_bessel_j0(input), result));
 }
+/* opd_special_bessel_j1: Bessel function of order 1 */
 OPDI_OP(special_bessel_j1) {
     static const opdi_special function = {"bessel_j1_cpu", false, opdi_special_j1, NULL};
     op->schema = "special_bessel_j1(Tensor self) -> Tensor";
@@ -365,6 +387,7 @@ static int opdi_special_bessel_y0_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0);
     return opd_bw_return(bw, 0, opd_neg(opd_mul(grad, opd_special_bessel_y1(input))));
 }
+/* opd_special_bessel_y0: Bessel function of the second kind, order 0 */
 OPDI_OP(special_bessel_y0) {
     static const opdi_special function = {"bessel_y0_cpu", false, opdi_special_y0, NULL};
     op->schema = "special_bessel_y0(Tensor self) -> Tensor";
@@ -376,6 +399,7 @@ static int opdi_special_bessel_y1_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *result = opd_bw_result(bw, 0);
     return opd_bw_return(bw, 0, opd_mul(grad, opd_sub(opd_special_bessel_y0(input), opd_div(result, input))));
 }
+/* opd_special_bessel_y1: Bessel function of the second kind, order 1 */
 OPDI_OP(special_bessel_y1) {
     static const opdi_special function = {"bessel_y1_cpu", false, opdi_special_y1, NULL};
     op->schema = "special_bessel_y1(Tensor self) -> Tensor";
@@ -383,12 +407,14 @@ OPDI_OP(special_bessel_y1) {
     op->backward = opdi_special_bessel_y1_backward; op->save = "self, result";
     op->cases = "[2,3]+; []+";
 }
+/* opd_special_spherical_bessel_j0: sin(x) / x */
 OPDI_OP(special_spherical_bessel_j0) {
     static const opdi_special function = {"spherical_bessel_j0_cpu", false, opdi_special_spherical_j0, NULL};
     op->schema = "special_spherical_bessel_j0(Tensor x) -> Tensor";
     opdi_special_card(op, &function, "special_spherical_bessel_j0.out");
     op->cases = "[2,3]; []";
 }
+/* opd_special_airy_ai: the Airy function Ai */
 OPDI_OP(special_airy_ai) {
     static const opdi_special function = {"airy_ai_cpu", false, opdi_special_airy_ai, NULL};
     op->schema = "special_airy_ai(Tensor x) -> Tensor";
@@ -406,6 +432,7 @@ static int opdi_igamma_backward(opd_backward_call *bw) { return opd_bw_return(bw
 static int opdi_igammac_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 1, opd_neg(opdi_igamma_derivative(bw)));
 }
+/* opd_igamma: the part of gamma(self) below other */
 OPDI_OP(igamma) {
     static const opdi_special function = {"igamma_cpu", true, NULL, opdi_special_igamma};
     op->schema = "igamma(Tensor self, Tensor other) -> Tensor";
@@ -413,6 +440,7 @@ OPDI_OP(igamma) {
     op->backward = opdi_igamma_backward; op->save = "self, other"; op->constant = "self"; op->inplace = "igamma_";
     op->cases = "[2,3]+, [2,3]+; [2,3]+, [3]+";
 }
+/* opd_igammac: the part of gamma(self) above other */
 OPDI_OP(igammac) {
     static const opdi_special function = {"igammac_cpu", true, NULL, opdi_special_igammac};
     op->schema = "igammac(Tensor self, Tensor other) -> Tensor";
@@ -424,6 +452,7 @@ static int opdi_special_zeta_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *power = opd_bw_tensor(bw, 0), *input = opd_bw_tensor(bw, 1);
     return opd_bw_return(bw, 1, opd_mul(opd_neg(opd_mul(grad, power)), opd_special_zeta(opdi_adds(power, 1), input)));
 }
+/* opd_special_zeta: sum of (other + k)^-self, k from 0 on */
 OPDI_OP(special_zeta) {
     static const opdi_special function = {"zeta_cpu", false, NULL, opdi_special_zeta};
     op->schema = "special_zeta(Tensor self, Tensor other) -> Tensor";
@@ -438,6 +467,7 @@ static int opdi_special_xlog1py_backward(opd_backward_call *bw) {
     OPDI_GIVE(1, opd_div(opd_mul(grad, input), opdi_adds(other, 1)));
     return 0;
 }
+/* opd_special_xlog1py: self log(1 + other), 0 where self is */
 OPDI_OP(special_xlog1py) {
     static const opdi_special function = {"xlog1py_cpu", true, NULL, opdi_special_xlog1py};
     op->schema = "special_xlog1py(Tensor self, Tensor other) -> Tensor";
@@ -456,6 +486,7 @@ static int opdi_with_number_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opd_call_op(opdi_first_name(call), args, 2));
 }
+/* opd_special_xlog1py_self_scalar: special_xlog1py of a number */
 OPDI_OP(special_xlog1py_self_scalar) {
     op->schema = "special_xlog1py.self_scalar(Scalar self, Tensor other) -> Tensor";
     opdi_second_card(op, OPD_OP_special_xlog1py);
@@ -464,6 +495,7 @@ OPDI_OP(special_xlog1py_self_scalar) {
     op->tags = OPD_OPTAG_POINTWISE | OPDI_OPTAG_OUT_PART;
     op->cases = "2.5, [2,3]+";
 }
+/* opd_special_xlog1py_other_scalar: special_xlog1py of a number */
 OPDI_OP(special_xlog1py_other_scalar) {
     op->schema = "special_xlog1py.other_scalar(Tensor self, Scalar other) -> Tensor";
     opdi_second_card(op, OPD_OP_special_xlog1py);
@@ -472,6 +504,7 @@ OPDI_OP(special_xlog1py_other_scalar) {
     op->tags = OPD_OPTAG_POINTWISE | OPDI_OPTAG_OUT_PART;
     op->cases = "[2,3], 2.5";
 }
+/* opd_special_zeta_self_scalar: special_zeta of a number */
 OPDI_OP(special_zeta_self_scalar) {
     op->schema = "special_zeta.self_scalar(Scalar self, Tensor other) -> Tensor";
     opdi_second_card(op, OPD_OP_special_zeta);
@@ -480,6 +513,7 @@ OPDI_OP(special_zeta_self_scalar) {
     op->tags = OPD_OPTAG_POINTWISE | OPDI_OPTAG_OUT_PART;
     op->cases = "2.5, [2,3]+";
 }
+/* opd_special_zeta_other_scalar: special_zeta of a number */
 OPDI_OP(special_zeta_other_scalar) {
     op->schema = "special_zeta.other_scalar(Tensor self, Scalar other) -> Tensor";
     opdi_second_card(op, OPD_OP_special_zeta);
@@ -493,18 +527,21 @@ OPDI_OP(special_zeta_other_scalar) {
 
 static const opdi_special opdi_the_chebyshev_polynomial_t = {
     "chebyshev_polynomial_t_cpu", false, NULL, opdi_special_chebyshev_t};
+/* opd_special_chebyshev_polynomial_t: Chebyshev polynomial of degree n, first kind */
 OPDI_OP(special_chebyshev_polynomial_t) {
     op->schema = "special_chebyshev_polynomial_t(Tensor x, Tensor n) -> Tensor";
     opdi_special_card(op, &opdi_the_chebyshev_polynomial_t,
                       "special_chebyshev_polynomial_t.out");
     op->cases = "[2,3], [2,3]i5; [2,3], [3]i5";
 }
+/* opd_special_chebyshev_polynomial_t_x_scalar: special_chebyshev_polynomial_t of a number */
 OPDI_OP(special_chebyshev_polynomial_t_x_scalar) {
     op->schema = "special_chebyshev_polynomial_t.x_scalar(Scalar x, Tensor n) -> Tensor";
     opdi_special_card(op, &opdi_the_chebyshev_polynomial_t,
                       "special_chebyshev_polynomial_t.x_scalar_out");
     op->cases = "0.5, [2,3]i5";
 }
+/* opd_special_chebyshev_polynomial_t_n_scalar: special_chebyshev_polynomial_t of a number */
 OPDI_OP(special_chebyshev_polynomial_t_n_scalar) {
     op->schema = "special_chebyshev_polynomial_t.n_scalar(Tensor x, Scalar n) -> Tensor";
     opdi_special_card(op, &opdi_the_chebyshev_polynomial_t,
@@ -513,18 +550,21 @@ OPDI_OP(special_chebyshev_polynomial_t_n_scalar) {
 }
 static const opdi_special opdi_the_chebyshev_polynomial_u = {
     "chebyshev_polynomial_u_cpu", false, NULL, opdi_special_chebyshev_u};
+/* opd_special_chebyshev_polynomial_u: Chebyshev polynomial of degree n, second kind */
 OPDI_OP(special_chebyshev_polynomial_u) {
     op->schema = "special_chebyshev_polynomial_u(Tensor x, Tensor n) -> Tensor";
     opdi_special_card(op, &opdi_the_chebyshev_polynomial_u,
                       "special_chebyshev_polynomial_u.out");
     op->cases = "[2,3], [2,3]i5; [2,3], [3]i5";
 }
+/* opd_special_chebyshev_polynomial_u_x_scalar: special_chebyshev_polynomial_u of a number */
 OPDI_OP(special_chebyshev_polynomial_u_x_scalar) {
     op->schema = "special_chebyshev_polynomial_u.x_scalar(Scalar x, Tensor n) -> Tensor";
     opdi_special_card(op, &opdi_the_chebyshev_polynomial_u,
                       "special_chebyshev_polynomial_u.x_scalar_out");
     op->cases = "0.5, [2,3]i5";
 }
+/* opd_special_chebyshev_polynomial_u_n_scalar: special_chebyshev_polynomial_u of a number */
 OPDI_OP(special_chebyshev_polynomial_u_n_scalar) {
     op->schema = "special_chebyshev_polynomial_u.n_scalar(Tensor x, Scalar n) -> Tensor";
     opdi_special_card(op, &opdi_the_chebyshev_polynomial_u,
@@ -533,18 +573,21 @@ OPDI_OP(special_chebyshev_polynomial_u_n_scalar) {
 }
 static const opdi_special opdi_the_chebyshev_polynomial_v = {
     "chebyshev_polynomial_v_cpu", false, NULL, opdi_special_chebyshev_v};
+/* opd_special_chebyshev_polynomial_v: Chebyshev polynomial of degree n, third kind */
 OPDI_OP(special_chebyshev_polynomial_v) {
     op->schema = "special_chebyshev_polynomial_v(Tensor x, Tensor n) -> Tensor";
     opdi_special_card(op, &opdi_the_chebyshev_polynomial_v,
                       "special_chebyshev_polynomial_v.out");
     op->cases = "[2,3], [2,3]i5; [2,3], [3]i5";
 }
+/* opd_special_chebyshev_polynomial_v_x_scalar: special_chebyshev_polynomial_v of a number */
 OPDI_OP(special_chebyshev_polynomial_v_x_scalar) {
     op->schema = "special_chebyshev_polynomial_v.x_scalar(Scalar x, Tensor n) -> Tensor";
     opdi_special_card(op, &opdi_the_chebyshev_polynomial_v,
                       "special_chebyshev_polynomial_v.x_scalar_out");
     op->cases = "0.5, [2,3]i5";
 }
+/* opd_special_chebyshev_polynomial_v_n_scalar: special_chebyshev_polynomial_v of a number */
 OPDI_OP(special_chebyshev_polynomial_v_n_scalar) {
     op->schema = "special_chebyshev_polynomial_v.n_scalar(Tensor x, Scalar n) -> Tensor";
     opdi_special_card(op, &opdi_the_chebyshev_polynomial_v,
@@ -553,18 +596,21 @@ OPDI_OP(special_chebyshev_polynomial_v_n_scalar) {
 }
 static const opdi_special opdi_the_chebyshev_polynomial_w = {
     "chebyshev_polynomial_w_cpu", false, NULL, opdi_special_chebyshev_w};
+/* opd_special_chebyshev_polynomial_w: Chebyshev polynomial of degree n, fourth kind */
 OPDI_OP(special_chebyshev_polynomial_w) {
     op->schema = "special_chebyshev_polynomial_w(Tensor x, Tensor n) -> Tensor";
     opdi_special_card(op, &opdi_the_chebyshev_polynomial_w,
                       "special_chebyshev_polynomial_w.out");
     op->cases = "[2,3], [2,3]i5; [2,3], [3]i5";
 }
+/* opd_special_chebyshev_polynomial_w_x_scalar: special_chebyshev_polynomial_w of a number */
 OPDI_OP(special_chebyshev_polynomial_w_x_scalar) {
     op->schema = "special_chebyshev_polynomial_w.x_scalar(Scalar x, Tensor n) -> Tensor";
     opdi_special_card(op, &opdi_the_chebyshev_polynomial_w,
                       "special_chebyshev_polynomial_w.x_scalar_out");
     op->cases = "0.5, [2,3]i5";
 }
+/* opd_special_chebyshev_polynomial_w_n_scalar: special_chebyshev_polynomial_w of a number */
 OPDI_OP(special_chebyshev_polynomial_w_n_scalar) {
     op->schema = "special_chebyshev_polynomial_w.n_scalar(Tensor x, Scalar n) -> Tensor";
     opdi_special_card(op, &opdi_the_chebyshev_polynomial_w,
@@ -573,18 +619,21 @@ OPDI_OP(special_chebyshev_polynomial_w_n_scalar) {
 }
 static const opdi_special opdi_the_shifted_chebyshev_polynomial_t = {
     "shifted_chebyshev_polynomial_t_cpu", false, NULL, opdi_special_shifted_t};
+/* opd_special_shifted_chebyshev_polynomial_t: special_chebyshev_polynomial_t at 2 x - 1 */
 OPDI_OP(special_shifted_chebyshev_polynomial_t) {
     op->schema = "special_shifted_chebyshev_polynomial_t(Tensor x, Tensor n) -> Tensor";
     opdi_special_card(op, &opdi_the_shifted_chebyshev_polynomial_t,
                       "special_shifted_chebyshev_polynomial_t.out");
     op->cases = "[2,3], [2,3]i5; [2,3], [3]i5";
 }
+/* opd_special_shifted_chebyshev_polynomial_t_x_scalar: special_shifted_chebyshev_polynomial_t of a number */
 OPDI_OP(special_shifted_chebyshev_polynomial_t_x_scalar) {
     op->schema = "special_shifted_chebyshev_polynomial_t.x_scalar(Scalar x, Tensor n) -> Tensor";
     opdi_special_card(op, &opdi_the_shifted_chebyshev_polynomial_t,
                       "special_shifted_chebyshev_polynomial_t.x_scalar_out");
     op->cases = "0.5, [2,3]i5";
 }
+/* opd_special_shifted_chebyshev_polynomial_t_n_scalar: special_shifted_chebyshev_polynomial_t of a number */
 OPDI_OP(special_shifted_chebyshev_polynomial_t_n_scalar) {
     op->schema = "special_shifted_chebyshev_polynomial_t.n_scalar(Tensor x, Scalar n) -> Tensor";
     opdi_special_card(op, &opdi_the_shifted_chebyshev_polynomial_t,
@@ -593,18 +642,21 @@ OPDI_OP(special_shifted_chebyshev_polynomial_t_n_scalar) {
 }
 static const opdi_special opdi_the_shifted_chebyshev_polynomial_u = {
     "shifted_chebyshev_polynomial_u_cpu", false, NULL, opdi_special_shifted_u};
+/* opd_special_shifted_chebyshev_polynomial_u: special_chebyshev_polynomial_u at 2 x - 1 */
 OPDI_OP(special_shifted_chebyshev_polynomial_u) {
     op->schema = "special_shifted_chebyshev_polynomial_u(Tensor x, Tensor n) -> Tensor";
     opdi_special_card(op, &opdi_the_shifted_chebyshev_polynomial_u,
                       "special_shifted_chebyshev_polynomial_u.out");
     op->cases = "[2,3], [2,3]i5; [2,3], [3]i5";
 }
+/* opd_special_shifted_chebyshev_polynomial_u_x_scalar: special_shifted_chebyshev_polynomial_u of a number */
 OPDI_OP(special_shifted_chebyshev_polynomial_u_x_scalar) {
     op->schema = "special_shifted_chebyshev_polynomial_u.x_scalar(Scalar x, Tensor n) -> Tensor";
     opdi_special_card(op, &opdi_the_shifted_chebyshev_polynomial_u,
                       "special_shifted_chebyshev_polynomial_u.x_scalar_out");
     op->cases = "0.5, [2,3]i5";
 }
+/* opd_special_shifted_chebyshev_polynomial_u_n_scalar: special_shifted_chebyshev_polynomial_u of a number */
 OPDI_OP(special_shifted_chebyshev_polynomial_u_n_scalar) {
     op->schema = "special_shifted_chebyshev_polynomial_u.n_scalar(Tensor x, Scalar n) -> Tensor";
     opdi_special_card(op, &opdi_the_shifted_chebyshev_polynomial_u,
@@ -613,18 +665,21 @@ OPDI_OP(special_shifted_chebyshev_polynomial_u_n_scalar) {
 }
 static const opdi_special opdi_the_shifted_chebyshev_polynomial_v = {
     "shifted_chebyshev_polynomial_v_cpu", false, NULL, opdi_special_shifted_v};
+/* opd_special_shifted_chebyshev_polynomial_v: special_chebyshev_polynomial_v at 2 x - 1 */
 OPDI_OP(special_shifted_chebyshev_polynomial_v) {
     op->schema = "special_shifted_chebyshev_polynomial_v(Tensor x, Tensor n) -> Tensor";
     opdi_special_card(op, &opdi_the_shifted_chebyshev_polynomial_v,
                       "special_shifted_chebyshev_polynomial_v.out");
     op->cases = "[2,3], [2,3]i5; [2,3], [3]i5";
 }
+/* opd_special_shifted_chebyshev_polynomial_v_x_scalar: special_shifted_chebyshev_polynomial_v of a number */
 OPDI_OP(special_shifted_chebyshev_polynomial_v_x_scalar) {
     op->schema = "special_shifted_chebyshev_polynomial_v.x_scalar(Scalar x, Tensor n) -> Tensor";
     opdi_special_card(op, &opdi_the_shifted_chebyshev_polynomial_v,
                       "special_shifted_chebyshev_polynomial_v.x_scalar_out");
     op->cases = "0.5, [2,3]i5";
 }
+/* opd_special_shifted_chebyshev_polynomial_v_n_scalar: special_shifted_chebyshev_polynomial_v of a number */
 OPDI_OP(special_shifted_chebyshev_polynomial_v_n_scalar) {
     op->schema = "special_shifted_chebyshev_polynomial_v.n_scalar(Tensor x, Scalar n) -> Tensor";
     opdi_special_card(op, &opdi_the_shifted_chebyshev_polynomial_v,
@@ -633,18 +688,21 @@ OPDI_OP(special_shifted_chebyshev_polynomial_v_n_scalar) {
 }
 static const opdi_special opdi_the_shifted_chebyshev_polynomial_w = {
     "shifted_chebyshev_polynomial_w_cpu", false, NULL, opdi_special_shifted_w};
+/* opd_special_shifted_chebyshev_polynomial_w: special_chebyshev_polynomial_w at 2 x - 1 */
 OPDI_OP(special_shifted_chebyshev_polynomial_w) {
     op->schema = "special_shifted_chebyshev_polynomial_w(Tensor x, Tensor n) -> Tensor";
     opdi_special_card(op, &opdi_the_shifted_chebyshev_polynomial_w,
                       "special_shifted_chebyshev_polynomial_w.out");
     op->cases = "[2,3], [2,3]i5; [2,3], [3]i5";
 }
+/* opd_special_shifted_chebyshev_polynomial_w_x_scalar: special_shifted_chebyshev_polynomial_w of a number */
 OPDI_OP(special_shifted_chebyshev_polynomial_w_x_scalar) {
     op->schema = "special_shifted_chebyshev_polynomial_w.x_scalar(Scalar x, Tensor n) -> Tensor";
     opdi_special_card(op, &opdi_the_shifted_chebyshev_polynomial_w,
                       "special_shifted_chebyshev_polynomial_w.x_scalar_out");
     op->cases = "0.5, [2,3]i5";
 }
+/* opd_special_shifted_chebyshev_polynomial_w_n_scalar: special_shifted_chebyshev_polynomial_w of a number */
 OPDI_OP(special_shifted_chebyshev_polynomial_w_n_scalar) {
     op->schema = "special_shifted_chebyshev_polynomial_w.n_scalar(Tensor x, Scalar n) -> Tensor";
     opdi_special_card(op, &opdi_the_shifted_chebyshev_polynomial_w,
@@ -653,18 +711,21 @@ OPDI_OP(special_shifted_chebyshev_polynomial_w_n_scalar) {
 }
 static const opdi_special opdi_the_hermite_polynomial_h = {
     "hermite_polynomial_h_cpu", false, NULL, opdi_special_hermite_h};
+/* opd_special_hermite_polynomial_h: physicists' Hermite polynomial of degree n */
 OPDI_OP(special_hermite_polynomial_h) {
     op->schema = "special_hermite_polynomial_h(Tensor x, Tensor n) -> Tensor";
     opdi_special_card(op, &opdi_the_hermite_polynomial_h,
                       "special_hermite_polynomial_h.out");
     op->cases = "[2,3], [2,3]i5; [2,3], [3]i5";
 }
+/* opd_special_hermite_polynomial_h_x_scalar: special_hermite_polynomial_h of a number */
 OPDI_OP(special_hermite_polynomial_h_x_scalar) {
     op->schema = "special_hermite_polynomial_h.x_scalar(Scalar x, Tensor n) -> Tensor";
     opdi_special_card(op, &opdi_the_hermite_polynomial_h,
                       "special_hermite_polynomial_h.x_scalar_out");
     op->cases = "0.5, [2,3]i5";
 }
+/* opd_special_hermite_polynomial_h_n_scalar: special_hermite_polynomial_h of a number */
 OPDI_OP(special_hermite_polynomial_h_n_scalar) {
     op->schema = "special_hermite_polynomial_h.n_scalar(Tensor x, Scalar n) -> Tensor";
     opdi_special_card(op, &opdi_the_hermite_polynomial_h,
@@ -673,18 +734,21 @@ OPDI_OP(special_hermite_polynomial_h_n_scalar) {
 }
 static const opdi_special opdi_the_hermite_polynomial_he = {
     "hermite_polynomial_he_cpu", false, NULL, opdi_special_hermite_he};
+/* opd_special_hermite_polynomial_he: statisticians' Hermite polynomial of degree n */
 OPDI_OP(special_hermite_polynomial_he) {
     op->schema = "special_hermite_polynomial_he(Tensor x, Tensor n) -> Tensor";
     opdi_special_card(op, &opdi_the_hermite_polynomial_he,
                       "special_hermite_polynomial_he.out");
     op->cases = "[2,3], [2,3]i5; [2,3], [3]i5";
 }
+/* opd_special_hermite_polynomial_he_x_scalar: special_hermite_polynomial_he of a number */
 OPDI_OP(special_hermite_polynomial_he_x_scalar) {
     op->schema = "special_hermite_polynomial_he.x_scalar(Scalar x, Tensor n) -> Tensor";
     opdi_special_card(op, &opdi_the_hermite_polynomial_he,
                       "special_hermite_polynomial_he.x_scalar_out");
     op->cases = "0.5, [2,3]i5";
 }
+/* opd_special_hermite_polynomial_he_n_scalar: special_hermite_polynomial_he of a number */
 OPDI_OP(special_hermite_polynomial_he_n_scalar) {
     op->schema = "special_hermite_polynomial_he.n_scalar(Tensor x, Scalar n) -> Tensor";
     opdi_special_card(op, &opdi_the_hermite_polynomial_he,
@@ -693,18 +757,21 @@ OPDI_OP(special_hermite_polynomial_he_n_scalar) {
 }
 static const opdi_special opdi_the_laguerre_polynomial_l = {
     "laguerre_polynomial_l_cpu", false, NULL, opdi_special_laguerre_l};
+/* opd_special_laguerre_polynomial_l: Laguerre polynomial of degree n */
 OPDI_OP(special_laguerre_polynomial_l) {
     op->schema = "special_laguerre_polynomial_l(Tensor x, Tensor n) -> Tensor";
     opdi_special_card(op, &opdi_the_laguerre_polynomial_l,
                       "special_laguerre_polynomial_l.out");
     op->cases = "[2,3], [2,3]i5; [2,3], [3]i5";
 }
+/* opd_special_laguerre_polynomial_l_x_scalar: special_laguerre_polynomial_l of a number */
 OPDI_OP(special_laguerre_polynomial_l_x_scalar) {
     op->schema = "special_laguerre_polynomial_l.x_scalar(Scalar x, Tensor n) -> Tensor";
     opdi_special_card(op, &opdi_the_laguerre_polynomial_l,
                       "special_laguerre_polynomial_l.x_scalar_out");
     op->cases = "0.5, [2,3]i5";
 }
+/* opd_special_laguerre_polynomial_l_n_scalar: special_laguerre_polynomial_l of a number */
 OPDI_OP(special_laguerre_polynomial_l_n_scalar) {
     op->schema = "special_laguerre_polynomial_l.n_scalar(Tensor x, Scalar n) -> Tensor";
     opdi_special_card(op, &opdi_the_laguerre_polynomial_l,
@@ -713,18 +780,21 @@ OPDI_OP(special_laguerre_polynomial_l_n_scalar) {
 }
 static const opdi_special opdi_the_legendre_polynomial_p = {
     "legendre_polynomial_p_cpu", false, NULL, opdi_special_legendre_p};
+/* opd_special_legendre_polynomial_p: Legendre polynomial of degree n */
 OPDI_OP(special_legendre_polynomial_p) {
     op->schema = "special_legendre_polynomial_p(Tensor x, Tensor n) -> Tensor";
     opdi_special_card(op, &opdi_the_legendre_polynomial_p,
                       "special_legendre_polynomial_p.out");
     op->cases = "[2,3], [2,3]i5; [2,3], [3]i5";
 }
+/* opd_special_legendre_polynomial_p_x_scalar: special_legendre_polynomial_p of a number */
 OPDI_OP(special_legendre_polynomial_p_x_scalar) {
     op->schema = "special_legendre_polynomial_p.x_scalar(Scalar x, Tensor n) -> Tensor";
     opdi_special_card(op, &opdi_the_legendre_polynomial_p,
                       "special_legendre_polynomial_p.x_scalar_out");
     op->cases = "0.5, [2,3]i5";
 }
+/* opd_special_legendre_polynomial_p_n_scalar: special_legendre_polynomial_p of a number */
 OPDI_OP(special_legendre_polynomial_p_n_scalar) {
     op->schema = "special_legendre_polynomial_p.n_scalar(Tensor x, Scalar n) -> Tensor";
     opdi_special_card(op, &opdi_the_legendre_polynomial_p,
@@ -767,11 +837,12 @@ static int opdi_frexp_kernel(opd_call *call) {
 static int opdi_frexp_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_div(opd_bw_grad(bw, 0), opd_exp2(opd_bw_result(bw, 1))));
 }
+/* opd_frexp_Tensor: mantissa and exponent: self = mantissa * 2^exponent */
 OPDI_OP(frexp_Tensor) {
     op->schema = "frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)";
     op->cpu = op->fake = opdi_frexp_kernel; op->backward = opdi_frexp_backward; op->save = "exponent";
     op->constant = "exponent";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_POINTWISE;
     op->tags = OPD_OPTAG_POINTWISE | OPDI_OPTAG_OUT_EXACT | OPDI_OPTAG_OUT_PART; op->flops = opdi_flops_elements;
     op->out = "frexp.Tensor_out(Tensor self, *, Tensor(a!) mantissa, Tensor(b!) exponent) -> (Tensor(a!) mantissa, "
         "Tensor(b!) exponent)";
@@ -780,106 +851,127 @@ OPDI_OP(frexp_Tensor) {
 
 //== second names ======================================================================================================
 
+/* opd_special_psi: digamma */
 OPDI_OP(special_psi) {
     op->schema = "special_psi(Tensor self) -> Tensor";
     opdi_second_card(op, OPD_OP_digamma);
     op->out = "special_psi.out"; op->cases = "[2,3]+";
 }
+/* opd_special_digamma: digamma */
 OPDI_OP(special_digamma) {
     op->schema = "special_digamma(Tensor self) -> Tensor";
     opdi_second_card(op, OPD_OP_digamma);
     op->out = "special_digamma.out"; op->cases = "[2,3]+";
 }
+/* opd_special_gammaln: lgamma */
 OPDI_OP(special_gammaln) {
     op->schema = "special_gammaln(Tensor self) -> Tensor";
     opdi_second_card(op, OPD_OP_lgamma);
     op->out = "special_gammaln.out"; op->cases = "[2,3]+";
 }
+/* opd_special_multigammaln: mvlgamma */
 OPDI_OP(special_multigammaln) {
     op->schema = "special_multigammaln(Tensor self, int p) -> Tensor";
     opdi_second_card(op, OPD_OP_mvlgamma);
     op->out = "special_multigammaln.out"; op->tags = OPDI_OPTAG_OUT_CASTS; op->cases = "[2,3]+, 2";
 }
+/* opd_special_polygamma: polygamma */
 OPDI_OP(special_polygamma) {
     op->schema = "special_polygamma(int n, Tensor self) -> Tensor";
     opdi_second_card(op, OPD_OP_polygamma);
     op->out = "special_polygamma.out"; op->cases = "1, [2,3]+";
 }
+/* opd_special_gammainc: igamma */
 OPDI_OP(special_gammainc) {
     op->schema = "special_gammainc(Tensor self, Tensor other) -> Tensor";
     opdi_second_card(op, OPD_OP_igamma);
     op->out = "special_gammainc.out"; op->cases = "[2,3]+, [2,3]+";
 }
+/* opd_special_gammaincc: igammac */
 OPDI_OP(special_gammaincc) {
     op->schema = "special_gammaincc(Tensor self, Tensor other) -> Tensor";
     opdi_second_card(op, OPD_OP_igammac);
     op->out = "special_gammaincc.out"; op->cases = "[2,3]+, [2,3]+";
 }
+/* opd_special_i0: i0 */
 OPDI_OP(special_i0) {
     op->schema = "special_i0(Tensor self) -> Tensor";
     opdi_second_card(op, OPD_OP_i0);
     op->out = "special_i0.out"; op->cases = "[2,3]";
 }
+/* opd_special_erf: erf */
 OPDI_OP(special_erf) {
     op->schema = "special_erf(Tensor self) -> Tensor";
     opdi_second_card(op, OPD_OP_erf);
     op->out = "special_erf.out"; op->cases = "[2,3]";
 }
+/* opd_special_erfc: erfc */
 OPDI_OP(special_erfc) {
     op->schema = "special_erfc(Tensor self) -> Tensor";
     opdi_second_card(op, OPD_OP_erfc);
     op->out = "special_erfc.out"; op->cases = "[2,3]";
 }
+/* opd_special_erfinv: erfinv */
 OPDI_OP(special_erfinv) {
     op->schema = "special_erfinv(Tensor self) -> Tensor";
     opdi_second_card(op, OPD_OP_erfinv);
     op->out = "special_erfinv.out"; op->cases = "[2,3]u";
 }
+/* opd_special_exp2: exp2 */
 OPDI_OP(special_exp2) {
     op->schema = "special_exp2(Tensor self) -> Tensor";
     opdi_second_card(op, OPD_OP_exp2);
     op->out = "special_exp2.out"; op->cases = "[2,3]";
 }
+/* opd_special_expm1: expm1 */
 OPDI_OP(special_expm1) {
     op->schema = "special_expm1(Tensor self) -> Tensor";
     opdi_second_card(op, OPD_OP_expm1);
     op->out = "special_expm1.out"; op->cases = "[2,3]";
 }
+/* opd_special_log1p: log1p */
 OPDI_OP(special_log1p) {
     op->schema = "special_log1p(Tensor self) -> Tensor";
     opdi_second_card(op, OPD_OP_log1p);
     op->out = "special_log1p.out"; op->cases = "[2,3]+";
 }
+/* opd_special_expit: sigmoid */
 OPDI_OP(special_expit) {
     op->schema = "special_expit(Tensor self) -> Tensor";
     opdi_second_card(op, OPD_OP_sigmoid);
     op->out = "special_expit.out"; op->cases = "[2,3]";
 }
+/* opd_special_logit: logit */
 OPDI_OP(special_logit) {
     op->schema = "special_logit(Tensor self, float? eps=None) -> Tensor";
     opdi_second_card(op, OPD_OP_logit);
     op->out = "special_logit.out"; op->cases = "[2,3]u; [2,3]u, 0.1";
 }
+/* opd_special_sinc: sinc */
 OPDI_OP(special_sinc) {
     op->schema = "special_sinc(Tensor self) -> Tensor";
     opdi_second_card(op, OPD_OP_sinc);
     op->out = "special_sinc.out"; op->cases = "[2,3]";
 }
+/* opd_special_round: round.decimals */
 OPDI_OP(special_round) {
     op->schema = "special_round(Tensor self, *, int decimals=0) -> Tensor";
     opdi_second_card(op, OPD_OP_round_decimals);
     op->out = "special_round.out"; op->tags = OPDI_OPTAG_OUT_PART; op->cases = "[2,3]; [2,3], decimals=1";
 }
+/* opd_special_xlogy: xlogy.Tensor */
 OPDI_OP(special_xlogy) {
     op->schema = "special_xlogy(Tensor self, Tensor other) -> Tensor";
     opdi_second_card(op, OPD_OP_xlogy_Tensor);
     op->out = "special_xlogy.out"; op->cases = "[2,3], [2,3]+";
 }
+/* opd_special_xlogy_self_scalar: xlogy.Scalar_Self */
 OPDI_OP(special_xlogy_self_scalar) {
     op->schema = "special_xlogy.self_scalar(Scalar self, Tensor other) -> Tensor";
     opdi_second_card(op, OPD_OP_xlogy_Scalar_Self);
     op->out = "special_xlogy.self_scalar_out"; op->cases = "2.5, [2,3]+";
 }
+/* opd_special_xlogy_other_scalar: xlogy.Scalar_Other */
 OPDI_OP(special_xlogy_other_scalar) {
     op->schema = "special_xlogy.other_scalar(Tensor self, Scalar other) -> Tensor";
     opdi_second_card(op, OPD_OP_xlogy_Scalar_Other);
@@ -948,6 +1040,7 @@ static int opdi_standard_gamma_grad_kernel(opd_call *call) {
     }
     return opdi_exact_out(call, dtype) ? -1 : opdi_special_kernel(call);
 }
+/* opd_standard_gamma_grad: how a gamma number moves with its shape */
 OPDI_OP(_standard_gamma_grad) {
     static const opdi_special function = {"_standard_gamma_grad_cpu", false, NULL, opdi_special_gamma_moves};
     op->schema = "_standard_gamma_grad(Tensor self, Tensor output) -> Tensor";
@@ -1019,11 +1112,12 @@ static int opdi_dirichlet_grad_kernel(opd_call *call) {
     opdi_parallel_for(out->numel, 256, opdi_beta_part, &job);
     return opdi_copy(out, draft);
 }
+/* opd_dirichlet_grad: how a beta number moves with its first parameter, over 1 - x */
 OPDI_OP(_dirichlet_grad) {
     op->schema = "_dirichlet_grad(Tensor x, Tensor alpha, Tensor total) -> Tensor";
     op->any = opdi_dirichlet_grad_kernel; op->backward = opdi_refused_backward;
     op->constant = "x, alpha, total";
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_POINTWISE;
     op->out = "_dirichlet_grad.out"; op->tags = OPDI_OPTAG_OUT_EXACT;
     op->cases = "[2,3]u, [2,3]u, [2,3]g; [3]u, [2,1]u, [2,3]g";
 }

@@ -62,12 +62,14 @@ static int opdi_view_as_real_backward(opd_backward_call *bw) {
 static int opdi_view_as_complex_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_view_as_real(opd_bw_grad(bw, 0)));
 }
+/* opd_view_as_real: complex numbers as a last dim of 2 */
 OPDI_OP(view_as_real) {
     op->schema = "view_as_real(Tensor(a) self) -> Tensor(a)";
     op->any = opdi_view_as_real_kernel; op->backward = opdi_view_as_real_backward;
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->tags = OPDI_OPTAG_CONJUGATES; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->tags = OPDI_OPTAG_CONJUGATES;
     op->cases = "";
 }
+/* opd_view_as_complex: a last dim of 2 as complex numbers */
 OPDI_OP(view_as_complex) {
     op->schema = "view_as_complex(Tensor(a) self) -> Tensor(a)";
     op->any = opdi_view_as_complex_kernel; op->backward = opdi_view_as_complex_backward;
@@ -103,12 +105,13 @@ static int opdi_conj_device_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, out);
 }
+/* opd_conj_copy: the complex conjugate, computed */
 OPDI_OP(_conj_physical) {
     op->schema = "_conj_physical(Tensor self) -> Tensor";
     op->cpu = opdi_conj_copy_kernel; op->fake = op->cpu; op->any = opdi_conj_device_kernel;
     op->backward = opdi_conj_backward;
     op->vmap = OPD_BATCH_POINTWISE;
-    op->autocast = OPD_AUTOCAST_KEEP; op->flops = opdi_flops_none;
+    op->flops = opdi_flops_none;
     op->tags = OPDI_OPTAG_CONJUGATES | OPDI_OPTAG_OUT_EXACT;
     op->out = "_conj_physical.out";
     op->cases = "[2,3]";
@@ -130,19 +133,21 @@ static int opdi_neg_view_kernel(opd_call *call) {
     }
     return opdi_turn_over(call, OPD_BIT_OF(OPD_F_NEGATIVE));
 }
+/* opd_conj_view: a view that is conjugated when it is read, if complex */
 OPDI_OP(_conj) {
     op->schema = "_conj(Tensor(a) self) -> Tensor(a)";
     op->any = opdi_conj_view_kernel; op->backward = opdi_conj_backward; op->jvp = OPD_JVP_LINEAR;
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_CONJUGATES;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->tags = OPDI_OPTAG_CONJUGATES;
     op->cases = "[2,3]";
 }
 static int opdi_neg_view_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_neg(opd_bw_grad(bw, 0)));
 }
+/* opd__neg_view: a view that is negated when it is read */
 OPDI_OP(_neg_view) {
     op->schema = "_neg_view(Tensor(a) self) -> Tensor(a)";
     op->any = opdi_neg_view_kernel; op->backward = opdi_neg_view_backward; op->jvp = OPD_JVP_LINEAR;
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_SHIFT_DIM;
     op->cases = "[2,3]";
 }
 static int opdi_neg_view_copy_kernel(opd_call *call) {
@@ -154,31 +159,35 @@ static int opdi_conj_copied_kernel(opd_call *call) {
     if (!opdi_is_complex(self)) { return opd_return_tensor(call, opd_clone_full(self, rows)); }
     return opd_return_tensor(call, opd_clone_full(opd_resolve_conj(opd_conj(self)), rows));
 }
+/* opd_view_as_real_copy: view_as_real, as a copy */
 OPDI_OP(view_as_real_copy) {
     op->schema = "view_as_real_copy(Tensor self) -> Tensor";
     op->composite = opdi_view_copy_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_VIEW_COPY;
+    op->tags = OPD_OPTAG_VIEW_COPY;
     op->out = "view_as_real_copy.out";
     op->cases = "";
 }
+/* opd_view_as_complex_copy: view_as_complex, as a copy */
 OPDI_OP(view_as_complex_copy) {
     op->schema = "view_as_complex_copy(Tensor self) -> Tensor";
     op->composite = opdi_view_copy_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_VIEW_COPY;
+    op->tags = OPD_OPTAG_VIEW_COPY;
     op->out = "view_as_complex_copy.out";
     op->cases = "[3,2]";
 }
+/* opd__conj_copy: conj, as a copy */
 OPDI_OP(_conj_copy) {
     op->schema = "_conj_copy(Tensor self) -> Tensor";
     op->composite = opdi_conj_copied_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_VIEW_COPY;
+    op->tags = OPD_OPTAG_VIEW_COPY;
     op->out = "_conj_copy.out";
     op->cases = "[2,3]";
 }
+/* opd__neg_view_copy: -self */
 OPDI_OP(_neg_view_copy) {
     op->schema = "_neg_view_copy(Tensor self) -> Tensor";
     op->composite = opdi_neg_view_copy_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_VIEW_COPY;
+    op->tags = OPD_OPTAG_VIEW_COPY;
     op->out = "_neg_view_copy.out";
     op->cases = "[2,3]";
 }
@@ -192,16 +201,16 @@ static int opdi_conj_physical_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     return opd_return_tensor(call, opdi_is_complex(self) ? opd_conj_copy(self) : self);
 }
+/* opd_conj: the complex conjugate, a view that is computed when it is read */
 OPDI_OP(conj) {
     op->schema = "conj(Tensor(a) self) -> Tensor(a)";
     op->composite = opdi_conj_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,3]";
 }
+/* opd_conj_physical: the complex conjugate, computed */
 OPDI_OP(conj_physical) {
     op->schema = "conj_physical(Tensor self) -> Tensor";
     op->composite = opdi_conj_physical_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPD_OPTAG_POINTWISE | OPDI_OPTAG_OUT_EXACT | OPDI_OPTAG_OUT_PART;
     op->inplace = "conj_physical_"; op->out = "conj_physical.out";
     op->cases = "[2,3]";
@@ -228,16 +237,16 @@ static int opdi_positive_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, self);
 }
+/* opd_real: the real part */
 OPDI_OP(real) {
     op->schema = "real(Tensor(a) self) -> Tensor(a)";
     op->composite = opdi_real_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,3]";
 }
+/* opd_imag: the imaginary part */
 OPDI_OP(imag) {
     op->schema = "imag(Tensor(a) self) -> Tensor(a)";
     op->composite = opdi_real_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "";
 }
 static int opdi_resolve_conj_kernel(opd_call *call) {
@@ -248,16 +257,16 @@ static int opdi_resolve_neg_kernel(opd_call *call) {
     opd_tensor *self = opd_arg_tensor(call, 0);
     return opd_return_tensor(call, opd_is_neg(self) ? opd_clone(self) : self);
 }
+/* opd_resolve_conj: self, its conjugation computed */
 OPDI_OP(resolve_conj) {
     op->schema = "resolve_conj(Tensor(a) self) -> Tensor(a)";
     op->composite = opdi_resolve_conj_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,3]";
 }
+/* opd_resolve_neg: self, its negation computed */
 OPDI_OP(resolve_neg) {
     op->schema = "resolve_neg(Tensor(a) self) -> Tensor(a)";
     op->composite = opdi_resolve_neg_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,3]";
 }
 /* angle: of real numbers pi where they are negative, else 0; NaN stays */
@@ -315,37 +324,40 @@ static int opdi_isreal_kernel(opd_call *call) {
     return opd_return_tensor(call, opdi_is_complex(self) ? opd_eq_Scalar(opd_imag(self), opd_value_int(0))
                              : opd_eq(opd_zeros_like(self), opd_zeros_like(self)));
 }
+/* opd_angle: the argument of complex numbers; of real ones pi where they are negative, else 0 */
 OPDI_OP(angle) {
     op->schema = "angle(Tensor self) -> Tensor";
     op->composite = opdi_angle_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->tags = OPD_OPTAG_POINTWISE | OPDI_OPTAG_OUT_PART;
     op->out = "angle.out";
     op->cases = "[2,3]; [2,3]i5";
 }
+/* opd_complex: real + i imag */
 OPDI_OP(complex) {
     op->schema = "complex(Tensor real, Tensor imag) -> Tensor";
     op->composite = opdi_complex_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_OUT_EXACT;
+    op->tags = OPDI_OPTAG_OUT_EXACT;
     op->out = "complex.out";
     op->cases = "[2,3], [2,3]; [2,3], [3]";
 }
+/* opd_polar: abs (cos(angle) + i sin(angle)) */
 OPDI_OP(polar) {
     op->schema = "polar(Tensor abs, Tensor angle) -> Tensor";
     op->composite = opdi_polar_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_FP32_CPU; op->tags = OPDI_OPTAG_OUT_EXACT;
+    op->autocast = OPD_AUTOCAST_FP32_CPU; op->tags = OPDI_OPTAG_OUT_EXACT;
     op->out = "polar.out";
     op->cases = "[2,3]+, [2,3]";
 }
+/* opd_isreal: whether the imaginary part is 0 */
 OPDI_OP(isreal) {
     op->schema = "isreal(Tensor self) -> Tensor";
     op->composite = opdi_isreal_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,3]; [2,3]i5";
 }
+/* opd_positive: self */
 OPDI_OP(positive) {
     op->schema = "positive(Tensor(a) self) -> Tensor(a)";
     op->composite = opdi_positive_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_POINTWISE;
+    op->tags = OPD_OPTAG_POINTWISE;
     op->cases = "[2,3]";
 }

@@ -22,46 +22,49 @@ static int opdi_to_dtype_layout_kernel(opd_call *call) {
 }
 static int opdi_type_as_kernel(opd_call *call) { return opdi_to_like(call, opd_arg_tensor(call, 1), false, OPD_NONE); }
 #define OPDI_TO_TEXT "bool non_blocking=False, bool copy=False, MemoryFormat? memory_format=None) -> Tensor(a)"
+/* opd_to_device: self in this dtype, or on this device; itself where it is so already */
 OPDI_OP(to_device) {
     op->schema = "to.device(Tensor(a) self, Device device, ScalarType dtype, " OPDI_TO_TEXT;
     op->composite = opdi_to_device_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_NUMBERS;
+    op->tags = OPDI_OPTAG_NUMBERS;
     op->cases = "";
 }
+/* opd_to_other: self in other's dtype and on its device; itself where it is so already */
 OPDI_OP(to_other) {
     op->schema = "to.other(Tensor(a) self, Tensor other, " OPDI_TO_TEXT;
     op->composite = opdi_to_other_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_NUMBERS;
+    op->tags = OPDI_OPTAG_NUMBERS;
     op->cases = "[2,3], [2]i5";
 }
+/* opd_to_dtype_layout: self in this dtype, or on this device; itself where it is so already */
 OPDI_OP(to_dtype_layout) {
     op->schema = "to.dtype_layout(Tensor(a) self, *, " OPDI_OPTIONS_TEXT ", " OPDI_TO_TEXT;
     op->composite = opdi_to_dtype_layout_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_NUMBERS;
+    op->tags = OPDI_OPTAG_NUMBERS;
     op->cases = "[2,3], dtype=7; [2,3]";
 }
+/* opd_type_as: self in other's dtype */
 OPDI_OP(type_as) {
     op->schema = "type_as(Tensor self, Tensor other) -> Tensor";
     op->composite = opdi_type_as_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,3], [2]i5";
 }
 static int opdi_chalf_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_to_dtype_full(opd_arg_tensor(call, 0), OPD_COMPLEX32, false, false,
                                                      opd_call_args(call)[1]));
 }
+/* opd_chalf: self as complex32 */
 OPDI_OP(chalf) {
     op->schema = "chalf(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor";
     op->composite = opdi_chalf_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "";
 }
 
 static int opdi_same_kernel(opd_call *call) { return opd_return_tensor(call, opd_arg_tensor(call, 0)); }
+/* opd_lift_fresh: self; a tensor from outside in a program that is recorded */
 OPDI_OP(lift_fresh) {
     op->schema = "lift_fresh(Tensor(a) self) -> Tensor(a)";
     op->composite = opdi_same_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,3]";
 }
 
@@ -69,10 +72,11 @@ static int opdi_lift_fresh_copy_kernel(opd_call *call) {
     const opd_value rows = opd_value_int(OPDI_FORMAT_CONTIGUOUS);
     return opd_return_tensor(call, opd_clone_full(opd_arg_tensor(call, 0), rows));
 }
+/* opd_lift_fresh_copy: a copy */
 OPDI_OP(lift_fresh_copy) {
     op->schema = "lift_fresh_copy(Tensor self) -> Tensor";
     op->composite = opdi_lift_fresh_copy_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_VIEW_COPY;
+    op->tags = OPD_OPTAG_VIEW_COPY;
     op->out = "lift_fresh_copy.out";
     op->cases = "[2,3]";
 }
@@ -154,10 +158,11 @@ static int opdi_repeat_batch(opd_call *call) {
     return opd_batch_return(call, opd_repeat(opdi_batch_pad(opdi_batch_front_arg(call, 0), (int)repeats.n),
                                              opdi_batch_ints(1, repeats, room)), 0);
 }
+/* opd_repeat: self this many times along each dim, as a copy */
 OPDI_OP(repeat) {
     op->schema = "repeat(Tensor self, SymInt[] repeats) -> Tensor";
     op->any = opdi_repeat_kernel; op->backward = opdi_repeat_backward;
-    op->vmap = opdi_repeat_batch; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->vmap = opdi_repeat_batch; op->tags = OPD_OPTAG_CORE;
     op->out = "repeat.out";
     op->cases = "[2,3], (2,1); [3], (2,2); [2,3], (1,0); [], (2)";
 }
@@ -172,10 +177,10 @@ static int opdi_tile_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opd_repeat(self, opd_ints_of(repeats, self->ndim)));
 }
+/* opd_tile: repeat, with 1 for the dims in front */
 OPDI_OP(tile) {
     op->schema = "tile(Tensor self, SymInt[] dims) -> Tensor";
     op->composite = opdi_tile_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,3], (2); [3], (2,2)";
 }
 
@@ -215,10 +220,11 @@ static int opdi_flip_backward(opd_backward_call *bw) {
     opd_value dims = opd_bw_value(bw, 1);
     return opd_bw_return(bw, 0, opd_flip(opd_bw_grad(bw, 0), opd_ints_of(dims.u.ints, dims.n)));
 }
+/* opd_flip: these dims in reverse order */
 OPDI_OP(flip) {
     op->schema = "flip(Tensor self, int[] dims) -> Tensor";
     op->cpu = op->fake = opdi_flip_kernel; op->backward = opdi_flip_backward;
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->tags = OPD_OPTAG_CORE;
     op->out = "flip.out";
     op->cases = "[2,3], (0); [2,3], (0,1); [2,3], ()";
 }
@@ -229,16 +235,16 @@ static int opdi_flip_one_kernel(opd_call *call) {
     if (self->ndim <= dim) { return opd_fail(OPD_ERROR_SHAPE, "Input must be >= %d-d.", (int)dim + 1); }
     return opd_return_tensor(call, opd_flip(self, opd_ints_of(&dim, 1)));
 }
+/* opd_fliplr: dim 1 in reverse order */
 OPDI_OP(fliplr) {
     op->schema = "fliplr(Tensor self) -> Tensor";
     op->composite = opdi_flip_one_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,3]";
 }
+/* opd_flipud: dim 0 in reverse order */
 OPDI_OP(flipud) {
     op->schema = "flipud(Tensor self) -> Tensor";
     op->composite = opdi_flip_one_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,3]";
 }
 
@@ -311,10 +317,11 @@ static int opdi_roll_batch(opd_call *call) {
     opd_tensor *all = opd_roll_full(opdi_batch_flat(opdi_batch_front_arg(call, 0)), shifts, opd_ints_of(&one, 1));
     return opd_batch_return(call, opd_reshape(all, opdi_batch_ints(opd_batch_size(), opdi_sizes_of(self), room)), 0);
 }
+/* opd_roll: elements moved by shifts along dims, around the end */
 OPDI_OP(roll) {
     op->schema = "roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor";
     op->any = opdi_roll_kernel; op->backward = opdi_roll_backward;
-    op->vmap = opdi_roll_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi_roll_batch;
     op->out = "roll.out";
     op->cases = "[2,3], (1); [2,3], (1), (1); [2,3], (1,-1), (0,1)";
 }
@@ -349,10 +356,10 @@ static int opdi_rot90_kernel(opd_call *call) {
     opd_tensor *tensor = opd_flip(self, depth == 2 ? dims : opd_ints_of(&dims.data[depth == 1], 1));
     return opd_return_tensor(call, depth == 2 ? tensor : opd_transpose(tensor, dims.data[0], dims.data[1]));
 }
+/* opd_rot90: turned by k right angles in the plane of dims */
 OPDI_OP(rot90) {
     op->schema = "rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor";
     op->composite = opdi_rot90_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "rot90.out";
     op->cases = "[2,3]; [2,3], 2; [2,3,2], 3, (1,2); [2,3], 0";
 }
@@ -431,65 +438,75 @@ static int opdi_detach__autograd(opd_call *call) {
     if (opdi_is_dual(self) && opdi_family_new(self)) { return -1; }
     return opdi_detach_here(self) ? -1 : opd_return_tensor(call, self);
 }
+/* opd_detach_: takes self's history away */
 OPDI_OP(detach_) {
     op->schema = "detach_(Tensor(a!) self) -> Tensor(a!)";
     op->any = opdi_detach__kernel; op->autograd = opdi_detach__autograd; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = opdi_batch_detach_; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_INPLACE_VIEW;
+    op->vmap = opdi_batch_detach_; op->tags = OPD_OPTAG_INPLACE_VIEW;
     op->cases = "[2,3]";
 }
+/* opd_transpose_: transpose of self itself */
 OPDI_OP(transpose_) {
     op->schema = "transpose_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)";
     op->any = opdi_transpose__kernel; op->backward = opdi_transpose_backward;
-    op->vmap = OPD_BATCH_VIEW; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_INPLACE_VIEW;
+    op->vmap = OPD_BATCH_VIEW; op->tags = OPD_OPTAG_INPLACE_VIEW;
     op->cases = "[2,3], 0, 1";
 }
+/* opd_t_: t of self itself */
 OPDI_OP(t_) {
     op->schema = "t_(Tensor(a!) self) -> Tensor(a!)";
     op->any = opdi_transpose__kernel; op->backward = opdi_t_backward;
-    op->vmap = OPD_BATCH_VIEW; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_INPLACE_VIEW;
+    op->vmap = OPD_BATCH_VIEW; op->tags = OPD_OPTAG_INPLACE_VIEW;
     op->cases = "[2,3]";
 }
+/* opd_unsqueeze_: unsqueeze of self itself */
 OPDI_OP(unsqueeze_) {
     op->schema = "unsqueeze_(Tensor(a!) self, int dim) -> Tensor(a!)";
     op->any = opdi_unsqueeze__kernel; op->backward = opdi_unsqueeze_backward;
-    op->vmap = OPD_BATCH_VIEW; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_INPLACE_VIEW;
+    op->vmap = OPD_BATCH_VIEW; op->tags = OPD_OPTAG_INPLACE_VIEW;
     op->cases = "[2,3], 1; [2,3], -1";
 }
+/* opd_squeeze_: squeeze of self itself */
 OPDI_OP(squeeze_) {
     op->schema = "squeeze_(Tensor(a!) self) -> Tensor(a!)";
     op->any = opdi_squeeze__kernel; op->backward = opdi_view_backward;
-    op->vmap = OPD_BATCH_VIEW; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_INPLACE_VIEW;
+    op->vmap = OPD_BATCH_VIEW; op->tags = OPD_OPTAG_INPLACE_VIEW;
     op->cases = "[2,1,3]";
 }
+/* opd_squeeze_dim_: squeeze of self itself */
 OPDI_OP(squeeze__dim) {
     op->schema = "squeeze_.dim(Tensor(a!) self, int dim) -> Tensor(a!)";
     op->any = opdi_squeeze__kernel; op->backward = opdi_view_backward;
-    op->vmap = OPD_BATCH_VIEW; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_INPLACE_VIEW;
+    op->vmap = OPD_BATCH_VIEW; op->tags = OPD_OPTAG_INPLACE_VIEW;
     op->cases = "[2,1,3], 1";
 }
+/* opd_squeeze_dims_: squeeze of self itself */
 OPDI_OP(squeeze__dims) {
     op->schema = "squeeze_.dims(Tensor(a!) self, int[] dim) -> Tensor(a!)";
     op->any = opdi_squeeze__kernel; op->backward = opdi_view_backward;
-    op->vmap = OPD_BATCH_VIEW; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_INPLACE_VIEW;
+    op->vmap = OPD_BATCH_VIEW; op->tags = OPD_OPTAG_INPLACE_VIEW;
     op->cases = "[2,1,3,1], (1,-1)";
 }
+/* opd_swapaxes_: transpose of self itself */
 OPDI_OP(swapaxes_) {
     op->schema = "swapaxes_(Tensor(a!) self, int axis0, int axis1) -> Tensor(a!)";
     op->any = opdi_transpose__kernel; op->backward = opdi_transpose_backward;
-    op->vmap = OPD_BATCH_VIEW; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_INPLACE_VIEW;
+    op->vmap = OPD_BATCH_VIEW; op->tags = OPD_OPTAG_INPLACE_VIEW;
     op->cases = "[2,3], 0, 1";
 }
+/* opd_swapdims_: transpose of self itself */
 OPDI_OP(swapdims_) {
     op->schema = "swapdims_(Tensor(a!) self, int dim0, int dim1) -> Tensor(a!)";
     op->any = opdi_transpose__kernel; op->backward = opdi_transpose_backward;
-    op->vmap = OPD_BATCH_VIEW; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_INPLACE_VIEW;
+    op->vmap = OPD_BATCH_VIEW; op->tags = OPD_OPTAG_INPLACE_VIEW;
     op->cases = "[2,3], 0, 1";
 }
+/* opd_as_strided_: as_strided of self itself */
 OPDI_OP(as_strided_) {
     op->schema = "as_strided_(Tensor(a!) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> "
         "Tensor(a!)";
     op->any = opdi_as_strided__kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_VIEW; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_INPLACE_VIEW;
+    op->vmap = OPD_BATCH_VIEW; op->tags = OPD_OPTAG_INPLACE_VIEW;
     op->cases = "[3,4], (2,2), (4,1)";
 }
 
@@ -520,16 +537,18 @@ static int opdi_resize_autograd(opd_call *call) {
     return opdi_requires_grad(opd_arg_tensor(call, 0))
         ? opd_fail(OPD_ERROR_AUTOGRAD, "cannot resize variables that require grad") : opdi_below_autograd(call);
 }
+/* opd_resize_: self with these sizes; elements behind the old ones are not set */
 OPDI_OP(resize_) {
     op->schema = "resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) -> Tensor(a!)";
     op->any = opdi_resize_kernel; op->autograd = opdi_resize_autograd; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = opdi_batch_resize; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_INPLACE_VIEW | OPD_OPTAG_CORE;
+    op->vmap = opdi_batch_resize; op->tags = OPD_OPTAG_INPLACE_VIEW | OPD_OPTAG_CORE;
     op->cases = "[2,3], (3,2)";
 }
+/* opd_resize_as_: self with the_template's sizes */
 OPDI_OP(resize_as_) {
     /* which PyTorch gives no tag */
     op->schema = "resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) -> Tensor(a!)";
     op->any = opdi_resize_as_kernel; op->autograd = opdi_resize_autograd; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = opdi_batch_resize; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi_batch_resize;
     op->cases = "[2,3], [3,2]";
 }

@@ -38,10 +38,11 @@ static int opdi_copy_backward(opd_backward_call *bw) {
     if (opd_bw_needs(bw, 0) && opd_bw_return(bw, 0, opd_zeros_like(grad))) { return -1; }
     return opd_bw_needs(bw, 1) ? opdi_copied_back(bw, 1) : 0;
 }
+/* opd_copy_: writes src into self: broadcast, converted, between devices */
 OPDI_OP(copy_) {
     op->schema = "copy_(Tensor(a!) self, Tensor src, bool non_blocking=False) -> Tensor(a!)";
     op->any = opdi_copy__kernel; op->backward = opdi_copy_backward;
-    op->vmap = OPD_BATCH_POINTWISE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_NUMBERS;
+    op->vmap = OPD_BATCH_POINTWISE; op->tags = OPDI_OPTAG_NUMBERS;
     op->flops = opdi_flops_none;
     op->cases = "[2,3], [2,3]; [2,3], [3]";
 }
@@ -52,10 +53,11 @@ static int opdi_copy_batch(opd_call *call) {
     src = opdi_batch_pad(opdi_batch_front_arg(call, 1), opd_arg_tensor(call, 0)->ndim);
     return opd_batch_return(call, opd_copy_full(opdi_batch_front_arg(call, 0), src, opd_arg_bool(call, 2)), 0);
 }
+/* opd_copy: src with self's sizes and dtype */
 OPDI_OP(copy) {
     op->schema = "copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor";
     op->any = opdi_copy_kernel; op->backward = opdi_copy_backward; op->jvp = OPD_JVP_POINTWISE;
-    op->vmap = opdi_copy_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi_copy_batch;
     op->tags = OPD_OPTAG_POINTWISE | OPD_OPTAG_CORE | OPDI_OPTAG_OUT_EXACT;
     op->flops = opdi_flops_none;
     op->out = "copy.out";
@@ -97,10 +99,11 @@ static int opdi_copy_format_batch(opd_call *call) {
     if (!(args[0].u.t = opdi_batch_front_arg(call, 0))) { return -1; }
     return opd_call_all(call->op, &ret, args, call->op->nargs) ? -1 : opd_batch_return(call, ret.u.t, 0);
 }
+/* opd_clone: a copy */
 OPDI_OP(clone) {
     op->schema = "clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor";
     op->any = opdi_clone_kernel; op->backward = opdi_pass_backward; op->jvp = OPD_JVP_POINTWISE;
-    op->vmap = opdi_copy_format_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi_copy_format_batch;
     op->tags = OPD_OPTAG_POINTWISE | OPD_OPTAG_CORE | OPDI_OPTAG_OUT_EXACT; op->flops = opdi_flops_none;
     op->out = "clone.out";
     op->cases = "[2,3]; []";
@@ -118,11 +121,12 @@ static int opdi_to_copy_kernel(opd_call *call) {
     return out ? opdi_copy_into(out, self) : -1;
 }
 /* The engine casts a gradient back to the input's dtype. */
+/* opd_to_copy(self, dtype): a copy of another dtype or device */
 OPDI_OP(_to_copy) {
     op->schema = "_to_copy(Tensor self, *, " OPDI_OPTIONS_TEXT ", bool non_blocking=False, MemoryFormat? "
         "memory_format=None) -> Tensor";
     op->any = opdi_to_copy_kernel; op->backward = opdi_to_copy_backward; op->jvp = OPD_JVP_POINTWISE;
-    op->vmap = opdi_copy_format_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi_copy_format_batch;
     op->tags = OPD_OPTAG_POINTWISE | OPD_OPTAG_CORE | OPDI_OPTAG_NUMBERS; op->flops = opdi_flops_none;
     op->out = "_to_copy.out(Tensor self, *, bool non_blocking=False, MemoryFormat? memory_format=None, Tensor(a!) "
         "out) -> Tensor(a!)";
@@ -150,10 +154,10 @@ static int opdi_contiguous_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opd_clone_full(self, opd_value_int(format)));
 }
+/* opd_contiguous: self when it lies densely in this memory format, else a copy */
 OPDI_OP(contiguous) {
     op->schema = "contiguous(Tensor(a) self, *, MemoryFormat memory_format=0) -> Tensor(a)";
     op->composite = opdi_contiguous_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,3]";
 }
 
@@ -182,11 +186,12 @@ OPDI_INTERNAL int opdi_to(opd_call *call, opd_value dtype, opd_value device, boo
 static int opdi_to_dtype_kernel(opd_call *call) {
     return opdi_to(call, opd_arg_value(call, 1), OPD_NONE, opd_arg_bool(call, 3), opd_arg_value(call, 4));
 }
+/* opd_to_dtype: self in this dtype, or on this device; itself where it is so already */
 OPDI_OP(to_dtype) {
     op->schema = "to.dtype(Tensor(a) self, ScalarType dtype, bool non_blocking=False, bool copy=False, MemoryFormat? "
         "memory_format=None) -> Tensor(a)";
     op->composite = opdi_to_dtype_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPDI_OPTAG_NUMBERS;
+    op->tags = OPDI_OPTAG_NUMBERS;
     op->cases = "[2,3], 7; [2,3], 6";
 }
 
@@ -208,10 +213,11 @@ static int opdi_item_kernel(opd_call *call) {
     return tensor->dtype == OPD_BOOL ? opd_return_bool(call, opdi_element_i64(tensor, 0) != 0)
         : opd_return_int(call, opdi_item_whole(tensor));
 }
+/* opd_local_scalar_dense: the number in a tensor of one element */
 OPDI_OP(_local_scalar_dense) {
     op->schema = "_local_scalar_dense(Tensor self) -> Scalar";
     op->any = opdi_item_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = opdi_batch_item; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi_batch_item;
     op->tags = OPD_OPTAG_CORE | OPD_OPTAG_DATA_DEPENDENT_OUTPUT;
     op->cases = "[]; [1]i5";
 }
@@ -219,10 +225,11 @@ OPDI_OP(_local_scalar_dense) {
 static int opdi_item_composite(opd_call *call) {
     return opd_return_value(call, opd_local_scalar_dense(opd_arg_tensor(call, 0)));
 }
+/* opd_item: the number in a tensor of one element */
 OPDI_OP(item) {
     op->schema = "item(Tensor self) -> Scalar";
     op->composite = opdi_item_composite;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_DATA_DEPENDENT_OUTPUT;
+    op->tags = OPD_OPTAG_DATA_DEPENDENT_OUTPUT;
     op->cases = "[]; [1]i5";
 }
 
@@ -282,9 +289,10 @@ static int opdi_view_dtype_backward(opd_backward_call *bw) {
     if (opd_bw_value(bw, 1).u.i == (int64_t)opd_bw_dtype(bw, 0)) { return opd_bw_return(bw, 0, opd_bw_grad(bw, 0)); }
     return opd_fail(OPD_ERROR_AUTOGRAD, "view.dtype: a view as another dtype has no derivative");
 }
+/* opd_view_dtype: the same bytes as elements of another dtype, without a copy */
 OPDI_OP(view_dtype) {
     op->schema = "view.dtype(Tensor(a) self, ScalarType dtype) -> Tensor(a)";
     op->any = opdi_view_dtype_kernel; op->backward = opdi_view_dtype_backward;
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_SHIFT_DIM;
     op->cases = "[2,4]i5, 7";
 }

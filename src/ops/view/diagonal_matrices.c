@@ -28,10 +28,11 @@ static int opdi_diag_embed_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_diagonal_full(opd_bw_grad(bw, 0), opd_bw_value(bw, 1).u.i, opd_bw_value(bw, 2).u.i,
                                                   opd_bw_value(bw, 3).u.i));
 }
+/* opd_diag_embed: the last dim as a diagonal of new dims dim1 and dim2 */
 OPDI_OP(diag_embed) {
     op->schema = "diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor";
     op->any = opdi_diag_embed_kernel; op->backward = opdi_diag_embed_backward;
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_SHIFT_DIM;
     op->out = "diag_embed.out";
     op->cases = "[3]; [2,3], 1; [2,3], -1, 0, 2";
 }
@@ -49,17 +50,17 @@ static int opdi_diagflat_kernel(opd_call *call) {
     opd_tensor *tensor = opd_ravel(opd_arg_tensor(call, 0));
     return tensor ? opd_return_tensor(call, opdi_diag_of(tensor, opd_arg_int(call, 1))) : -1;
 }
+/* opd_diag: the diagonal of a matrix, or a matrix of one dim as diagonal */
 OPDI_OP(diag) {
     op->schema = "diag(Tensor self, int diagonal=0) -> Tensor";
     op->composite = opdi_diag_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "diag.out";
     op->cases = "[3]; [3,4], 1";
 }
+/* opd_diagflat: a matrix with all of self as diagonal */
 OPDI_OP(diagflat) {
     op->schema = "diagflat(Tensor self, int offset=0) -> Tensor";
     op->composite = opdi_diagflat_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,2]";
 }
 
@@ -81,39 +82,39 @@ static int opdi_at_least_all_kernel(opd_call *call) {
     for (int64_t i = 0; list && i < in.n; i++) { if (!(list[i] = opdi_at_least(call, in.data[i]))) { return -1; } }
     return list ? opd_return_tensors(call, list, in.n) : -1;
 }
+/* opd_atleast_1d: at least one dim */
 OPDI_OP(atleast_1d) {
     op->schema = "atleast_1d(Tensor self) -> Tensor";
     op->composite = opdi_at_least_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[]; [2]";
 }
+/* opd_atleast_2d: at least two dims */
 OPDI_OP(atleast_2d) {
     op->schema = "atleast_2d(Tensor self) -> Tensor";
     op->composite = opdi_at_least_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[]; [2]";
 }
+/* opd_atleast_3d: at least three dims */
 OPDI_OP(atleast_3d) {
     op->schema = "atleast_3d(Tensor self) -> Tensor";
     op->composite = opdi_at_least_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[]; [2]; [2,3]";
 }
+/* opd_atleast_1d_Sequence: at least one dim */
 OPDI_OP(atleast_1d_Sequence) {
     op->schema = "atleast_1d.Sequence(Tensor[] tensors) -> Tensor[]";
     op->composite = opdi_at_least_all_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "{[],[2]}";
 }
+/* opd_atleast_2d_Sequence: at least two dims */
 OPDI_OP(atleast_2d_Sequence) {
     op->schema = "atleast_2d.Sequence(Tensor[] tensors) -> Tensor[]";
     op->composite = opdi_at_least_all_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "{[],[2]}";
 }
+/* opd_atleast_3d_Sequence: at least three dims */
 OPDI_OP(atleast_3d_Sequence) {
     op->schema = "atleast_3d.Sequence(Tensor[] tensors) -> Tensor[]";
     op->composite = opdi_at_least_all_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "{[],[2]}";
 }

@@ -47,27 +47,29 @@ static int opdi_diagonal_backward_bw(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_diagonal_full(opd_bw_grad(bw, 0), opd_bw_value(bw, 2).u.i, opd_bw_value(bw, 3).u.i,
                                                   opd_bw_value(bw, 4).u.i));
 }
+/* opd_diagonal: the diagonal of dims dim1 and dim2, as the last dim */
 OPDI_OP(diagonal) {
     op->schema = "diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)";
     op->any = opdi_diagonal_kernel; op->backward = opdi_diagonal_bw;
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->tags = OPD_OPTAG_CORE;
     op->cases = "[3,4]; [3,4], 1; [2,3,3], -1, -2, -1";
 }
 static int opdi_linalg_diagonal_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_diagonal_full(opd_arg_tensor(call, 0), opd_arg_int(call, 1),
                                                      opd_arg_int(call, 2), opd_arg_int(call, 3)));
 }
+/* opd_linalg_diagonal: diagonal of the last two dims */
 OPDI_OP(linalg_diagonal) {
     op->schema = "linalg_diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor(a)";
     op->composite = opdi_linalg_diagonal_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[3,4]; [2,3,4], offset=1; [2,3,3], offset=-1, dim1=0, dim2=1";
 }
+/* opd_diagonal_backward: derivative of diagonal */
 OPDI_OP(diagonal_backward) {
     op->schema = "diagonal_backward(Tensor grad_output, SymInt[] input_sizes, int offset, int dim1, int dim2) -> "
         "Tensor";
     op->any = opdi_diagonal_backward_kernel; op->backward = opdi_diagonal_backward_bw;
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_SHIFT_DIM;
     op->out = "diagonal_backward.out";
     op->cases = "[3], (3,4), 0, 0, 1";
 }
@@ -130,16 +132,18 @@ static int opdi_unfold_backward_bw(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_unfold(opd_bw_grad(bw, 0), opd_bw_value(bw, 2).u.i, opd_bw_value(bw, 3).u.i,
                                            opd_bw_value(bw, 4).u.i));
 }
+/* opd_unfold: windows of dim: their places as dim, their elements as last dim */
 OPDI_OP(unfold) {
     op->schema = "unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)";
     op->any = opdi_unfold_kernel; op->backward = opdi_unfold_bw;
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_SHIFT_DIM;
     op->cases = "[5], 0, 3, 1; [2,6], -1, 2, 3; [5], 0, 2, 2";
 }
+/* opd_unfold_backward: derivative of unfold */
 OPDI_OP(unfold_backward) {
     op->schema = "unfold_backward(Tensor grad_in, SymInt[] input_sizes, int dim, int size, int step) -> Tensor";
     op->any = opdi_unfold_backward_kernel; op->backward = opdi_unfold_backward_bw;
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_SHIFT_DIM;
     op->out = "unfold_backward.out";
     op->cases = "[3,3], (5), 0, 3, 1";
 }
@@ -288,22 +292,25 @@ static int opdi_unbind_backward(opd_backward_call *bw) {
     }
     return opd_bw_return(bw, 0, opdi_joined("aten::stack", list, count, dim));
 }
+/* opd_split_with_sizes: parts of these sizes along dim */
 OPDI_OP(split_with_sizes) {
     op->schema = "split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]";
     op->any = opdi_split_kernel; op->backward = opdi_split_backward;
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->tags = OPD_OPTAG_CORE;
     op->cases = "[5,2], (2,3); [2,5], (1,0,4), -1";
 }
+/* opd_split: parts of this size (these sizes) along dim */
 OPDI_OP(split_Tensor) {
     op->schema = "split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> Tensor(a)[]";
     op->any = opdi_split_kernel; op->backward = opdi_split_backward;
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_SHIFT_DIM;
     op->cases = "[5,2], 2; [2,5], 3, 1";
 }
+/* opd_unbind: the slices of dim, each without it */
 OPDI_OP(unbind_int) {
     op->schema = "unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]";
     op->any = opdi_unbind_kernel; op->backward = opdi_unbind_backward;
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_SHIFT_DIM;
     op->cases = "[2,3]; [2,3], 1";
 }
 
@@ -342,36 +349,36 @@ static int opdi_chunk_kernel(opd_call *call) {
     memset(zeros, 0, (size_t)chunks * sizeof *zeros);
     return opdi_return_list(call, opd_split_with_sizes_full(self, opd_ints_of(zeros, chunks), dim));
 }
+/* opd_split_sizes: parts of this size (these sizes) along dim */
 OPDI_OP(split_sizes) {
     op->schema = "split.sizes(Tensor(a -> *) self, SymInt[] split_size, int dim=0) -> Tensor(a)[]";
     op->composite = opdi_split_of_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[5,2], (2,3)";
 }
+/* opd_unsafe_split: split, of which each part may be written into */
 OPDI_OP(unsafe_split_Tensor) {
     op->schema = "unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]";
     op->composite = opdi_split_of_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "unsafe_split.Tensor_out(Tensor self, SymInt split_size, int dim=0, *, Tensor(a!)[] out) -> ()";
     op->cases = "[5,2], 2";
 }
+/* opd_unsafe_split_with_sizes: split_with_sizes, of which each part may be written into */
 OPDI_OP(unsafe_split_with_sizes) {
     op->schema = "unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]";
     op->composite = opdi_split_of_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->out = "unsafe_split_with_sizes.out(Tensor self, SymInt[] split_sizes, int dim=0, *, Tensor(a!)[] out) -> ()";
     op->cases = "[5,2], (2,3)";
 }
+/* opd_chunk: at most this many parts along dim, of one size, the last one smaller */
 OPDI_OP(chunk) {
     op->schema = "chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]";
     op->composite = opdi_chunk_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[5,2], 2; [2,3], 3, 1";
 }
+/* opd_unsafe_chunk: chunk, of which each part may be written into */
 OPDI_OP(unsafe_chunk) {
     op->schema = "unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]";
     op->composite = opdi_chunk_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[5,2], 2";
 }
 
@@ -427,23 +434,23 @@ static int opdi_tensor_split_by(opd_call *call, opd_value value, int64_t dim) {
 static int opdi_tensor_split_kernel(opd_call *call) {
     return opdi_tensor_split_by(call, opd_arg_value(call, 1), opd_arg_int(call, 2));
 }
+/* opd_tensor_split: parts as even as possible, or cut at these indices */
 OPDI_OP(tensor_split_sections) {
     op->schema = "tensor_split.sections(Tensor(a -> *) self, int sections, int dim=0) -> Tensor(a)[]";
     op->composite = opdi_tensor_split_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[5,2], 2";
 }
+/* opd_tensor_split_indices: parts as even as possible, or cut at these indices */
 OPDI_OP(tensor_split_indices) {
     op->schema = "tensor_split.indices(Tensor(a -> *) self, SymInt[] indices, int dim=0) -> Tensor(a)[]";
     op->composite = opdi_tensor_split_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[5,2], (1,3)";
 }
+/* opd_tensor_split_tensor: parts as even as possible, or cut at these indices */
 OPDI_OP(tensor_split_tensor_indices_or_sections) {
     op->schema = "tensor_split.tensor_indices_or_sections(Tensor(a -> *) self, Tensor tensor_indices_or_sections, int "
         "dim=0) -> Tensor(a)[]";
     op->composite = opdi_tensor_split_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "";
 }
 
@@ -465,40 +472,40 @@ static int opdi_xsplit_kernel(opd_call *call) {
     }
     return opdi_tensor_split_by(call, value, dim);
 }
+/* opd_hsplit: tensor_split along dim 1 (0 of what has one dim) */
 OPDI_OP(hsplit_int) {
     op->schema = "hsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]";
     op->composite = opdi_xsplit_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,4], 2";
 }
+/* opd_hsplit_array: tensor_split along dim 1 (0 of what has one dim) */
 OPDI_OP(hsplit_array) {
     op->schema = "hsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]";
     op->composite = opdi_xsplit_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,4], (1,3)";
 }
+/* opd_vsplit: tensor_split along dim 0 */
 OPDI_OP(vsplit_int) {
     op->schema = "vsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]";
     op->composite = opdi_xsplit_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,4], 2";
 }
+/* opd_vsplit_array: tensor_split along dim 0 */
 OPDI_OP(vsplit_array) {
     op->schema = "vsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]";
     op->composite = opdi_xsplit_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,4], (1)";
 }
+/* opd_dsplit: tensor_split along dim 2 */
 OPDI_OP(dsplit_int) {
     op->schema = "dsplit.int(Tensor(a -> *) self, int sections) -> Tensor(a)[]";
     op->composite = opdi_xsplit_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,2,4], 2";
 }
+/* opd_dsplit_array: tensor_split along dim 2 */
 OPDI_OP(dsplit_array) {
     op->schema = "dsplit.array(Tensor(a -> *) self, int[] indices) -> Tensor(a)[]";
     op->composite = opdi_xsplit_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,2,4], (1)";
 }
 
@@ -548,22 +555,23 @@ static int opdi_narrow_copy_kernel(opd_call *call) {
                                      opd_arg_int(call, 3));
     return opd_return_tensor(call, opd_clone_full(part, opd_value_int(OPDI_FORMAT_CONTIGUOUS)));
 }
+/* opd_narrow: length elements of dim from start on */
 OPDI_OP(narrow) {
     op->schema = "narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)";
     op->composite = opdi_narrow_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[5,2], 0, 1, 3";
 }
+/* opd_narrow_Tensor: length elements of dim from start on */
 OPDI_OP(narrow_Tensor) {
     op->schema = "narrow.Tensor(Tensor(a) self, int dim, Tensor start, SymInt length) -> Tensor(a)";
     op->composite = opdi_narrow_Tensor_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "";
 }
+/* opd_narrow_copy: narrow, as a copy */
 OPDI_OP(narrow_copy) {
     op->schema = "narrow_copy(Tensor self, int dim, SymInt start, SymInt length) -> Tensor";
     op->composite = opdi_narrow_copy_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_VIEW_COPY;
+    op->tags = OPD_OPTAG_VIEW_COPY;
     op->out = "narrow_copy.out";
     op->cases = "[5,2], 0, 1, 3";
 }
@@ -608,44 +616,44 @@ static int opdi_movedim_kernel(opd_call *call) {
 static int opdi_movedims_kernel(opd_call *call) {
     return opdi_move_dims(call, opd_arg_ints(call, 1), opd_arg_ints(call, 2));
 }
+/* opd_movedim: dims source at the places destination */
 OPDI_OP(movedim_int) {
     op->schema = "movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)";
     op->composite = opdi_movedim_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,3,4], 0, 2";
 }
+/* opd_movedim_intlist: dims source at the places destination */
 OPDI_OP(movedim_intlist) {
     op->schema = "movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)";
     op->composite = opdi_movedims_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,3,4], (0,1), (2,0)";
 }
+/* opd_moveaxis: movedim */
 OPDI_OP(moveaxis_int) {
     op->schema = "moveaxis.int(Tensor(a) self, int source, int destination) -> Tensor(a)";
     op->composite = opdi_movedim_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,3,4], 0, 2";
 }
+/* opd_moveaxis_intlist: movedim */
 OPDI_OP(moveaxis_intlist) {
     op->schema = "moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)";
     op->composite = opdi_movedims_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,3,4], (0,1), (2,0)";
 }
 
 static int opdi_swap_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_transpose(opd_arg_tensor(call, 0), opd_arg_int(call, 1), opd_arg_int(call, 2)));
 }
+/* opd_swapaxes: transpose */
 OPDI_OP(swapaxes) {
     op->schema = "swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)";
     op->composite = opdi_swap_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,3], 0, 1";
 }
+/* opd_swapdims: transpose */
 OPDI_OP(swapdims) {
     op->schema = "swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)";
     op->composite = opdi_swap_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,3], 0, 1";
 }
 
@@ -655,10 +663,10 @@ static int opdi_numpy_T_kernel(opd_call *call) {
     for (int i = 0; i < self->ndim; i++) { perm[i] = self->ndim - 1 - i; }
     return opd_return_tensor(call, opd_permute(self, opd_ints_of(perm, self->ndim)));
 }
+/* opd_numpy_T: all dims in reverse order */
 OPDI_OP(numpy_T) {
     op->schema = "numpy_T(Tensor(a) self) -> Tensor(a)";
     op->composite = opdi_numpy_T_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,3,4]";
 }
 
@@ -681,28 +689,28 @@ static int opdi_matrix_transpose_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opd_transpose(self, -2, -1));
 }
+/* opd_mT: the last two dims swapped */
 OPDI_OP(mT) {
     op->schema = "mT(Tensor(a) self) -> Tensor(a)";
     op->composite = opdi_matrix_transpose_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,3]";
 }
+/* opd_mH: the last two dims swapped, complex conjugate */
 OPDI_OP(mH) {
     op->schema = "mH(Tensor(a) self) -> Tensor(a)";
     op->composite = opdi_matrix_transpose_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,3]";
 }
+/* opd_matrix_H: the transpose of a matrix, complex conjugate */
 OPDI_OP(matrix_H) {
     op->schema = "matrix_H(Tensor(a) self) -> Tensor(a)";
     op->composite = opdi_matrix_transpose_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,3]";
 }
+/* opd_adjoint: the last two dims swapped, complex conjugate */
 OPDI_OP(adjoint) {
     op->schema = "adjoint(Tensor(a) self) -> Tensor(a)";
     op->composite = opdi_matrix_transpose_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,3]";
 }
 
@@ -729,10 +737,10 @@ static int opdi_unflatten_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opd_view(self, opd_ints_of(sizes, count)));
 }
+/* opd_unflatten: dim as several of these sizes */
 OPDI_OP(unflatten_int) {
     op->schema = "unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a)";
     op->composite = opdi_unflatten_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[6,2], 0, (2,3); [6], -1, (-1,2)";
 }
 
@@ -742,20 +750,20 @@ static int opdi_ravel_kernel(opd_call *call) {
     int64_t numel = tensor ? tensor->numel : all;
     return opd_return_tensor(call, opd_view(tensor, opd_ints_of(&numel, 1)));
 }
+/* opd_ravel: one dim */
 OPDI_OP(ravel) {
     op->schema = "ravel(Tensor(a) self) -> Tensor(a)";
     op->composite = opdi_ravel_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,3]";
 }
 
 static int opdi_broadcast_to_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_expand(opd_arg_tensor(call, 0), opd_arg_ints(call, 1)));
 }
+/* opd_broadcast_to: expand */
 OPDI_OP(broadcast_to) {
     op->schema = "broadcast_to(Tensor(a) self, SymInt[] size) -> Tensor(a)";
     op->composite = opdi_broadcast_to_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[3], (2,3)";
 }
 
@@ -770,10 +778,10 @@ static int opdi_broadcast_tensors_kernel(opd_call *call) {
     }
     return list ? opd_return_tensors(call, list, in.n) : -1;
 }
+/* opd_broadcast_tensors: all of them expanded to one size */
 OPDI_OP(broadcast_tensors) {
     op->schema = "broadcast_tensors(Tensor[] tensors) -> Tensor[]";
     op->composite = opdi_broadcast_tensors_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "{[3],[2,1]}";
 }
 
@@ -813,15 +821,15 @@ static int opdi_meshgrid_indexing_kernel(opd_call *call) {
     return opd_fail(OPD_ERROR_ARGUMENT, "torch.meshgrid: indexing must be one of \"xy\" or \"ij\", but received: %s",
                     indexing);
 }
+/* opd_meshgrid: each vector along its dim of what all of them make */
 OPDI_OP(meshgrid) {
     op->schema = "meshgrid(Tensor[] tensors) -> Tensor[]";
     op->composite = opdi_meshgrid_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "{[3],[2]}; {[3],[],[2]}";
 }
+/* opd_meshgrid_indexing: meshgrid; 'xy': the first two dims the other way round */
 OPDI_OP(meshgrid_indexing) {
     op->schema = "meshgrid.indexing(Tensor[] tensors, *, str indexing) -> Tensor[]";
     op->composite = opdi_meshgrid_indexing_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "{[3],[2]}, indexing='xy'; {[3],[2],[2]}, indexing='ij'";
 }

@@ -30,34 +30,39 @@ static int opdi_sym_is_contiguous_kernel(opd_call *call) {
                            : opd_is_contiguous(tensor));
 }
 static int opdi_dim_kernel(opd_call *call) { return opd_return_int(call, opd_arg_tensor(call, 0)->ndim); }
+/* opd_is_same_size: whether sizes are the same */
 OPDI_OP(is_same_size) {
     op->schema = "is_same_size(Tensor self, Tensor other) -> bool";
     op->any = opdi_is_same_size_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = opdi_batch_ask; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi_batch_ask;
     op->cases = "[2,3], [2,3]; [2], [3]";
 }
+/* opd_size_int: the size of dim */
 OPDI_OP(size_int) {
     op->schema = "size.int(Tensor self, int dim) -> int";
     op->any = opdi_size_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = opdi_batch_ask; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi_batch_ask;
     op->cases = "[2,3], 1";
 }
+/* opd_stride_int: the stride of dim */
 OPDI_OP(stride_int) {
     op->schema = "stride.int(Tensor self, int dim) -> int";
     op->any = opdi_size_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = opdi_batch_ask; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi_batch_ask;
     op->cases = "[2,3], 0";
 }
+/* opd_numel_int: the number of elements */
 OPDI_OP(numel) {
     op->schema = "numel(Tensor self) -> int";
     op->any = opdi_numel_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = opdi_batch_ask; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi_batch_ask;
     op->cases = "[2,3]";
 }
+/* opd_dim_int: the number of dims */
 OPDI_OP(dim) {
     op->schema = "dim(Tensor self) -> int";
     op->any = opdi_dim_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = opdi_batch_ask; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi_batch_ask;
     op->cases = "[2,3]";
 }
 
@@ -70,52 +75,60 @@ static int opdi_is_floating_kernel(opd_call *call) {
 static int opdi_is_complex_kernel(opd_call *call) {
     return opd_return_bool(call, opd_dtype_is_complex((opd_scalar_type)opd_arg_tensor(call, 0)->dtype));
 }
+/* opd_storage_offset: where self begins in its memory */
 OPDI_OP(storage_offset) {
     op->schema = "storage_offset(Tensor self) -> int";
     op->any = opdi_storage_offset_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = opdi_batch_ask; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi_batch_ask;
     op->cases = "[2,3]";
 }
+/* opd_is_floating_point: whether its numbers are floating */
 OPDI_OP(is_floating_point) {
     op->schema = "is_floating_point(Tensor self) -> bool";
     op->any = opdi_is_floating_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = opdi_batch_ask; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi_batch_ask;
     op->cases = "[2,3]; [2]i3";
 }
+/* opd_is_complex: whether its numbers are complex */
 OPDI_OP(is_complex) {
     op->schema = "is_complex(Tensor self) -> bool";
     op->any = opdi_is_complex_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = opdi_batch_ask; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi_batch_ask;
     op->cases = "[2,3]";
 }
+/* opd_sym_size: size.int in exported programs */
 OPDI_OP(sym_size_int) {
     op->schema = "sym_size.int(Tensor self, int dim) -> SymInt";
     op->any = opdi_size_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = opdi_batch_ask; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->vmap = opdi_batch_ask; op->tags = OPD_OPTAG_CORE;
     op->cases = "[2,3], 1";
 }
+/* opd_sym_stride: stride.int in exported programs */
 OPDI_OP(sym_stride_int) {
     op->schema = "sym_stride.int(Tensor self, int dim) -> SymInt";
     op->any = opdi_size_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = opdi_batch_ask; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->vmap = opdi_batch_ask; op->tags = OPD_OPTAG_CORE;
     op->cases = "[2,3], 0";
 }
+/* opd_sym_numel: numel in exported programs */
 OPDI_OP(sym_numel) {
     op->schema = "sym_numel(Tensor self) -> SymInt";
     op->any = opdi_numel_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = opdi_batch_ask; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->vmap = opdi_batch_ask; op->tags = OPD_OPTAG_CORE;
     op->cases = "[2,3]";
 }
+/* opd_sym_storage_offset: storage_offset in exported programs */
 OPDI_OP(sym_storage_offset) {
     op->schema = "sym_storage_offset(Tensor self) -> SymInt";
     op->any = opdi_storage_offset_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = opdi_batch_ask; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->vmap = opdi_batch_ask; op->tags = OPD_OPTAG_CORE;
     op->cases = "[2,3]";
 }
+/* opd_sym_is_contiguous: whether the elements stand in rows, or with the channels last, in exported programs */
 OPDI_OP(sym_is_contiguous) {
     op->schema = "sym_is_contiguous(Tensor self, MemoryFormat memory_format=contiguous_format) -> SymBool";
     op->any = opdi_sym_is_contiguous_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = opdi_batch_ask; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->vmap = opdi_batch_ask; op->tags = OPD_OPTAG_CORE;
     op->cases = "[2,3]; [2,3,2,2], 2; [2,2,1,1,1], 3";
 }
 
@@ -227,71 +240,81 @@ static int opdi_assert_metadata_kernel(opd_call *call) {
     return layout.tag != OPD_TAG_INT || layout.u.i == 0 ? 0
         : opd_fail(OPD_ERROR_ARGUMENT, "Tensor layout mismatch! Expected: %lld, Got: Strided", (long long)layout.u.i);
 }
+/* opd_is_nonzero: whether its only element is not 0 */
 OPDI_OP(is_nonzero) {
     op->schema = "is_nonzero(Tensor self) -> bool";
     op->composite = opdi_is_nonzero_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[1]+; []i2";
 }
+/* opd_assert_async: an error where the only element of self is 0 */
 OPDI_OP(_assert_async) {
     op->schema = "_assert_async(Tensor self) -> ()";
     op->cpu = opdi_assert_async_kernel; op->fake = opdi_assert_async_fake; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = opdi_assert_async_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi_assert_async_batch;
     op->cases = "[1]+";
 }
+/* opd_assert_async_msg: an error with this text where the only element of self is 0 */
 OPDI_OP(_assert_async_msg) {
     op->schema = "_assert_async.msg(Tensor self, str assert_msg) -> ()";
     op->cpu = opdi_assert_async_kernel; op->fake = opdi_assert_async_fake; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = opdi_assert_async_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi_assert_async_batch;
     op->cases = "[1]+, 'it is not'";
 }
+/* opd_functional_assert_async_msg: _assert_async.msg; a copy of dep_token */
 OPDI_OP(_functional_assert_async_msg) {
     op->schema = "_functional_assert_async.msg(Tensor self, str assert_msg, Tensor dep_token) -> Tensor";
     op->cpu = opdi_assert_async_kernel; op->fake = opdi_assert_async_fake; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = opdi_assert_async_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi_assert_async_batch;
     op->cases = "[1]+, 'it is not', [2]";
 }
+/* opd_assert_scalar: an error with this text where self is 0 */
 OPDI_OP(_assert_scalar) {
     op->schema = "_assert_scalar(Scalar self, str assert_msg) -> ()";
     op->any = opdi_assert_scalar_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_LOOP;
     op->cases = "1, 'it is not'";
 }
+/* opd_functional_assert_scalar: _assert_scalar; a copy of dep_token */
 OPDI_OP(_functional_assert_scalar) {
     op->schema = "_functional_assert_scalar(Scalar self, str assert_msg, Tensor dep_token) -> Tensor";
     op->any = opdi_assert_scalar_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_LOOP;
     op->cases = "1, 'it is not', [2]";
 }
+/* opd_sym_constrain_range: an error unless size is within min and max */
 OPDI_OP(sym_constrain_range) {
     op->schema = "sym_constrain_range(Scalar size, *, int? min=None, int? max=None) -> ()";
     op->any = opdi_constrain_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_LOOP;
     op->cases = "3, min=1, max=4";
 }
+/* opd_sym_constrain_range_for_size: sym_constrain_range of what counts something */
 OPDI_OP(sym_constrain_range_for_size) {
     op->schema = "sym_constrain_range_for_size(Scalar size, *, int? min=None, int? max=None) -> ()";
     op->any = opdi_constrain_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_LOOP;
     op->cases = "3, min=1, max=4";
 }
+/* opd_functional_sym_constrain_range: sym_constrain_range; a copy of dep_token */
 OPDI_OP(_functional_sym_constrain_range) {
     op->schema = "_functional_sym_constrain_range(Scalar size, int? min, int? max, Tensor dep_token) -> Tensor";
     op->any = opdi_constrain_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_LOOP;
     op->cases = "3, 1, 4, [2]";
 }
+/* opd_functional_sym_constrain_range_for_size: sym_constrain_range_for_size; a copy of dep_token */
 OPDI_OP(_functional_sym_constrain_range_for_size) {
     op->schema = "_functional_sym_constrain_range_for_size(Scalar size, int? min, int? max, Tensor dep_token) -> "
         "Tensor";
     op->any = opdi_constrain_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_LOOP; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_LOOP;
     op->cases = "3, 1, 4, [2]";
 }
+/* opd_assert_tensor_metadata: an error unless the tensor has these sizes, strides, dtype and device */
 OPDI_OP(_assert_tensor_metadata) {
     op->schema = "_assert_tensor_metadata(Tensor a, SymInt[]? size=None, SymInt[]? stride=None, ScalarType? "
         "dtype=None, *, Device? device=None, Layout? layout=None) -> ()";
     op->any = opdi_assert_metadata_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = opdi_batch_ask; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi_batch_ask;
     op->cases = "[2,3]; [2,3], (2,3)";
 }

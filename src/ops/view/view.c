@@ -125,10 +125,11 @@ static int opdi_view_batch(opd_call *call) {
     shape = opdi_batch_ints(opd_batch_size(), opd_ints_of(sizes, shape.n), room);
     return opd_batch_return(call, call->op->schema->name[0] == '_' ? opd_reshape(all, shape) : opd_view(all, shape), 0);
 }
+/* opd_view: the same elements in other sizes, without a copy */
 OPDI_OP(view) {
     op->schema = "view(Tensor(a) self, SymInt[] size) -> Tensor(a)";
     op->any = opdi_view_kernel; op->backward = opdi_view_backward;
-    op->vmap = opdi_view_batch; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->vmap = opdi_view_batch; op->tags = OPD_OPTAG_CORE;
     op->cases = "[2,3], (3,2); [2,3], (-1); [], (1,1)";
 }
 
@@ -138,10 +139,11 @@ static int opdi_unsafe_view_kernel(opd_call *call) {
     opdi_view_untie(call->rets[0].u.t);
     return 0;
 }
+/* opd_unsafe_view: view, of what nobody else has */
 OPDI_OP(_unsafe_view) {
     op->schema = "_unsafe_view(Tensor self, SymInt[] size) -> Tensor";
     op->any = opdi_unsafe_view_kernel; op->backward = opdi_view_backward;
-    op->vmap = opdi_view_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi_view_batch;
     op->out = "_unsafe_view.out";
     op->cases = "[2,3], (3,2)";
 }
@@ -159,10 +161,11 @@ static int opdi_as_strided_at(opd_call *call, int64_t offset) {
 static int opdi_reshape_alias_kernel(opd_call *call) {
     return opdi_as_strided_at(call, opd_offset(opd_arg_tensor(call, 0)));
 }
+/* opd_reshape_alias: view of given strides, from reshape */
 OPDI_OP(_reshape_alias) {
     op->schema = "_reshape_alias(Tensor(a) self, SymInt[] size, SymInt[] stride) -> Tensor(a)";
     op->any = opdi_reshape_alias_kernel; op->backward = opdi_view_backward;
-    op->vmap = OPD_BATCH_VIEW; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_VIEW;
     op->cases = "[2,3], (3,2), (2,1)";
 }
 
@@ -178,10 +181,10 @@ static int opdi_reshape_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opd_unsafe_view(opd_clone_full(self, opd_value_int(OPDI_FORMAT_CONTIGUOUS)), shape));
 }
+/* opd_reshape: the same elements in other sizes; a copy where strides ask for one */
 OPDI_OP(reshape) {
     op->schema = "reshape(Tensor(a) self, SymInt[] shape) -> Tensor(a)";
     op->composite = opdi_reshape_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,3], (3,2); [2,3], (-1)";
 }
 
@@ -194,22 +197,22 @@ static int opdi_reshape_as_kernel(opd_call *call) {
 static int opdi_expand_as_kernel(opd_call *call) {
     return opd_return_tensor(call, opd_expand(opd_arg_tensor(call, 0), opdi_sizes_of(opd_arg_tensor(call, 1))));
 }
+/* opd_view_as: view of other's sizes */
 OPDI_OP(view_as) {
     op->schema = "view_as(Tensor(a) self, Tensor other) -> Tensor(a)";
     op->composite = opdi_view_as_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,3], [3,2]";
 }
+/* opd_reshape_as: reshape to other's sizes */
 OPDI_OP(reshape_as) {
     op->schema = "reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)";
     op->composite = opdi_reshape_as_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,3], [3,2]";
 }
+/* opd_expand_as: expand to other's sizes */
 OPDI_OP(expand_as) {
     op->schema = "expand_as(Tensor(a) self, Tensor other) -> Tensor(a)";
     op->composite = opdi_expand_as_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[3], [2,3]";
 }
 
@@ -235,10 +238,10 @@ static int opdi_flatten_kernel(opd_call *call) {
     }
     return opd_return_tensor(call, opd_reshape(self, opd_ints_of(sizes, count)));
 }
+/* opd_flatten: dims start_dim to end_dim as one */
 OPDI_OP(flatten_using_ints) {
     op->schema = "flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)";
     op->composite = opdi_flatten_kernel;
-    op->vmap = OPD_BATCH_DECOMPOSE; op->autocast = OPD_AUTOCAST_KEEP;
     op->cases = "[2,3]; [2,3,2], 1; []";
 }
 
@@ -297,10 +300,11 @@ static int opdi_expand_batch(opd_call *call) {
     all = opd_expand(opdi_batch_pad(all, (int)sizes.n), opdi_batch_ints(opd_batch_size(), sizes, room));
     return opd_batch_return(call, all, 0);
 }
+/* opd_expand: dims of size 1 repeated to these sizes, without a copy; -1 keeps a size */
 OPDI_OP(expand) {
     op->schema = "expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)";
     op->any = opdi_expand_kernel; op->backward = opdi_pass_backward;
-    op->vmap = opdi_expand_batch; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->vmap = opdi_expand_batch; op->tags = OPD_OPTAG_CORE;
     op->cases = "[3,1], (3,4); [3], (2,-1); [], (2)";
 }
 
@@ -326,10 +330,11 @@ static int opdi_transpose_kernel(opd_call *call) {
 OPDI_INTERNAL int opdi_transpose_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_transpose(opd_bw_grad(bw, 0), opd_bw_value(bw, 1).u.i, opd_bw_value(bw, 2).u.i));
 }
+/* opd_transpose: dims dim0 and dim1 swapped */
 OPDI_OP(transpose_int) {
     op->schema = "transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)";
     op->any = opdi_transpose_kernel; op->backward = opdi_transpose_backward;
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_SHIFT_DIM;
     op->cases = "[2,3], 0, 1; [2,3,2], -1, 0";
 }
 
@@ -345,10 +350,11 @@ static int opdi_t_batch(opd_call *call) {
     if (opd_arg_tensor(call, 0)->ndim != 2) { return opd_batch_view(call); }
     return opd_batch_return(call, opd_transpose(opdi_batch_front_arg(call, 0), 1, 2), 0);
 }
+/* opd_t: the transpose of a matrix; what has one dim or none is as it was */
 OPDI_OP(t) {
     op->schema = "t(Tensor(a) self) -> Tensor(a)";
     op->any = opdi_t_kernel; op->backward = opdi_t_backward;
-    op->vmap = opdi_t_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi_t_batch;
     op->cases = "[2,3]; [3]";
 }
 
@@ -397,10 +403,11 @@ static int opdi_permute_batch(opd_call *call) {
     return opd_batch_return(call, opd_permute(opdi_batch_front_arg(call, 0),
                                               opdi_batch_ints(0, opd_ints_of(perm, dims.n), room)), 0);
 }
+/* opd_permute: dims in this order */
 OPDI_OP(permute) {
     op->schema = "permute(Tensor(a) self, int[] dims) -> Tensor(a)";
     op->any = opdi_permute_kernel; op->backward = opdi_permute_backward;
-    op->vmap = opdi_permute_batch; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->vmap = opdi_permute_batch; op->tags = OPD_OPTAG_CORE;
     op->cases = "[2,3], (1,0); [2,3,2], (2,0,-2)";
 }
 
@@ -421,10 +428,11 @@ static int opdi_unsqueeze_kernel(opd_call *call) {
 OPDI_INTERNAL int opdi_unsqueeze_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_squeeze_dim(opd_bw_grad(bw, 0), opd_bw_value(bw, 1).u.i));
 }
+/* opd_unsqueeze: a dim of size 1 before dim */
 OPDI_OP(unsqueeze) {
     op->schema = "unsqueeze(Tensor(a) self, int dim) -> Tensor(a)";
     op->any = opdi_unsqueeze_kernel; op->backward = opdi_unsqueeze_backward;
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->tags = OPD_OPTAG_CORE;
     op->cases = "[2,3], 1; [2,3], -1; [], 0";
 }
 
@@ -458,22 +466,25 @@ static int opdi_squeeze_batch(opd_call *call) {
     if (ndim == 0) { return opd_batch_view(call); }
     return opd_batch_return(call, opd_squeeze_dims(opdi_batch_front_arg(call, 0), opdi_batch_all_dims(ndim, dims)), 0);
 }
+/* opd_squeeze: without the dims (these dims) of size 1 */
 OPDI_OP(squeeze) {
     op->schema = "squeeze(Tensor(a) self) -> Tensor(a)";
     op->any = opdi_squeeze_kernel; op->backward = opdi_view_backward;
-    op->vmap = opdi_squeeze_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi_squeeze_batch;
     op->cases = "[2,1,3,1]; [1]";
 }
+/* opd_squeeze_dim: without the dims (these dims) of size 1 */
 OPDI_OP(squeeze_dim) {
     op->schema = "squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)";
     op->any = opdi_squeeze_kernel; op->backward = opdi_view_backward;
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->tags = OPD_OPTAG_CORE;
     op->cases = "[2,1,3], 1; [2,3], 0; [], 0";
 }
+/* opd_squeeze_dims: without the dims (these dims) of size 1 */
 OPDI_OP(squeeze_dims) {
     op->schema = "squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)";
     op->any = opdi_squeeze_kernel; op->backward = opdi_view_backward;
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->tags = OPD_OPTAG_CORE;
     op->cases = "[2,1,3,1], (1,-1); [2,1,3,1], (0,1); [1,2], ()";
 }
 
@@ -486,16 +497,18 @@ OPDI_SHARED int opdi_detach_kernel(opd_call *call) {
     opdi_view_untie(call->rets[0].u.t);
     return 0;
 }
+/* opd_detach: self without history */
 OPDI_OP(detach) {
     op->schema = "detach(Tensor(a) self) -> Tensor(a)";
     op->any = opdi_detach_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_SHIFT_DIM;
     op->cases = "[2,3]";
 }
+/* opd_alias: a view of all of self */
 OPDI_OP(alias) {
     op->schema = "alias(Tensor(a) self) -> Tensor(a)";
     op->any = opdi_alias_kernel; op->backward = opdi_pass_backward;
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->tags = OPD_OPTAG_CORE;
     op->cases = "[2,3]";
 }
 
@@ -526,10 +539,11 @@ static int opdi_select_bw(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_select_backward(opd_bw_grad(bw, 0), opd_bw_sizes(bw, 0), opd_bw_value(bw, 1).u.i,
                                                     opd_bw_value(bw, 2).u.i));
 }
+/* opd_select: the part of dim at index, without that dim */
 OPDI_OP(select_int) {
     op->schema = "select.int(Tensor(a) self, int dim, int index) -> Tensor(a)";
     op->any = opdi_select_kernel; op->backward = opdi_select_bw;
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->tags = OPD_OPTAG_CORE;
     op->cases = "[2,3], 0, 1; [2,3], -1, -2";
 }
 
@@ -567,11 +581,12 @@ static int opdi_slice_bw(opd_backward_call *bw) {
                                                    end.tag == OPD_TAG_INT ? end.u.i : INT64_MAX,
                                                    opd_bw_value(bw, 4).u.i));
 }
+/* opd_slice(self, dim, start, end, step): start to end of dim in steps */
 OPDI_OP(slice_Tensor) {
     op->schema = "slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> "
         "Tensor(a)";
     op->any = opdi_slice_kernel; op->backward = opdi_slice_bw;
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->vmap = OPD_BATCH_SHIFT_DIM; op->tags = OPD_OPTAG_CORE;
     op->cases = "[4,3], 0, 1, 3; [4,3], 1, None, None, 2; [4,3], -1, -2";
 }
 
@@ -605,10 +620,11 @@ static int opdi_as_strided_autograd(opd_call *call) {
     values[4] = opd_value_int(offset.tag == OPD_TAG_INT ? offset.u.i - opd_offset(self) : 0);
     return opd_autograd_record("AsStridedBackward0", opdi_as_strided_bw, &self, 1, NULL, 0, values, 5, &result, 1);
 }
+/* opd_as_strided: a view of self's storage by sizes, strides and offset */
 OPDI_OP(as_strided) {
     op->schema = "as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor(a)";
     op->any = opdi_as_strided_kernel; op->autograd = opdi_as_strided_autograd;
-    op->vmap = OPD_BATCH_VIEW; op->autocast = OPD_AUTOCAST_KEEP; op->tags = OPD_OPTAG_CORE;
+    op->vmap = OPD_BATCH_VIEW; op->tags = OPD_OPTAG_CORE;
     op->cases = "[3,4], (2,2), (4,1); [6], (2,2), (1,1), 1";
 }
 
@@ -639,10 +655,11 @@ static int opdi_select_backward_kernel(opd_call *call) {
 static int opdi_select_backward_bw(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_select(opd_bw_grad(bw, 0), opd_bw_value(bw, 2).u.i, opd_bw_value(bw, 3).u.i));
 }
+/* opd_select_backward: derivative of select */
 OPDI_OP(select_backward) {
     op->schema = "select_backward(Tensor grad_output, SymInt[] input_sizes, int dim, int index) -> Tensor";
     op->any = opdi_select_backward_kernel; op->backward = opdi_select_backward_bw;
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_SHIFT_DIM;
     op->out = "select_backward.out";
     op->cases = "[3], (2,3), 0, 1";
 }
@@ -660,11 +677,12 @@ static int opdi_slice_backward_bw(opd_backward_call *bw) {
     return opd_bw_return(bw, 0, opd_slice(opd_bw_grad(bw, 0), opd_bw_value(bw, 2).u.i, opd_bw_value(bw, 3),
                                           opd_bw_value(bw, 4), opd_bw_value(bw, 5).u.i));
 }
+/* opd_slice_backward: derivative of slice */
 OPDI_OP(slice_backward) {
     op->schema = "slice_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt start, SymInt end, SymInt "
         "step) -> Tensor";
     op->any = opdi_slice_backward_kernel; op->backward = opdi_slice_backward_bw;
-    op->vmap = OPD_BATCH_SHIFT_DIM; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = OPD_BATCH_SHIFT_DIM;
     op->out = "slice_backward.out";
     op->cases = "[2,3], (4,3), 0, 1, 3, 1";
 }
@@ -783,11 +801,12 @@ static int opdi_as_strided_backward_batch(opd_call *call) {
     return opd_batch_return(call, opd_as_strided_backward(opdi_batch_front_arg(call, 0), lists[0], lists[1], lists[2],
                                                           lists[3], offset), 0);
 }
+/* opd_as_strided_backward: derivative of as_strided */
 OPDI_OP(as_strided_backward) {
     op->schema = "as_strided_backward(Tensor grad_output, SymInt[] input_sizes, SymInt[] input_strides, SymInt[] "
         "size, SymInt[] stride, SymInt storage_offset) -> Tensor";
     op->any = opdi_as_strided_backward_kernel; op->backward = opdi_as_strided_backward_bw;
-    op->vmap = opdi_as_strided_backward_batch; op->autocast = OPD_AUTOCAST_KEEP;
+    op->vmap = opdi_as_strided_backward_batch;
     op->cases = "[2,2], (6), (1), (2,2), (1,1), 1";
 }
 OPDI_COLD_END

@@ -1,0 +1,555 @@
+"""Prints what opdispatch.h has and no file of src/ says, from what the files say.  join.py calls it.
+
+A file of src/ has a line #include "NAME.printed.h" where such text belongs; the end of this file lists the names.
+
+Operators are read from their cards in src/ops/, as text:
+
+    /* opd_sum_dim(self, dim, keepdim): the sum over dimensions */
+    OPDI_OP(sum_dim_IntList) {
+        op->schema = "sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor";
+
+The comment names the typed function and says what it does.  opd_sum_dim takes the arguments that the comment lists, and
+opd_sum_dim_full takes all of them.  Where the comment lists none, the short function takes those without a default; of
+an operator that makes a tensor of none, those up to the dtype.  An operator with an in-place form has opd_NAME_, too.
+"""
+import re
+import sys
+
+WIDTH = 120                      # of a line of C
+SUFFIX = '.printed.h'
+
+
+#-- operators: cards as text -------------------------------------------------------------------------------------------
+
+# Words of C: a string, a name, the paste operator, anything else.
+WORD = re.compile(r'"(?:[^"\\]|\\.)*"|\w+|##|\\\n|.', re.S)
+# A card: its comment, OPDI_OP or a macro that makes a card, its arguments, and for OPDI_OP the body.
+CARD = re.compile(r'^(?:/\* opd_(\w+)(?:\(([\w, ]+)\))?: ((?:[^*]|\*(?!/))*) \*/\n)?'
+                  r'(OPDI_\w+)\((\w+)((?:, [^\n]*)?)\)(?:$| \{\n((?:.*\n)*?)\}$)', re.M)
+OF_FOLDERS = {'make': 'create', 'matrix': 'linalg'}              # families that are not called like their folder
+
+
+def split_arguments(text):
+    """The parts of "a, b[c, d], e" between commas outside of brackets."""
+    parts, depth, part = [], 0, ''
+    for c in text:
+        depth += (c in '([') - (c in ')]')
+        if c == ',' and depth == 0:
+            parts.append(part.strip())
+            part = ''
+        else:
+            part += c
+    return parts + ([part.strip()] if part.strip() else [])
+
+
+class Schema:
+    """name, args: (type, name, default or None) each, returns: the text behind "->"."""
+
+    def __init__(self, text):
+        self.name, rest = text.split('(', 1)
+        depth, at = 1, 0
+        while depth:
+            depth += (rest[at] == '(') - (rest[at] == ')')
+            at += 1
+        returns = re.sub(r'\([a-z!>*| -]+\)', '', rest[at:].strip()[2:].strip())                 # without what it aliases
+        self.returns = re.sub(r'^(Tensor\[\]|Tensor) \w+$', r'\1', returns)                      # and without its name
+        self.args = []
+        for part in split_arguments(rest[:at - 1]):
+            if part == '*':
+                continue
+            kind, name, default = re.match(r'(.*?)\s+(\w+)(?:=(.*))?$', part).groups()
+            kind = re.sub(r'\([a-z!>*| -]*\)', '', kind).replace('SymInt', 'int')
+            self.args.append((re.sub(r'\[\d+\]', '[]', kind), name.lower(), default))     # N may be a macro
+
+    def makes(self):
+        """Whether it makes a tensor of none."""
+        names = [a[1] for a in self.args]
+        return 'dtype' in names and 'layout' in names and names[0] != 'self'
+
+    def takes(self):
+        """How many arguments the short function takes."""
+        if self.makes():
+            return [a[1] for a in self.args].index('dtype') + 1
+        count = len([a for a in self.args if a[2] is None])
+        if any(a[2] is not None for a in self.args[:count]):
+            sys.exit('%s: an argument with a default stands in front of one without' % self.name)
+        return count
+
+
+class Operator:
+    """What a card says: card, its name there; family; schema; inplace, the schema of its in-place form or None; function,
+    the name of opd_FUNCTION; says, the comment; listed, the arguments that the comment lists or None."""
+
+    def __init__(self, family, function, listed, says, card, body, macros):
+        self.family, self.function, self.card, self.says = family, function, card, ' '.join(says.split())
+        text, inplace = field_of(body, 'schema', macros), field_of(body, 'inplace', macros)
+        if not text:
+            sys.exit('OPDI_OP(%s): a card begins with op->schema = "...";' % card)
+        self.schema = Schema(text)
+        self.inplace = inplace and Schema(inplace if '(' in inplace else inplace + text[text.index('('):])
+        self.listed = listed and [name.strip().lower() for name in listed.split(',')]
+        if self.listed and self.listed != [a[1] for a in self.schema.args[:len(self.listed)]]:
+            sys.exit('/* opd_%s(%s): the arguments of %s are %s' % (
+                function, listed, self.schema.name, ', '.join(a[1] for a in self.schema.args)))
+
+
+def text_of(words, macros):
+    """What string literals and macros that are one make, one behind the other."""
+    found = ''
+    for word in words:
+        if word.startswith('"'):
+            found += re.sub(r'\\(.)', r'\1', word[1:-1])
+        elif word in macros:
+            found += macros[word]
+        elif word.strip() and word != '\\\n':
+            raise KeyError(word)
+    return found
+
+
+def field_of(body, name, macros):
+    """The text that a card gives to a field; None: it gives none."""
+    m = re.search(r'\bop->%s = ((?:"(?:[^"\\]|\\.)*"|[^";])*);' % name, body)
+    try:
+        return text_of(WORD.findall(m.group(1)), macros) if m else None
+    except KeyError as error:
+        sys.exit('op->%s = %s: %s is no macro of a text' % (name, m.group(1), error))
+
+
+def macros_of(text):
+    """(texts by the macro that is one, (parameters, words of the body) by the macro that makes a card)."""
+    texts, cards = {}, {}
+    for m in re.finditer(r'^#define (\w+)(\([^)]*\))? ((?:.*\\\n)*.*)$', text, re.M):
+        name, parameters, words = m.group(1), m.group(2), WORD.findall(m.group(3))
+        if parameters and 'OPDI_OP' in words:
+            cards[name] = split_arguments(parameters[1:-1]), words
+        elif not parameters and any(word.startswith('"') for word in words):
+            try:
+                texts[name] = text_of(words, texts)
+            except KeyError:
+                pass                                             # of no schema
+    return texts, cards
+
+
+def body_of(macro, arguments):
+    """The body of a macro that makes a card."""
+    given = dict(zip(macro[0], arguments))
+    return re.sub(r' *## *', '', ''.join(given.get(word, word) for word in macro[1] if word != '\\\n'))
+
+
+def operators_of(files):
+    """The operators in the order of the files, each of them (path, words of its row, text)."""
+    found = []
+    files = [file for file in files if file[0].startswith('ops/')]
+    texts, makers = macros_of(''.join(text for _, _, text in files))
+    for path, words, text in files:
+        macro = next((word[len('OPD_NO_OP_'):].lower() for word in words if word.startswith('OPD_NO_OP_')), None)
+        family = macro or OF_FOLDERS.get(path.split('/')[1], path.split('/')[1])
+        for m in CARD.finditer(text):
+            function, listed, says, maker, card, rest, body = m.groups()
+            if maker != 'OPDI_OP' and maker not in makers:
+                continue
+            if not function:
+                sys.exit('src/%s: %s(%s has no comment /* opd_NAME: what it does */ above it' % (path, maker, card))
+            if maker != 'OPDI_OP':
+                body = body_of(makers[maker], [card] + split_arguments(rest[1:]))
+            found.append(Operator(family, function, listed, says, card, body, texts))
+    for what in ('card', 'function'):
+        names = [getattr(operator, what) for operator in found]
+        if len(set(names)) < len(names):
+            sys.exit('two operators with the %s %s' % (what, next(name for name in names if names.count(name) > 1)))
+    return found
+
+
+#-- operators: what is printed -----------------------------------------------------------------------------------------
+
+# What a schema's type is in C, how a value is made of it, and its letter in opd_op_check's signatures.
+C_TYPES = {
+    'Tensor': ('opd_tensor *', 'opd_value_tensor', 'T'),
+    'Tensor?': ('opd_tensor *', 'opd_value_tensor', 'T'),
+    'Tensor[]': ('opd_tensors ', 'opd_value_of_tensors', 'L'),
+    'Tensor?[]': ('opd_tensors ', 'opd_value_of_tensors', 'L'),
+    'int': ('int64_t ', 'opd_value_int', 'i'),
+    'ScalarType': ('opd_scalar_type ', 'opd_value_int', 'i'),
+    'MemoryFormat': ('int64_t ', 'opd_value_int', 'i'),
+    'float': ('double ', 'opd_value_float', 'd'),
+    'bool': ('bool ', 'opd_value_bool', 'b'),
+    'str': ('const char *', 'opd_value_str', 's'),
+    'str?': ('const char *', 'opd_value_str', 's'),
+    'Device': ('opd_device ', 'opd_value_device', 'D'),
+    'Generator?': ('opd_generator *', 'opd_value_generator', 'G'),
+    'int[]': ('opd_ints ', 'opd_value_of_ints', 'I'),
+    'int[]?': ('opd_ints ', 'opd_value_optional_ints', 'I'),
+}
+ANY = ('opd_value ', '', 'V')                                    # numbers, and what may be None
+
+# Optional arguments that are an opd_value, though their type would be as well.
+VALUES = {
+    ('nansum', 'dim'), ('nanmean', 'dim'), ('linalg_vector_norm', 'dim'), ('convolution_backward', 'bias_sizes'),
+    ('searchsorted.Tensor', 'side'), ('searchsorted.Tensor', 'sorter'),
+    ('upsample_nearest1d.vec', 'output_size'),
+    ('upsample_nearest2d.vec', 'output_size'),
+    ('upsample_nearest3d.vec', 'output_size'),
+    ('_upsample_nearest_exact1d.vec', 'output_size'),
+    ('_upsample_nearest_exact2d.vec', 'output_size'),
+    ('_upsample_nearest_exact3d.vec', 'output_size'),
+    ('upsample_linear1d.vec', 'output_size'),
+    ('upsample_bilinear2d.vec', 'output_size'),
+    ('upsample_trilinear3d.vec', 'output_size'),
+    ('upsample_bicubic2d.vec', 'output_size'),
+    ('_upsample_bilinear2d_aa.vec', 'output_size'),
+    ('_upsample_bicubic2d_aa.vec', 'output_size'),
+}
+
+# Functions that call by themselves, a few nanoseconds faster: those that are called most, and those that src/ calls.  The
+# others go through opd_given_*.
+DIRECT = set('''empty zeros ones full view reshape expand transpose t permute select slice unsqueeze squeeze_dim flatten
+contiguous clone copy_ to_dtype add add_ sub sub_ mul mul_ div div_ neg exp log sqrt rsqrt tanh sigmoid relu gelu silu
+pow_Tensor_Scalar eq gt where_self sum sum_dim mean mean_dim amax softmax log_softmax mm bmm matmul addmm linear conv2d
+convolution layer_norm cross_entropy_loss embedding cat stack zero_ fill_'''.split())
+MOST_GIVEN = 20                                                  # OPD_GIVEN_MAX of src/ops/typed_functions.c
+
+
+def wrapped(first, parts, last, indent, width=WIDTH):
+    """first, then parts between commas, then last; lines of at most that many columns."""
+    lines, line = [], first
+    for i, part in enumerate(parts):
+        text = part + (',' if i + 1 < len(parts) else last)
+        if len(line) + len(text) + 1 > width and line.strip():
+            lines.append(line.rstrip())
+            line = ' ' * indent + text
+        else:
+            line += ('' if line.endswith(('(', '{')) or not line.strip() else ' ') + text
+    return lines + [line]
+
+
+class Function:
+    """A typed function: its name behind opd_, what it calls, how many arguments it takes, and the C types of those."""
+
+    def __init__(self, name, schema, count, choose_dtype):
+        self.name, self.schema, self.args = name, schema, schema.args[:count]
+        short = count < len(schema.args)
+        self.types = [('opd_scalar_type ', 'opd_value_dtype', 'i') if short and choose_dtype and a[1] == 'dtype' else
+                      ANY if a[0] == 'bool[]' or (schema.name, a[1]) in VALUES else
+                      C_TYPES.get(a[0], ANY) for a in self.args]
+        returns = schema.returns
+        tensors = split_arguments(returns[1:-1]) if returns.startswith('(') else [returns]
+        # the C type of the result, what calls, and the letter of the signature
+        self.result, self.call, self.letter = (
+            ('int ', 'opd_call_all', 'v') if returns == '()' else
+            ('int ', 'opd_call_tensors', 'N') if len(tensors) > 1 else
+            ('opd_tensors ', 'opd_call_list', 'L') if re.match(r'Tensor.*\[\]$', tensors[0]) else
+            ('opd_tensor *', 'opd_call_op', 'T') if tensors[0].startswith('Tensor') else
+            ('opd_value ', 'opd_call_value', 'V'))
+
+    def head(self, first, last):
+        first += '%sopd_%s(' % (self.result, self.name)
+        parts = ['opd_tensor **rets'] if self.call == 'opd_call_tensors' else []
+        parts += [kind[0] + a[1] for kind, a in zip(self.types, self.args)]
+        return wrapped(first, parts, last, min(len(first), 40))
+
+    def body(self):
+        return ['    static opd_op *op;'] + (self.direct() if self.name in DIRECT else self.given()) + ['}']
+
+    def direct(self):
+        """The lines that call with an array of the arguments' values."""
+        values = [kind[1] + '(' + a[1] + ')' if kind[1] else a[1] for kind, a in zip(self.types, self.args)]
+        rets = {'opd_call_tensors': ['rets'], 'opd_call_all': ['NULL']}.get(self.call, [])
+        letters = self.letter + ''.join(kind[2] for kind in self.types)
+        op = 'opd_op_typed(&op, "aten::%s", "%s")' % (self.schema.name, letters)
+        return (wrapped('    const opd_value args[%d] = {' % len(self.types), values, '};', 30) +
+                wrapped('    return %s(' % self.call, [op] + rets + ['args', '%d' % len(self.types)], ');', 8))
+
+    def given(self):
+        """The line that hands the arguments on as they are, by the letters; what has no letter of its own as a value."""
+        if len(self.types) > MOST_GIVEN:
+            sys.exit('%s takes %d arguments: OPD_GIVEN_MAX is %d' % (self.schema.name, len(self.types), MOST_GIVEN))
+        letters, parts = self.letter, []
+        for kind, a in zip(self.types, self.args):
+            plain = kind[1] not in ('opd_value_dtype', 'opd_value_optional_ints')
+            letters += kind[2] if plain else 'V'
+            parts.append(('OPD_CAST(int64_t, %s)' if kind[0] == 'opd_scalar_type ' and plain else '%s' if plain else
+                          kind[1] + '(%s)') % a[1])
+        rets = ['rets'] if self.call == 'opd_call_tensors' else []
+        first = '    return %s(' % self.call.replace('opd_call', 'opd_given')
+        names = ['&op', '"aten::%s"' % self.schema.name, '"%s"' % letters]
+        return wrapped(first, names + rets + parts, ');', len(first))
+
+
+def both(name, schema, takes, choose_dtype):
+    """The short function, and the full one where that takes more."""
+    full = name[:-1] + '_full_' if name.endswith('_') else name + '_full'
+    counts = [(name, takes)] + ([(full, len(schema.args))] if takes < len(schema.args) else [])
+    return [Function(one, schema, count, choose_dtype) for one, count in counts]
+
+
+def functions_of(operator, names):
+    """The typed functions of an operator, and of its in-place form unless that has a card of its own."""
+    schema, form = operator.schema, operator.inplace
+    takes = len(operator.listed) if operator.listed else schema.takes()
+    found = both(operator.function, schema, takes, operator.listed or schema.makes())
+    if form and form.name not in names:
+        found += both(operator.function + '_', form, form.takes(), form.makes())
+    return found
+
+
+def print_prototypes(tree, family):
+    lines = []
+    for operator in (o for o in tree.operators() if o.family == family):
+        text = '/* %s: %s */' % (operator.schema.name, operator.says)
+        while len(text) > WIDTH:
+            at = text.rindex(' ', 0, WIDTH)
+            lines.append(text[:at])
+            text = '   ' + text[at + 1:]
+        lines.append(text)
+        for function in tree.functions(operator):
+            lines += function.head('OPD_API ', ');')
+    return lines
+
+
+def print_functions(tree):
+    """The bodies: those that are called most are made for size, the others by one pass."""
+    lines = {True: [], False: []}
+    for operator in tree.operators():
+        for function in tree.functions(operator):
+            lines[function.name in DIRECT] += function.head('', ') {') + function.body()
+    return ['OPDI_COLD_BEGIN'] + lines[True] + ['OPDI_COLD_END', 'OPDI_ONCE_BEGIN'] + lines[False] + ['OPDI_ONCE_END']
+
+
+def print_numbers(tree):
+    return wrapped('    ', ['OPD_OP_' + o.card for o in tree.operators()] + ['OPD_OP_COUNT'], '', 4)
+
+
+def print_names(tree):
+    return wrapped('    ', ['"aten::%s"' % o.schema.name for o in tree.operators()], '', 4)
+
+
+def print_cards(tree):
+    """A list of cards for each family, which a macro may leave out, and the list of lists."""
+    lines, table = [], []
+    for family in tree.families():
+        cards = ['opdi_card_' + o.card for o in tree.operators() if o.family == family]
+        macro, name = tree.macro(family), 'opdi_cards_' + family
+        listed = ['static const opdi_card_fn %s[] = {' % name] + wrapped('    ', cards, '', 4) + ['};']
+        lines += ['#if defined(%s)' % macro, '#define %s NULL' % name, '#else'] + listed + ['#endif'] if macro else listed
+        table.append('    {%d, %s, "%s"}' % (len(cards), name, macro or ''))
+    lines += ['static const struct { int n; const opdi_card_fn *cards; const char *macro; } opdi_families[] = {']
+    return lines + ',\n'.join(table).split('\n') + ['};']
+
+
+#-- functions that a macro leaves out ----------------------------------------------------------------------------------
+
+# Macros whose functions are there in another way: operators have lists of cards, loading says why it fails.
+OTHERS = re.compile(r'OPD_NO_(OPERATORS|OP_\w+|PLUGINS)$')
+# What says that a function failed, by its type; a pointer is NULL, a struct is all zero.
+ANSWERS = {'int': '-1', 'int64_t': '-1', 'size_t': '0', 'double': 'NAN', 'opd_scalar_type': 'OPD_DTYPE_NONE',
+           'opd_json_kind': 'OPD_JSON_NONE'}
+# Numbers of parts: of nothing, none.
+COUNTS = ('opd_graph_ninputs', 'opd_graph_noutputs', 'opd_graph_count', 'opd_tensor_file_count', 'opd_module_count',
+          'opd_program_ninputs', 'opd_program_noutputs')
+# What files of operators call, whether a program ever opens a region or not: as outside of regions.
+OUTSIDE = {
+    'opd_autocast_register': '0', 'opd_autocast_support': '0',
+    'opd_custom_fwd': 'opd_ok() && forward ? forward(ctx) : %s',
+    'opd_custom_bwd': 'opd_ok() && backward ? backward(bw) : %s'
+}
+FUNCTION = re.compile(r'^#if !defined\((OPD_NO_\w+)\)(?=\n//)|^#endif   /\* (\w+) \*/$|'
+                      r'^(?!static |typedef |return )\w[^({};=\n]*?\b(opd_\w+)\([^;{]*\{', re.M)
+
+
+def functions_left_out(files):
+    """[(names of the macros, function)] of each public function that macros leave out: those of its file's row, and those
+    around it in the file, whose #endif names them."""
+    found = []
+    for path, words, text in files:
+        of_file = [word for word in words if word.startswith('OPD_NO_') and not OTHERS.match(word)]
+        around = []
+        for begins, ends, function in (m.groups() for m in FUNCTION.finditer(text)):
+            if OTHERS.match(begins or ends or ''):
+                continue
+            if begins:
+                around.append(begins)
+            elif ends and (not around or around.pop() != ends):
+                sys.exit('src/%s: a region of %s ends that has not begun' % (path, ends))
+            elif function and around + of_file:
+                found.append((tuple(of_file + around), function))
+        if around:
+            sys.exit('src/%s: a region of %s does not end' % (path, around[-1]))
+    return found
+
+
+def results(parameters):
+    """Statements that write nothing into what the parameters point to: `T **x`, `T **x, int n`, `char *buf, size_t`."""
+    lines = []
+    for i, (kind, name) in enumerate(parameters):
+        after = parameters[i + 1] if i + 1 < len(parameters) else ('', '')
+        if kind == 'char *' and after[0] == 'size_t ':
+            lines.append('opdi_no_results(%s, %s != 0, 1);' % (name, after[1]))
+        elif re.match(r'(opd_\w+ \*|const char \*)\*$', kind) or kind in ('int64_t *', 'unsigned *'):
+            count = after[1] if after[0] == 'int ' else '1'
+            lines.append('opdi_no_results(%s, %s, sizeof *%s);' % (name, count, name))
+    return lines
+
+
+def answer(kind, name, macros, parameters):
+    """The statements of a function of that type."""
+    fails = '%s(__func__, "%s")' % ('opdi_null_without' if kind.endswith('*') else 'opdi_without', ' or '.join(macros))
+    if name in OUTSIDE:
+        return ['return %s;' % OUTSIDE[name].replace('%s', fails)]
+    quiet = re.search(r'_(free|close|end|print|clear|enabled)$', name) and not kind == 'size_t '
+    value = ('NULL' if kind.endswith('*') else 'false' if kind == 'bool ' else '0' if name in COUNTS or quiet
+             else ANSWERS.get(kind.strip()))
+    if kind == 'void ':
+        return [] if quiet else ['(void)%s;' % fails]
+    if quiet:
+        return ['return %s;' % value]
+    lines = results(parameters)
+    if value == 'NULL':
+        return lines + ['return %s%s;' % ('(%s)' % kind, fails)]
+    if value == '-1':
+        return lines + ['return %s;' % fails]
+    if not value:
+        lines = ['%snone;' % kind, 'memset(&none, 0, sizeof none);'] + lines
+    return lines + ['(void)%s;' % fails, 'return %s;' % (value or 'none')]
+
+
+def split_parameters(text):
+    """(type, name) of each parameter; a pointer to a function has no name."""
+    found = []
+    for part in split_arguments(re.sub(r'\s+', ' ', text)):
+        m = re.match(r'(.*?[ *])(\w+)$', part)
+        found.append((m.group(1), m.group(2)) if m else (part, ''))
+    return found
+
+
+def print_left_out(tree):
+    """A function of the same head that fails, for each public function that a macro leaves out."""
+    found, lines = functions_left_out(tree.files), []
+    for macros in dict.fromkeys(macros for macros, _ in found):
+        lines.append('#if ' + ' || '.join('defined(%s)' % m for m in macros))
+        for name in (n for m, n in found if m == macros):
+            kind, parameters = tree.prototype(name)
+            head = re.sub(r'\n +', '\n' + ' ' * (len(kind) + len(name) + 1), parameters)
+            head = '%s%s(%s) {' % (kind, name, head)
+            body = answer(kind, name, macros, split_parameters(parameters))
+            if len(body) == 1 and len(head) + len(body[0]) < 118 and '\n' not in head:
+                lines.append('%s %s }' % (head, body[0]))
+            else:
+                lines += [head + ' }'] if not body else [head] + ['    ' + line for line in body] + ['}']
+        lines.append('#endif')
+    return lines
+
+
+#-- the contents list of the first comment ----------------------------------------------------------------------------
+
+def print_contents(tree):
+    """The anchors of all rooms, by layer, in the order of the files."""
+    rooms, lines = {}, []
+    for path, _, text in tree.files:
+        rooms.setdefault(path.split('/')[0], []).extend(re.findall(r'^//  (>>[\w:]+) ', text, re.M))
+    for layer, anchors in rooms.items():
+        line = '     %-12s' % layer
+        for anchor in anchors:
+            if len(line) + len(anchor) + 1 > WIDTH:
+                lines.append(line)
+                line = ' ' * 17
+            line += ' ' + anchor
+        lines += [line] if anchors else []
+    return lines
+
+
+#-- the table of functions that plug-ins call --------------------------------------------------------------------------
+
+def print_host_table(tree):
+    """The rows of OPD_HOST_FUNCTIONS, in the order of the list of names."""
+    lines = []
+    for name in tree.listed('api/host_functions.txt'):
+        kind, parameters = tree.prototype(name)
+        types = [re.sub(r'(?<=[ *])\w+$', '', part).strip() if part != 'void' else '' for part in split_arguments(
+            re.sub(r'\s+', ' ', parameters))]
+        types = [part for part in types if part]
+        first = '    %s%s, %d, (' % ('V(' if kind == 'void ' else 'X(%s, ' % kind.strip(), name, len(types))
+        lines += [part + ' \\' for part in wrapped(first, types, '))', 6, WIDTH - 2)] if types else [first + ')) \\']
+    lines[-1] = lines[-1][:-2]
+    return lines
+
+
+#-- names --------------------------------------------------------------------------------------------------------------
+
+class Tree:
+    """The files of src/: files is a list of (path, words of its row in the list, text)."""
+
+    def __init__(self, files):
+        self.files, self.kept = files, {}
+
+    def once(self, what, make):
+        if what not in self.kept:
+            self.kept[what] = make()
+        return self.kept[what]
+
+    def text(self, path):
+        return next((text for name, _, text in self.files if name == path), '')
+
+    def listed(self, path):
+        """The words of a list, but for its comments."""
+        return [word for line in self.text(path).split('\n') if not line.startswith('#') for word in line.split()]
+
+    def families(self):
+        """In the order of the declarations."""
+        return self.once('families', lambda: re.findall(r'#include "op_(\w+)\.printed\.h"', self.text('api/operators.h')))
+
+    def macro(self, family):
+        """What leaves a family out; None: nothing does."""
+        if any('OPD_NO_OP_' + family.upper() in words for _, words, _ in self.files):
+            return 'OPD_NO_OP_' + family.upper()
+        return None if family in ('create', 'view') else 'OPD_NO_OPERATORS'
+
+    def operators(self):
+        return self.once('operators', self.read_operators)
+
+    def read_operators(self):
+        families, found = self.families(), operators_of(self.files)
+        for operator in found:
+            if operator.family not in families:
+                sys.exit('%s is of the family %s: src/api/operators.h has no #include "op_%s.printed.h"' % (
+                    operator.card, operator.family, operator.family))
+        code = ''.join(text for path, _, text in self.files if not path.startswith('api/'))
+        DIRECT.update(re.findall(r'\bopd_(\w+)\(', re.sub(r'/\*.*?\*/', '', code, flags=re.S)))
+        return sorted(found, key=lambda operator: families.index(operator.family))
+
+    def functions(self, operator):
+        names = self.once('names', lambda: {o.schema.name for o in self.operators()})
+        return self.once(operator, lambda: functions_of(operator, names))
+
+    def prototype(self, name):
+        """(type of the result, parameters) of a public function."""
+        found = self.once('prototypes', lambda: {m.group(2): (m.group(1), m.group(3)) for m in PROTOTYPE.finditer(
+            ''.join(text for path, _, text in self.files if path.startswith('api/')))})
+        if name not in found:
+            sys.exit('src/api/ has no prototype of ' + name)
+        return found[name]
+
+
+PROTOTYPE = re.compile(r'^OPD_API ([^;=()]*?[ *])(opd_\w+)\(([^;]*)\)[^;()]*;', re.M)
+PRINTED = {
+    'contents': print_contents,
+    'operator_numbers': print_numbers,
+    'operator_names': print_names,
+    'typed_functions': print_functions,
+    'cards': print_cards,
+    'left_out': print_left_out,
+    'host_table': print_host_table,
+}
+
+
+def printed(tree, name):
+    """The text of NAME.printed.h; op_FAMILY are the prototypes of a family."""
+    return tree.once('printed ' + name, lambda: ''.join(line + '\n' for line in lines_of(tree, name)))
+
+
+def lines_of(tree, name):
+    if name.startswith('op_') and name[3:] in tree.families():
+        return print_prototypes(tree, name[3:])
+    if name not in PRINTED:
+        sys.exit('%s%s is included, and src/printing.py does not print it: it prints %s' % (
+            name, SUFFIX, ', '.join(PRINTED)))
+    return PRINTED[name](tree)
