@@ -170,7 +170,7 @@ def must_be_listed():
 def included(path, line):
     """The file of src/ that a line of a file of src/ includes, or the name of what is printed in its place; '' for one
     that --apart writes; None: no such line."""
-    match = INCLUDE.fullmatch(line)
+    match = line.startswith(b'#include "') and INCLUDE.fullmatch(line)
     if not match:
         return None
     name = match.group(1).decode('utf-8')

@@ -12,9 +12,9 @@
 #include <stdbool.h>
 
 #define OPD_VERSION_MAJOR 0
-#define OPD_VERSION_MINOR 3
+#define OPD_VERSION_MINOR 4
 #define OPD_VERSION_PATCH 0
-#define OPD_VERSION "0.3.0"
+#define OPD_VERSION "0.4.0"
 
 #if defined(__cplusplus)
 #define OPD_CAST(T, x) static_cast<T>(x)          /* no -Wold-style-cast */

@@ -6,3 +6,7 @@
 typedef enum opd_op_id {
 #include "operator_numbers.printed.h"
 } opd_op_id;
+#ifdef __cplusplus
+}
+#endif
+

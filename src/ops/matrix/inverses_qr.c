@@ -151,7 +151,7 @@ static opd_tensor *opdi_det_gradient(opd_tensor *a, opd_tensor *grad, opd_tensor
 static int opdi__linalg_det_backward(opd_backward_call *bw) {
     opd_tensor *grad = opd_bw_grad(bw, 0), *input = opd_bw_tensor(bw, 0), *factors = opd_bw_result(bw, 1);
     if (!grad) { return 0; }
-    if (opd_grad_enabled()) {
+    if (opd_grad_mode_enabled()) {
         return opd_bw_return(bw, 0, opdi_det_gradient(input, grad, opd_bw_result(bw, 0)));
     }
     const bool twice = opdi_real_dtype((int8_t)opd_bw_dtype(bw, 0)) == OPD_FLOAT64;
@@ -173,7 +173,7 @@ static int opdi__linalg_slogdet_backward(opd_backward_call *bw) {
         if (!grad) { return -1; }
     }
     if (!grad) { return 0; }
-    if (opd_grad_enabled()) { return opd_bw_return(bw, 0, opdi_times_inverse(input, grad)); }
+    if (opd_grad_mode_enabled()) { return opd_bw_return(bw, 0, opdi_times_inverse(input, grad)); }
     opd_tensor *diagonal = opd_mul(opdi_identity_like(input), opd_unsqueeze(opd_unsqueeze(grad, -1), -1)), *rets[2];
     return opd_linalg_solve_ex(rets, opdi_mh(input), diagonal) ? -1 : opd_bw_return(bw, 0, rets[0]);
 }

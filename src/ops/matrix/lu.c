@@ -447,7 +447,7 @@ static int opdi__linalg_solve_ex_backward(opd_backward_call *bw) {
         x = opd_unsqueeze(x, -1);
     }
     /* The factors are constant: they will do where nobody asks for a derivative of this one. */
-    const bool again = opd_grad_enabled() || opdi_is_dual(input) || (input->flags & OPDI_TRACED);
+    const bool again = opd_grad_mode_enabled() || opdi_is_dual(input) || (input->flags & OPDI_TRACED);
     if (again || opdi_is_complex(input)) { grad = opd_linalg_solve_full(opdi_mt(input), grad, left); }
     else { grad = opd_linalg_lu_solve_full(opd_bw_result(bw, 1), opd_bw_result(bw, 2), grad, left, true); }
     OPDI_GIVE(0, opd_neg(left ? opd_matmul(grad, opdi_mt(x)) : opd_matmul(opdi_mt(x), grad)));
