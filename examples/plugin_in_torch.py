@@ -1,6 +1,6 @@
 # A plug-in in C (examples/plugin.c, which C programs load as it is) whose operators PyTorch has, too: by its stable C
 # interface, without its headers and libraries.
-# cc -O2 -shared -fPIC -DOPDISPATCH_IN_TORCH examples/plugin.c -x c opdispatch_aoti.h -o plugin_in_torch.so -lm
+# cc -O2 -shared -fPIC -DOPDISPATCH_IN_TORCH examples/plugin.c -x c opdispatch.h -o plugin_in_torch.so -lm
 # ci: $tmp/plugin_in_torch.so
 #
 # python3 examples/plugin_in_torch.py ./plugin_in_torch.so; needs PyTorch 2.10 or later, on Linux.

@@ -5,9 +5,8 @@
 
    ./run_model --help says how inputs are given and where results go. */
 #define OPDISPATCH_IMPLEMENTATION
+#define OPD_AOTI
 #include "../opdispatch.h"
-#define OPDISPATCH_AOTI_IMPLEMENTATION
-#include "../opdispatch_aoti.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -6,9 +6,8 @@
      python3 -m pip download --no-deps --only-binary :all: torchvision==0.29.2
      unzip torchvision-*.whl torchvision/_C_stable.so && ./torchvision_nms torchvision/_C_stable.so */
 #define OPDISPATCH_IMPLEMENTATION
+#define OPD_AOTI
 #include "../opdispatch.h"
-#define OPDISPATCH_AOTI_IMPLEMENTATION
-#include "../opdispatch_aoti.h"
 #include <stdio.h>
 #include <string.h>
 

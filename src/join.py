@@ -49,7 +49,7 @@ def frames():
     """{path: (lines in front of a file's code, lines behind it)}, as the second column of the list says."""
     found = {}
     for path, words in (row for row in rows() if row[1]):
-        guards = ['#if defined(%s)\n' % PARTS[word] if word in PARTS else '#if !defined(%s)\n' % word
+        guards = ['#if %sdefined(%s)\n' % ('!' if word.startswith('OPD_NO_') else '', PARTS.get(word, word))
                   for word in words if word not in MODES]
         modes = [MODES[word] for word in words if word in MODES]
         found[path] = (''.join(guards + ['%s_BEGIN\n' % mode for mode in modes]),
@@ -108,9 +108,9 @@ def faults():
         if path not in there:
             found.append('src/files.txt lists %s, which is not there: take the row out, or bring the file back' % path)
     for path, words in rows():
-        found += ['src/files.txt says "%s" of %s: core, operators, cold, once, loops, or a macro OPD_NO_..., is known' %
+        found += ['src/files.txt says "%s" of %s: core, operators, cold, once, loops, or a macro, is known' %
                   (word, path) for word in words if word not in PARTS and word not in MODES and
-                  not re.fullmatch('OPD_NO_[A-Z_]+', word)]
+                  not re.fullmatch('OPD[A-Z_]+', word)]
     for path in there:
         if not read(os.path.join(SRC, path)).endswith(b'\n'):
             found.append('src/%s does not end with a newline: add one, the next file begins behind it' % path)

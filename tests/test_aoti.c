@@ -1,7 +1,7 @@
 /* Models that AOTInductor compiled: aoti/model.c plays one.  What is loaded, refused, run; errors in it; several at
    once; constants; packages.  Real ones: aoti.py.  THREADED */
-#define OPDISPATCH_AOTI_IMPLEMENTATION
-#include "../opdispatch_aoti.h"
+#define OPD_AOTI
+#include "../opdispatch.h"
 #include "beside_torch.h"
 
 #if defined(OPDI_AOTI_THERE)

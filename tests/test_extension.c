@@ -1,7 +1,7 @@
 /* Extensions of PyTorch's stable interface: extension/extension.c plays one, extension/stable.cpp is one, written with
    PyTorch's headers, and torchvision's is the published one (golden/torchvision.npz).  THREADED */
-#define OPDISPATCH_AOTI_IMPLEMENTATION
-#include "../opdispatch_aoti.h"
+#define OPD_AOTI
+#include "../opdispatch.h"
 #include "beside_torch.h"
 
 #if defined(CHECK_SANITIZED) && !defined(__cplusplus)

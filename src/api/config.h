@@ -11,6 +11,13 @@
 #include <stddef.h>
 #include <stdbool.h>
 
+#if defined(OPDISPATCH_IN_TORCH) && defined(__INCLUDE_LEVEL__)
+#if __INCLUDE_LEVEL__ == 0                        /* the header is the last source of a library for PyTorch */
+#define OPDISPATCH_IMPLEMENTATION
+#define OPD_AOTI
+#endif
+#endif
+
 #define OPD_VERSION_MAJOR 0
 #define OPD_VERSION_MINOR 4
 #define OPD_VERSION_PATCH 0

@@ -56,7 +56,7 @@ typedef enum opd_file_kind {
     OPD_FILE_CHECKPOINT,                          /* torch.save: opd_tensor_file_open, opd_module_open */
     OPD_FILE_PROGRAM,                             /* torch.export.save: opd_program_load */
     OPD_FILE_SCRIPT,                              /* torch.jit.save */
-    OPD_FILE_COMPILED                             /* AOTInductor's package: opdispatch_aoti.h */
+    OPD_FILE_COMPILED                             /* AOTInductor's package, see >>api:aoti */
 } opd_file_kind;
 OPD_API opd_file_kind opd_file_kind_of(const char *path);
 /* Opens a file of tensors that lies in memory, taken over as opd_tensor_wrap does: deleter runs when the file is closed

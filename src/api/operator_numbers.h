@@ -6,6 +6,8 @@
 typedef enum opd_op_id {
 #include "operator_numbers.printed.h"
 } opd_op_id;
+/* The handle of a built-in operator. */
+OPD_API opd_op *opd_op_builtin(opd_op_id id);
 #ifdef __cplusplus
 }
 #endif

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Loads both.c, which was built for PyTorch, and checks what its operators do there.  Needs PyTorch 2.10 or later.
 
-    cc -shared -fPIC -DOPDISPATCH_IN_TORCH tests/extension/both.c -x c opdispatch_aoti.h -o both.so -lm
+    cc -shared -fPIC -DOPDISPATCH_IN_TORCH tests/extension/both.c -x c opdispatch.h -o both.so -lm
     python3 tests/extension/in_torch.py ./both.so
 """
 import sys

@@ -1,0 +1,297 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>aoti_h       compiled models and extensions: types that several files use
+//
+//  A library is copied into a file in memory (memfd, or a temporary file that is gone afterwards), where the
+//  entries for libtorch among its dependencies name a small library instead, which is made in memory, too.  That
+//  one has one stub for each function that the library asks for, under a name that is the library's name of it with
+//  another first letter.  So nothing meets the symbols of a libtorch that this process may have, and models do not
+//  meet each other.  All of it calls public functions alone: it may be in another file than the implementation.
+//----------------------------------------------------------------------------------------------------------------------
+
+#include "../ops/ops.h"
+
+#if defined(OPD_AOTI) && !defined(OPDI_AOTI)
+#define OPDI_AOTI
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#if !defined(OPDI_INTERNAL)
+#define OPDI_INTERNAL static
+#endif
+
+#if defined(__linux__) && defined(__LP64__) && (defined(__x86_64__) || defined(__aarch64__)) && !defined(OPD_NO_PLUGINS)
+#define OPDI_AOTI_THERE
+#define OPDI_AOTI_HERE                            /* until the last of its files */
+#include <dlfcn.h>
+#include <elf.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <pthread.h>
+#include <setjmp.h>
+#include <unistd.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#if !defined(__cplusplus)                         /* strict C does not declare them */
+extern long syscall(long number, ...);
+extern int mkstemp(char *path);
+extern char *realpath(const char *path, char *whole);
+#endif
+
+#if defined(__TINYC__)                            /* programs without threads */
+#define OPDI_AOTI_THREAD
+#define OPDI_AOTI_NEXT(count) (++(count))
+#else
+#define OPDI_AOTI_THREAD __thread
+#define OPDI_AOTI_NEXT(count) __atomic_add_fetch(&(count), 1, __ATOMIC_RELAXED)
+#endif
+
+//== what a compiled model exports, and handles of tensors that it holds ===============================================
+
+typedef void (*opdi_aoti_fn)(void);
+enum {
+    OPDI_AOTI_CREATE, OPDI_AOTI_DELETE, OPDI_AOTI_RUN, OPDI_AOTI_NINPUTS, OPDI_AOTI_NOUTPUTS, OPDI_AOTI_INPUT,
+    OPDI_AOTI_OUTPUT, OPDI_AOTI_NCONSTANTS, OPDI_AOTI_SYMBOL, OPDI_AOTI_FQN, OPDI_AOTI_DTYPE, OPDI_AOTI_BYTES,
+    OPDI_AOTI_FOLDED, OPDI_AOTI_TYPE, OPDI_AOTI_UPDATE, OPDI_AOTI_SHARE, OPDI_AOTI_ENTRIES, OPDI_AOTI_BLOB,
+        OPDI_AOTI_BLOB_SIZE,
+    OPDI_AOTI_LAST_ERROR, OPDI_AOTI_FUNCTIONS
+};
+typedef struct opdi_aoti_row opdi_aoti_row;
+typedef struct opdi_aoti_range { const char *begin, *end; } opdi_aoti_range;
+/* A shared library that was made in a file of its own. */
+typedef struct opdi_aoti_image { int fd; char path[160]; bool temporary; void *handle; } opdi_aoti_image;
+struct opd_aoti {
+    const char *who;             /* for errors: the function that loads it */
+    char *path, *name;
+    char *names;                 /* of all models in the package, one behind the other, an empty one at the end */
+    opdi_aoti_image image, stubs;
+    opdi_aoti_fn functions[OPDI_AOTI_FUNCTIONS];
+    void *container;
+    opdi_aoti_row **rows;        /* what stubs of operators point to */
+    int64_t nrows;
+    opd_json *metadata, *nodes;
+    opd_tensor *blob;            /* of constants that lie in the package, */
+    char **weight_names;         /* or each of them */
+    opd_tensor **weights;
+    int64_t nweights;
+    opdi_aoti_range *ranges;     /* memory of constants that the model made */
+    int64_t nranges;
+    size_t ninputs, noutputs, nconstants;
+    bool empty;                  /* compiled without its weights, which are not given yet */
+    bool unchecked, exceptions;  /* exceptions: what it throws is C++'s; else it is C, which is left by longjmp */
+};
+typedef struct opdi_aoti_handle {
+    opd_tensor *tensor;
+    bool packed;
+    bool *gone;                  /* is set when the box is freed; or NULL */
+} opdi_aoti_handle;
+
+//== operators that compiled models call with flat arguments of C ======================================================
+
+enum { OPDI_AOTI_ARGS = OPD_MAX_ARGS };
+/* T tensor, O tensor that may be NULL, i integer, b bool, e number of a dtype, layout or format, d double, f float,
+   s text, D device, G generator */
+typedef struct opdi_aoti_param { char kind; bool optional, list, optional_items, out; } opdi_aoti_param;
+typedef int (*opdi_aoti_compose)(const opd_value *args, void *const *handles, opd_value *rets);
+struct opdi_aoti_row {
+    const char *symbol;          /* as the model calls it */
+    opd_op *op;                  /* or else: */
+    opdi_aoti_compose compose;
+    opdi_aoti_param params[OPDI_AOTI_ARGS];
+    int order[OPDI_AOTI_ARGS];   /* of the arguments in C */
+    int nparams, nrets;
+    char rets[16];               /* T, i, b or d */
+    bool returns;                /* results are given */
+};
+
+//== operators that PyTorch has for oneDNN, vector functions ===========================================================
+
+/* Functions that are no operators of ATen, or have other arguments than these: by schemas of our own.  compose NULL:
+   the operator of that name is called with them. */
+typedef struct opdi_aoti_other { const char *symbol, *schema; opdi_aoti_compose compose; } opdi_aoti_other;
+typedef struct opdi_aoti_math {
+    const char *name;
+    float (*f32)(float x);
+    double (*f64)(double x);
+    float (*f32_2)(float x, float y);
+    double (*f64_2)(double x, double y);
+} opdi_aoti_math;
+/* What a stub of a vector function hands over: which, and how many numbers of which size. */
+typedef struct opdi_aoti_vector { const opdi_aoti_math *math; int count, element; } opdi_aoti_vector;
+
+//== extensions: values on their stacks ================================================================================
+
+typedef struct opdi_ext opdi_ext;
+typedef void (*opdi_ext_fn)(uint64_t *stack, uint64_t nargs, uint64_t nrets);
+/* Runs a kernel that may throw; what it has thrown, or NULL. */
+typedef void *(*opdi_ext_call_fn)(opdi_ext_fn fn, uint64_t *stack, uint64_t nargs, uint64_t nrets);
+/* What a kernel's schema says of its stack; kind S is a Scalar. */
+typedef struct opdi_ext_signature {
+    opdi_aoti_param args[OPD_MAX_ARGS], rets[OPD_MAX_ARGS];
+    int nargs, nrets;
+    char unknown[60];            /* a type that the stable interface does not hand over */
+} opdi_ext_signature;
+/* What an extension registers: kept until its code has run through, and then done at once. */
+typedef struct opdi_ext_entry {
+    struct opdi_ext_entry *next;
+    opdi_ext *ext;
+    char *text;                  /* a schema, or a kernel's operator */
+    opdi_ext_fn fn;              /* NULL: a schema */
+    uint32_t tags;
+    bool builtin;                /* a schema that is here already */
+    opdi_ext_signature *signature;                /* of a kernel; NULL: not known yet */
+} opdi_ext_entry;
+typedef struct opdi_ext_library {
+    struct opdi_ext_library *next;
+    opdi_ext *ext;
+    opd_library_kind kind;
+    char *ns, *key, *file;
+    int line;
+    opdi_ext_entry *entries;
+    opd_library *library;
+} opdi_ext_library;
+struct opdi_ext {
+    opd_aoti model;              /* its path and its two files */
+    opdi_ext *next;
+    opdi_ext_library *libraries;
+    opd_library *derivatives;    /* what is registered for it beside what it registers */
+    opdi_ext_call_fn call;
+    int operators, skipped;      /* skipped: kernels for devices that are not here */
+    int64_t holds;               /* who needs its code: itself while it is loaded, its kernels, its memory */
+    bool committed;
+};
+
+//== extensions: their kernels, and the functions that they call =======================================================
+
+#define OPDI_EXT_STRING_REPLACE "_ZNSt7__cxx1112basic_stringIcSt11char_traitsIcESaIcEE15_M_replace_coldEPcmPKcmm"
+
+//== the functions by name =============================================================================================
+
+/* PLAIN functions are jumped to; CONSTANT ones return a number; THIRD ones get it as third argument. */
+typedef enum opdi_aoti_kind { OPDI_AOTI_PLAIN, OPDI_AOTI_CONSTANT, OPDI_AOTI_THIRD } opdi_aoti_kind;
+typedef struct opdi_aoti_symbol {
+    const char *name;
+    opdi_aoti_kind kind;
+    uint64_t number;
+    opdi_aoti_fn fn;
+} opdi_aoti_symbol;
+
+//== the library of stubs, libraries as files in memory ================================================================
+
+typedef struct opdi_aoti_bytes { unsigned char *data; size_t length, room; bool failed; } opdi_aoti_bytes;
+/* A library in the making: code, names, symbols. */
+typedef struct opdi_aoti_library {
+    opdi_aoti_bytes code, names, symbols;
+    uint32_t count;
+    size_t call_at, call_size;   /* of the function that catches, where there is one */
+    uint32_t needed[16];         /* names of libraries that it needs */
+    int nneeded;
+} opdi_aoti_library;
+
+//== the model's library: checked, and directed to the functions here ==================================================
+
+typedef struct opdi_aoti_elf {
+    opd_aoti *model;
+    unsigned char *data;         /* of our own: it is changed */
+    size_t size;
+    Elf64_Phdr segments[64];
+    int nsegments;
+    Elf64_Dyn *dynamic;
+    size_t ndynamic;
+    char *names;
+    size_t names_size;
+    Elf64_Sym *symbols;
+    uint16_t *versions;          /* of symbols, or NULL */
+    size_t nsymbols;
+} opdi_aoti_elf;
+
+/* What a run of this thread is for: the model, and where a failed check jumps in one that is written in C. */
+typedef struct opdi_aoti_frame {
+    opd_aoti *model;
+    bool loading;                /* tensors over memory are constants */
+    jmp_buf *out;
+    struct opdi_aoti_frame *outer;
+} opdi_aoti_frame;
+typedef struct opdi_aoti_c64 { float re, im; } opdi_aoti_c64;
+typedef struct opdi_aoti_c128 { double re, im; } opdi_aoti_c128;
+
+/* Whose objects words point to: ours, or PyTorch's where it is PyTorch that calls our operators. */
+typedef struct opdi_ext_side {
+    int32_t (*list_new)(size_t room, void **out);
+    int32_t (*list_size)(void *list, size_t *out);
+    int32_t (*list_get)(void *list, size_t i, uint64_t *out);
+    int32_t (*list_push)(void *list, uint64_t word);
+    int32_t (*list_free)(void *list);
+    int32_t (*text_new)(const char *data, size_t length, void **out);
+    int32_t (*text_data)(void *text, const char **out);
+    int32_t (*text_free)(void *text);
+    int32_t (*cell_new)(uint64_t **out);
+    int32_t (*cell_free)(uint64_t *cell);
+    int32_t (*tensor_free)(void *handle);
+    int32_t (*tensor_give)(opd_tensor *tensor, void **out);   /* NULL: one that is undefined */
+    opd_tensor *(*tensor_take)(void *handle);
+} opdi_ext_side;
+/* What was taken from a stack, until the call is over. */
+typedef struct opdi_ext_taken {
+    struct opdi_ext_taken *next;
+    const opdi_ext_side *side;
+    void *handle, *text;
+    opd_tensor *tensor;          /* of the handle */
+} opdi_ext_taken;
+typedef struct opdi_aoti_pair { const char *name; void *handle; } opdi_aoti_pair;
+typedef struct opdi_aoti_export { const char *name; bool needed; } opdi_aoti_export;
+typedef int32_t (*opdi_aoti_create_fn)(void **container, size_t copies, const char *device, const char *folder);
+typedef int32_t (*opdi_aoti_delete_fn)(void *container);
+typedef int32_t (*opdi_aoti_run_fn)(void *container, void **inputs, size_t ninputs, void **outputs, size_t noutputs,
+                                    void *stream, void *executor);
+typedef int32_t (*opdi_aoti_count_fn)(void *container, size_t *count);
+typedef int32_t (*opdi_aoti_name_fn)(void *container, size_t i, const char **name);
+typedef int32_t (*opdi_aoti_dtype_fn)(void *container, size_t i, int32_t *dtype);
+typedef int32_t (*opdi_aoti_bytes_fn)(void *container, size_t i, size_t *bytes);
+typedef int32_t (*opdi_aoti_flag_fn)(void *container, size_t i, bool *flag);
+typedef int32_t (*opdi_aoti_pairs_fn)(void *container, const opdi_aoti_pair *pairs, size_t count, bool inactive,
+                                      bool all);
+typedef int32_t (*opdi_aoti_entries_fn)(void *container, const opdi_aoti_pair **pairs, size_t *count, bool inactive);
+typedef int32_t (*opdi_aoti_blob_fn)(void *container, const uint8_t *blob);
+typedef int32_t (*opdi_aoti_blob_size_fn)(void *container, uint64_t *bytes);
+typedef int32_t (*opdi_aoti_error_fn)(const char **message);
+#define OPDI_AOTI_CALL(model, which, type) (*(type *)(void *)&(model)->functions[which])
+enum { OPDI_AOTI_MATHS = 40 };                     /* functions of numbers */
+/* How C++ throws: found in the library that models are linked with. */
+typedef struct opdi_aoti_throwing {
+    void *(*allocate)(size_t size);
+    void (*throws)(void *exception, void *type, void (*destroy)(void *));
+    void (*construct)(void *exception, const char *text);
+    void (*destroy)(void *exception);
+    void *type;
+} opdi_aoti_throwing;
+/* How exceptions are caught and read: from the libraries that the extension is linked with. */
+typedef struct opdi_ext_catching {
+    void (*set_register)(void *context, int number, uintptr_t value);
+    void (*set_place)(void *context, uintptr_t place);
+    uintptr_t (*begin)(void *context);
+    void *(*caught)(void *exception);
+    void (*done)(void);
+    void *(*type)(void);
+    void *base;                  /* std::exception's type */
+} opdi_ext_catching;
+/* C++'s, for cells that one side makes and the other frees. */
+typedef struct opdi_ext_memory_of_cxx {
+    void *(*make)(size_t bytes);
+    void (*unmake)(void *memory);
+    void *replace;
+} opdi_ext_memory_of_cxx;
+
+#if defined(__x86_64__)
+enum { OPDI_AOTI_MACHINE = EM_X86_64, OPDI_AOTI_PAGE = 4096 };
+#else
+enum { OPDI_AOTI_MACHINE = EM_AARCH64, OPDI_AOTI_PAGE = 65536 };
+#endif
+
+#include "aoti.prototypes.h"
+#else
+#define OPDI_AOTI_ELSEWHERE
+#endif
+#endif /* OPD_AOTI */
+

@@ -1,0 +1,3 @@
+#undef OPDI_AOTI_HERE
+#undef OPDI_AOTI_ELSEWHERE
+

@@ -1,0 +1,334 @@
+#include "aoti.h"
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>extension_kernels extensions of PyTorch: values, kernels, what they call
+//----------------------------------------------------------------------------------------------------------------------
+
+//== extensions: values on their stacks ================================================================================
+
+// An extension's kernel gets a stack of 64-bit words, takes what the arguments own, and leaves its results there: a
+// tensor is a handle, a list or string an object of ours, what is optional a cell on the heap or NULL.
+
+typedef struct opdi_ext_list { uint64_t *words; size_t count, room; } opdi_ext_list;
+typedef struct opdi_ext_text { size_t length; char *data; } opdi_ext_text;
+OPDI_INTERNAL pthread_mutex_t opdi_ext_lock = PTHREAD_MUTEX_INITIALIZER;
+OPDI_INTERNAL pthread_mutex_t opdi_ext_load_lock = PTHREAD_MUTEX_INITIALIZER;
+OPDI_INTERNAL opdi_ext *opdi_ext_first;
+OPDI_INTERNAL OPDI_AOTI_THREAD opdi_ext *opdi_ext_loading, *opdi_ext_running;
+
+OPDI_INTERNAL opdi_ext_memory_of_cxx opdi_ext_heap;
+
+OPDI_INTERNAL int32_t opdi_ext_cell_new(uint64_t **out) {
+    *out = (uint64_t *)(opdi_ext_heap.make ? opdi_ext_heap.make(sizeof **out) : malloc(sizeof **out));
+    return *out ? 0 : (int32_t)-opdi_aoti_no_memory();
+}
+OPDI_INTERNAL int32_t opdi_ext_cell_free(uint64_t *cell) {
+    if (!cell) { return 1; }
+    if (opdi_ext_heap.unmake) { opdi_ext_heap.unmake(cell); }
+    else { free(cell); }
+    return 0;
+}
+OPDI_INTERNAL int32_t opdi_ext_list_new(size_t room, void **out) {
+    opdi_ext_list *list = (opdi_ext_list *)calloc(1, sizeof *list);
+    *out = NULL;
+    if (list && room < SIZE_MAX / sizeof *list->words) {
+        list->words = (uint64_t *)calloc(room + 1, sizeof *list->words);
+    }
+    if (!list || !list->words) {
+        free(list);
+        return (int32_t)-opdi_aoti_no_memory();
+    }
+    list->room = room + 1;
+    *out = list;
+    return 0;
+}
+OPDI_INTERNAL int32_t opdi_ext_list_size(void *self, size_t *out) {
+    const opdi_ext_list *list = (const opdi_ext_list *)self;
+    *out = list ? list->count : 0;
+    return list ? 0 : 1;
+}
+OPDI_INTERNAL int32_t opdi_ext_list_get(void *self, size_t i, uint64_t *out) {
+    const opdi_ext_list *list = (const opdi_ext_list *)self;
+    if (!list || i >= list->count) {
+        (void)opd_fail(OPD_ERROR_INDEX, "an extension reads item %zu of a list of %zu", i, list ? list->count : 0);
+        return 1;
+    }
+    *out = list->words[i];
+    return 0;
+}
+OPDI_INTERNAL int32_t opdi_ext_list_set(void *self, size_t i, uint64_t word) {
+    uint64_t before;
+    if (opdi_ext_list_get(self, i, &before)) { return 1; }
+    ((opdi_ext_list *)self)->words[i] = word;
+    return 0;
+}
+OPDI_INTERNAL int32_t opdi_ext_list_push(void *self, uint64_t word) {
+    opdi_ext_list *list = (opdi_ext_list *)self;
+    if (!list) { return 1; }
+    if (list->count == list->room) {
+        uint64_t *words = (uint64_t *)realloc(list->words, 2 * list->room * sizeof *words);
+        if (!words) { return (int32_t)-opdi_aoti_no_memory(); }
+        list->words = words;
+        list->room *= 2;
+    }
+    list->words[list->count++] = word;
+    return 0;
+}
+OPDI_INTERNAL int32_t opdi_ext_list_free(void *self) {
+    opdi_ext_list *list = (opdi_ext_list *)self;
+    if (list) { free(list->words); }
+    free(list);
+    return 0;
+}
+OPDI_INTERNAL int32_t opdi_ext_text_new(const char *data, size_t length, void **out) {
+    opdi_ext_text *text = length < SIZE_MAX - sizeof *text - 1 ? (opdi_ext_text *)malloc(sizeof *text + length + 1)
+        : NULL;
+    *out = text;
+    if (!text) { return (int32_t)-opdi_aoti_no_memory(); }
+    text->length = length;
+    text->data = (char *)(text + 1);
+    if (length) { memcpy(text->data, data, length); }
+    text->data[length] = 0;
+    return 0;
+}
+OPDI_INTERNAL int32_t opdi_ext_text_free(void *text) {
+    free(text);
+    return 0;
+}
+OPDI_INTERNAL int32_t opdi_ext_text_length(void *self, size_t *out) {
+    const opdi_ext_text *text = (const opdi_ext_text *)self;
+    *out = text ? text->length : 0;
+    return text ? 0 : 1;
+}
+OPDI_INTERNAL int32_t opdi_ext_text_data(void *self, const char **out) {
+    const opdi_ext_text *text = (const opdi_ext_text *)self;
+    *out = text ? text->data : "";
+    return text ? 0 : 1;
+}
+static int32_t opdi_ext_tensor_give(opd_tensor *tensor, void **out) {
+    return tensor ? opdi_aoti_box(tensor, out) : opdi_aoti_new_undefined(out);
+}
+static opd_tensor *opdi_ext_tensor_take(void *handle) {
+    return handle ? ((opdi_aoti_handle *)handle)->tensor : NULL;
+}
+OPDI_INTERNAL const opdi_ext_side opdi_ext_ours = {
+    opdi_ext_list_new, opdi_ext_list_size, opdi_ext_list_get, opdi_ext_list_push, opdi_ext_list_free,
+    opdi_ext_text_new, opdi_ext_text_data, opdi_ext_text_free, opdi_ext_cell_new, opdi_ext_cell_free,
+    opdi_aoti_free_handle, opdi_ext_tensor_give, opdi_ext_tensor_take
+};
+
+/* Reads types up to the closing parenthesis into params; -1: there is one that is not known. */
+static int opdi_ext_read_types(const char **from, opdi_aoti_param *params, bool named, char *unknown) {
+    const char *at = *from;
+    int count = 0;
+    while (*at && *at != ')') {
+        at += strspn(at, " ,");
+        if (*at == '*' && (at[1] == ',' || at[1] == ')')) {
+            at++;
+            continue;
+        }
+        if (*at == ')' || !*at) { break; }
+        const bool scalar = strncmp(at, "Scalar", 6) == 0 && at[6] != 'T';
+        const char *type = at;
+        if (count == OPD_MAX_ARGS || !opdi_aoti_read_type(&at, &params[count]) || *at == '[') {
+            snprintf(unknown, 60, "%.*s", (int)(strcspn(type, " ,)") < 59 ? strcspn(type, " ,)") : 59), type);
+            return -1;
+        }
+        if (scalar) { params[count].kind = 'S'; }
+        count++;
+        if (named) { at = opdi_aoti_next_arg(at); }
+        else { at += strcspn(at, ",)"); }
+    }
+    *from = at;
+    return count;
+}
+/* Reads a schema's text, "ns::name(...) -> ..."; false, and which type, where there is one that is not known. */
+OPDI_INTERNAL bool opdi_ext_read_signature(const char *schema, opdi_ext_signature *signature) {
+    const char *at = strchr(schema, '(');
+    memset(signature, 0, sizeof *signature);
+    if (!at) { return false; }
+    at++;
+    signature->nargs = opdi_ext_read_types(&at, signature->args, true, signature->unknown);
+    at = signature->nargs >= 0 ? strstr(at, "->") : NULL;
+    if (!at) { return false; }
+    at += 2 + strspn(at + 2, " ");
+    at += *at == '(';
+    signature->nrets = opdi_ext_read_types(&at, signature->rets, false, signature->unknown);
+    return signature->nrets >= 0;
+}
+OPDI_INTERNAL bool opdi_ext_signature_of(opd_op *op, opdi_ext_signature *signature) {
+    char text[4000];
+    const opd_schema *schema = opd_op_schema(op);
+    if (!schema || opd_schema_print(schema, text, sizeof text) >= sizeof text) {
+        (void)opd_fail(OPD_ERROR_SCHEMA, "%s has no schema, or one that is very long", opd_op_name(op));
+        return false;
+    }
+    if (opdi_ext_read_signature(text, signature)) { return true; }
+    (void)opd_fail(OPD_ERROR_SCHEMA, "%s: PyTorch's stable interface does not hand over '%s'", opd_op_name(op),
+                   signature->unknown);
+    return false;
+}
+
+static double opdi_ext_number(const opd_value *value) {
+    return value->tag == OPD_TAG_FLOAT ? value->u.d : (double)value->u.i;
+}
+OPDI_INTERNAL opd_value opdi_ext_item(const opd_value *value, int i) {
+    switch (value->tag) {
+    case OPD_TAG_TENSORS: return opd_value_tensor(value->u.tensors[i]);
+    case OPD_TAG_INTS: return opd_value_int(value->u.ints[i]);
+    case OPD_TAG_FLOATS: return opd_value_float(value->u.floats[i]);
+    case OPD_TAG_BOOLS: return opd_value_bool(value->u.bools[i]);
+    default: return value->u.list[i];
+    }
+}
+OPDI_INTERNAL uint64_t opdi_ext_give(const opdi_ext_side *side, const opdi_aoti_param *param, const opd_value *value);
+static uint64_t opdi_ext_give_list(const opdi_ext_side *side, const opdi_aoti_param *param, const opd_value *value) {
+    opdi_aoti_param item = *param;
+    void *list;
+    item.list = false;
+    item.optional = param->optional_items;
+    const int count = value->tag == OPD_TAG_NONE ? 0 : value->n;
+    if (side->list_new((size_t)count, &list)) { return 0; }
+    for (int i = 0; i < count; i++) {
+        const opd_value one = opdi_ext_item(value, i);
+        (void)side->list_push(list, opdi_ext_give(side, &item, &one));
+    }
+    return (uint64_t)(uintptr_t)list;
+}
+/* The word for a value, which owns what it points to; 0 with an error. */
+OPDI_INTERNAL uint64_t opdi_ext_give(const opdi_ext_side *side, const opdi_aoti_param *param, const opd_value *value) {
+    void *handle = NULL;
+    uint64_t word = 0;
+    if (param->optional) {
+        opdi_aoti_param inner = *param;
+        uint64_t *cell;
+        inner.optional = false;
+        if (value->tag == OPD_TAG_NONE || side->cell_new(&cell)) { return 0; }
+        *cell = opdi_ext_give(side, &inner, value);
+        return (uint64_t)(uintptr_t)cell;
+    }
+    if (param->list) { return opdi_ext_give_list(side, param, value); }
+    switch (param->kind) {
+    case 'T':
+        (void)side->tensor_give(value->tag == OPD_TAG_TENSOR ? value->u.t : NULL, &handle);
+        return (uint64_t)(uintptr_t)handle;
+    case 'i': return (uint64_t)value->u.i;
+    case 'b': return value->u.i != 0;
+    case 'e': return (uint32_t)value->u.i;
+    case 'd': {
+        const double number = opdi_ext_number(value);
+        memcpy(&word, &number, sizeof word);
+        return word;
+    }
+    case 's':
+        (void)side->text_new(value->u.s, strlen(value->u.s), &handle);
+        return (uint64_t)(uintptr_t)handle;
+    case 'D':
+        word = (uint64_t)(uint32_t)opdi_aoti_device_number(value->u.device) << 32;
+        return word | (uint32_t)(value->u.device.type == OPD_CPU ? -1 : value->u.device.index);
+    default:
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "PyTorch's stable interface does not hand over a %s",
+                       param->kind == 'S' ? "Scalar" : "Generator");
+        return 0;
+    }
+}
+
+static opdi_ext_taken *opdi_ext_keep(const opdi_ext_side *side, opdi_ext_taken **all, size_t bytes) {
+    opdi_ext_taken *taken = (opdi_ext_taken *)calloc(1, sizeof *taken + bytes);
+    if (!taken) {
+        (void)opdi_aoti_no_memory();
+        return NULL;
+    }
+    taken->next = *all;
+    taken->side = side;
+    *all = taken;
+    return taken;
+}
+OPDI_INTERNAL void opdi_ext_give_back(opdi_ext_taken *all) {
+    while (all) {
+        opdi_ext_taken *next = all->next;
+        if (all->handle) { (void)all->side->tensor_free(all->handle); }
+        if (all->text) { (void)all->side->text_free(all->text); }
+        free(all);
+        all = next;
+    }
+}
+OPDI_INTERNAL opd_value opdi_ext_take(const opdi_ext_side *side, const opdi_aoti_param *param, uint64_t word,
+                                      opdi_ext_taken **all); /* A list of items as the value that they make together. */
+                                      static opd_value opdi_ext_list_value(const opdi_aoti_param *param, opd_value
+                                      *items, int count) {
+    void *memory = items + count;                 /* behind them there is as much again */
+    for (int i = 0; i < count; i++) {
+        switch (param->kind) {
+        case 'T': ((opd_tensor **)memory)[i] = items[i].tag == OPD_TAG_TENSOR ? items[i].u.t : NULL; break;
+        case 'd': ((double *)memory)[i] = opdi_ext_number(&items[i]); break;
+        case 'b': ((bool *)memory)[i] = items[i].u.i != 0; break;
+        default: ((int64_t *)memory)[i] = items[i].u.i; break;
+        }
+    }
+    if (param->kind == 'T') { return opd_value_tensors((opd_tensor **)memory, count); }
+    if (param->optional_items || strchr("sDGS", param->kind)) { return opd_value_list(items, count); }
+    if (param->kind == 'd') { return opd_value_floats((const double *)memory, count); }
+    if (param->kind == 'b') { return opd_value_bools((const bool *)memory, count); }
+    return opd_value_ints((const int64_t *)memory, count);
+}
+static opd_value opdi_ext_take_list(const opdi_ext_side *side, const opdi_aoti_param *param, uint64_t word,
+                                    opdi_ext_taken **all) {
+    void *list = (void *)(uintptr_t)word;
+    opdi_aoti_param item = *param;
+    size_t count = 0;
+    if (list && (side->list_size(list, &count) || count >= INT32_MAX / 64)) { count = 0; }
+    opdi_ext_taken *taken = opdi_ext_keep(side, all, 2 * (count + 1) * sizeof(opd_value));
+    opd_value *items = taken ? (opd_value *)(void *)(taken + 1) : NULL;
+    item.list = false;
+    item.optional = param->optional_items;
+    for (size_t i = 0; items && i < count; i++) {
+        uint64_t one = 0;
+        items[i] = side->list_get(list, i, &one) ? opd_value_none() : opdi_ext_take(side, &item, one, all);
+    }
+    if (list) { (void)side->list_free(list); }
+    else { (void)opd_fail(OPD_ERROR_ARGUMENT, "an extension gives a list that is NULL"); }
+    return items ? opdi_ext_list_value(param, items, (int)count) : opd_value_none();
+}
+/* The value of a word, whose memory lives as long as what is taken. */
+OPDI_INTERNAL opd_value opdi_ext_take(const opdi_ext_side *side, const opdi_aoti_param *param, uint64_t word,
+                                      opdi_ext_taken **all) {
+    opdi_ext_taken *taken = NULL;
+    const char *text = "";
+    double number;
+    if (param->optional) {
+        opdi_aoti_param inner = *param;
+        uint64_t *cell = (uint64_t *)(uintptr_t)word;
+        inner.optional = false;
+        if (!cell) { return opd_value_none(); }
+        const uint64_t held = *cell;
+        (void)side->cell_free(cell);
+        return opdi_ext_take(side, &inner, held, all);
+    }
+    if (param->list) { return opdi_ext_take_list(side, param, word, all); }
+    switch (param->kind) {
+    case 'T':
+        taken = opdi_ext_keep(side, all, 0);
+        if (!taken) { return opd_value_none(); }
+        taken->handle = (void *)(uintptr_t)word;
+        taken->tensor = word ? side->tensor_take(taken->handle) : NULL;
+        return opd_value_tensor(taken->tensor);
+    case 'i': return opd_value_int((int64_t)word);
+    case 'b': return opd_value_bool((word & 255) != 0);
+    case 'e': return opd_value_int((int32_t)(uint32_t)word);
+    case 'd':
+        memcpy(&number, &word, sizeof number);
+        return opd_value_float(number);
+    case 's':
+        taken = opdi_ext_keep(side, all, 0);
+        if (taken) { taken->text = (void *)(uintptr_t)word; }
+        if (word) { (void)side->text_data((void *)(uintptr_t)word, &text); }
+        return opd_value_str(text);
+    case 'D': return opd_value_device(opdi_aoti_device((int32_t)(word >> 32), (int32_t)(uint32_t)word));
+    default:
+        (void)opd_fail(OPD_ERROR_ARGUMENT, "PyTorch's stable interface does not hand over a %s",
+                       param->kind == 'S' ? "Scalar" : "Generator");
+        return opd_value_none();
+    }
+}
+

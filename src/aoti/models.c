@@ -1,0 +1,84 @@
+#include "aoti.h"
+
+//----------------------------------------------------------------------------------------------------------------------
+//  >>aoti_tensors  compiled models: what they export, their tensors, weights in blocks
+//----------------------------------------------------------------------------------------------------------------------
+
+//== functions that models export ======================================================================================
+
+OPDI_INTERNAL const opdi_aoti_export opdi_aoti_exports[OPDI_AOTI_FUNCTIONS] = {
+    {"AOTInductorModelContainerCreateWithDevice", true}, {"AOTInductorModelContainerDelete", true},
+    {"AOTInductorModelContainerRun", true}, {"AOTInductorModelContainerGetNumInputs", true},
+    {"AOTInductorModelContainerGetNumOutputs", true}, {"AOTInductorModelContainerGetInputName", true},
+    {"AOTInductorModelContainerGetOutputName", true}, {"AOTInductorModelContainerGetNumConstants", true},
+    {"AOTInductorModelContainerGetConstantName", true}, {"AOTInductorModelContainerGetConstantOriginalFQN", false},
+    {"AOTInductorModelContainerGetConstantDtype", false}, {"AOTInductorModelContainerGetConstantDataSize", false},
+    {"AOTInductorModelContainerGetConstantFromFolded", false},
+    {"AOTInductorModelContainerGetConstantType", false},
+    {"AOTInductorModelContainerUpdateConstantBufferPairs", false},
+    {"AOTInductorModelContainerUpdateUserManagedConstantBufferPairs", false},
+    {"AOTInductorModelContainerExtractConstantsMapEntries", false},
+    {"AOTInductorModelUpdateConstantsFromBlob", false}, {"AOTInductorModelContainerGetConstantsBlobSize", false},
+    {"AOTInductorGetLastError", false}
+};
+
+OPDI_INTERNAL OPDI_AOTI_THREAD opdi_aoti_frame *opdi_aoti_current;
+
+//== handles ===========================================================================================================
+//
+// What a model knows a tensor by: a box that owns a reference.  One without a tensor is undefined, and is filled later.
+// packed: the weight of a product or convolution, which was stored in blocks; ndim: with how many dims.
+
+OPDI_INTERNAL int opdi_aoti_no_memory(void) { return opd_fail(OPD_ERROR_MEMORY, "out of memory"); }
+/* 0 where all is well, 1 where an error is pending: what models expect. */
+OPDI_INTERNAL int32_t opdi_aoti_status(void) { return opd_ok() ? 0 : 1; }
+/* Makes a box that holds tensor; NULL is passed on.  0 or 1. */
+OPDI_INTERNAL int32_t opdi_aoti_box(opd_tensor *tensor, void **out) {
+    opdi_aoti_handle *handle = NULL;
+    if (!opd_ok() || !tensor) { return 1; }
+    handle = (opdi_aoti_handle *)calloc(1, sizeof *handle);
+    if (!handle) { return (int32_t)-opdi_aoti_no_memory(); }
+    handle->tensor = opd_keep(tensor);
+    *out = handle;
+    return 0;
+}
+/* The tensor in a box; NULL with an error for one that is undefined. */
+OPDI_INTERNAL opd_tensor *opdi_aoti_tensor(void *handle) {
+    opd_tensor *tensor = handle ? ((opdi_aoti_handle *)handle)->tensor : NULL;
+    if (!tensor) { (void)opd_fail(OPD_ERROR_ARGUMENT, "a compiled model uses a tensor that is undefined"); }
+    return tensor;
+}
+OPDI_INTERNAL int32_t opdi_aoti_free_handle(void *box) {
+    opdi_aoti_handle *handle = (opdi_aoti_handle *)box;
+    if (handle) {
+        opd_release(handle->tensor);
+        if (handle->gone) { *handle->gone = true; }
+        free(handle);
+    }
+    return 0;
+}
+/* c10's numbers of devices, and ours. */
+OPDI_INTERNAL int32_t opdi_aoti_device_number(opd_device device) {
+    switch (device.type) {
+    case OPD_CPU: return 0;
+    case OPD_CUDA: return 1;
+    case OPD_HIP: return 6;
+    case OPD_XLA: return 9;
+    case OPD_XPU: return 12;
+    case OPD_MPS: return 13;
+    case OPD_META: return 14;
+    default: return 20;
+    }
+}
+OPDI_INTERNAL opd_device opdi_aoti_device(int64_t number, int64_t index) {
+    const opd_backend type = number == 0 ? OPD_CPU : number == 1 ? OPD_CUDA : number == 6 ? OPD_HIP
+        : number == 9 ? OPD_XLA : number == 12 ? OPD_XPU : number == 13 ? OPD_MPS : number == 14 ? OPD_META
+        : OPD_PRIVATEUSE1;
+    return opd_device_of(type, type == OPD_CPU ? -1 : (int)index);
+}
+/* -1 with an error for a device that is not the CPU. */
+OPDI_INTERNAL int opdi_aoti_cpu_only(int32_t device) {
+    return device == 0 ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "a compiled model asks for memory on device type %d: only "
+                                      "models for the CPU run here", (int)device);
+}
+
