@@ -1,17 +1,18 @@
 #!/usr/bin/env python3
-"""Joins the files of src/ into opdispatch.h, in the order of src/files.txt, as they are.
+"""Joins the files of src/ into opdispatch.h, in the order of src/files.txt, and those of src/cuda/ into
+opdispatch_cuda.cu, in the order of src/cuda/files.txt, as they are.
 
 Text that is compiled several times, as NAME.typed.h, has no row there: it takes the place of each #include "..." of it.
 So does text that printing.py prints: #include "NAME.printed.h".
 
-usage: python3 src/join.py                   writes opdispatch.h, if that changes it
-       python3 src/join.py --check           says what is wrong, or where the header differs, and ends with status 1
-       python3 src/join.py --where LINE...   which lines of src/ these lines of the header are
+usage: python3 src/join.py                   writes both, where that changes them
+       python3 src/join.py --check           says what is wrong, or where a joined file differs, and ends with status 1
+       python3 src/join.py --where LINE...   which lines of src/ these lines of the header are; cu:LINE of the companion
        python3 src/join.py --remap FILE      writes the header with #line: debuggers and compilers then show src/
        python3 src/join.py --once FILE       writes it with the text of each file only where it first stands, to count
        python3 src/join.py --apart FOLDER    writes what src/Makefile needs to compile each file by itself
 
-A change is made in src/.  What was changed in opdispatch.h itself is lost when the files are joined again.
+A change is made in src/.  What was changed in a joined file itself is lost when the files are joined again.
 """
 import argparse
 import os
@@ -22,10 +23,12 @@ import printing
 
 SRC = os.path.dirname(os.path.abspath(__file__))
 HEADER = os.path.join(os.path.dirname(SRC), 'opdispatch.h')
+COMPANION = os.path.join(os.path.dirname(SRC), 'opdispatch_cuda.cu')
 MOST_LINES = 1200
 # What one of these begins a later one of them ends; every other file ends all guards and compile modes that it begins.
 FRAMES = {'api/config.h', 'api/host_table.h', 'base/implementation.h', 'base/implementation_end.h'}
 LIST = 'files.txt'
+COMPANION_LIST = 'cuda/files.txt'
 LISTS = {'api/host_functions.txt'}                                 # what printing.py reads and the header does not have
 # Words of the second column of the list: for which part a file is compiled, and how it is optimised.
 PARTS = {'core': 'OPDI_CORE', 'operators': 'OPDI_OPERATORS'}
@@ -81,14 +84,14 @@ def write(path, data):
 
 def faults():
     """What is wrong with the list and the files, a line each."""
-    listed, there, found = paths(), [], []
+    listed, there, found, companion = paths(), [], [], [path for path, _ in rows(COMPANION_LIST)]
     for folder, folders, names in os.walk(SRC):
         folders[:] = sorted(name for name in folders if name != '__pycache__')
         if folder != SRC:
             there += [os.path.relpath(os.path.join(folder, name), SRC).replace(os.sep, '/') for name in sorted(names)
-                      if name.endswith(('.c', '.h', '.txt'))]
+                      if name.endswith(('.c', '.h', '.txt', '.cu'))]
     includes = {}                # who is included, and by whom
-    for path in there:
+    for path in (path for path in there if not path.endswith('.cu')):
         for line in read(os.path.join(SRC, path)).splitlines(True):
             if included(path, line):
                 includes[included(path, line)] = path
@@ -100,13 +103,16 @@ def faults():
         elif path in listed and by in listed and listed.index(path) > listed.index(by):
             found.append('src/%s includes src/%s, whose row in src/files.txt stands behind its own' % (by, path))
     for path in there:
-        if path not in listed and path not in includes and path not in LISTS:
+        if path.endswith('.cu') and path not in companion:
+            found.append('src/%s is not in src/cuda/files.txt: add a row where its text belongs' % path)
+        elif path not in listed + companion + [COMPANION_LIST] and path not in includes and path not in LISTS:
             found.append('src/%s is not in src/files.txt, and no file includes it: add a row where its text belongs' % path)
-    for path in dict.fromkeys(listed):
-        if listed.count(path) > 1:
-            found.append('src/files.txt lists %s twice: take one row out' % path)
-        if path not in there:
-            found.append('src/files.txt lists %s, which is not there: take the row out, or bring the file back' % path)
+    for name, its in (LIST, listed), (COMPANION_LIST, companion):
+        for path in dict.fromkeys(its):
+            if its.count(path) > 1:
+                found.append('src/%s lists %s twice: take one row out' % (name, path))
+            if path not in there:
+                found.append('src/%s lists %s, which is not there: take the row out, or bring the file back' % (name, path))
     for path, words in rows():
         found += ['src/files.txt says "%s" of %s: core, operators, cold, once, loops, or a macro, is known' %
                   (word, path) for word in words if word not in PARTS and word not in MODES and
@@ -129,7 +135,8 @@ def circles(listed):
 def long_files():
     """Files that are too long to read at once, but for those that stand in long_files.txt."""
     excused, found = {path: int(words[0]) for path, words in rows('long_files.txt')}, []
-    for path in paths() + sorted({path for path, _, _ in pieces() if not path.endswith(printing.SUFFIX)} - set(paths())):
+    for path in paths() + sorted({path for path, _, _ in pieces() + companion_pieces()
+                                  if not path.endswith(printing.SUFFIX)} - set(paths())):
         most, lines = excused.pop(path, MOST_LINES), read(os.path.join(SRC, path)).count(b'\n')
         if lines > most:
             found.append('src/%s has %d lines, at most %d may: cut it at a section, into two files' % (path, lines, most))
@@ -239,8 +246,13 @@ def pieces():
     return found
 
 
-def joined():
-    return b''.join(text for _, _, text in pieces())
+def companion_pieces():
+    """[(path, 1, text)] of the companion, in order."""
+    return [(path, 1, read(os.path.join(SRC, path))) for path, _ in rows(COMPANION_LIST)]
+
+
+def joined(some=None):
+    return b''.join(text for _, _, text in some or pieces())
 
 
 def once():
@@ -253,9 +265,9 @@ def once():
     return b''.join(texts)
 
 
-def where(line, lengths=None):
-    """'src/FILE:LINE', or 'NAME.printed.h:LINE, ...', of a line of the header; None: it has not that many."""
-    for path, first, count in lengths or lengths_of():
+def where(line, lengths):
+    """'src/FILE:LINE', or 'NAME.printed.h:LINE, ...', of a line of a joined file; None: it has not that many."""
+    for path, first, count in lengths:
         if 0 < line <= count:
             printed = ', which src/printing.py prints' if path.endswith(printing.SUFFIX) else ''
             return '%s%s:%d%s' % ('' if printed else 'src/', path, first + line - 1, printed)
@@ -263,32 +275,39 @@ def where(line, lengths=None):
     return None
 
 
-def lengths_of():
-    return [(path, first, text.count(b'\n')) for path, first, text in pieces()]
+def lengths_of(some=None):
+    return [(path, first, text.count(b'\n')) for path, first, text in some or pieces()]
 
 
-def difference(have, want):
-    """Says the first line of the header that is not that of src/."""
+def difference(name, some, have, want):
+    """Says the first line of a joined file that is not that of src/; some: its pieces."""
     old, new = have.split(b'\n'), want.split(b'\n')
     at = next((i for i, (a, b) in enumerate(zip(old, new)) if a != b), min(len(old), len(new)))
     text = ['' if at >= len(lines) else lines[at].decode('utf-8', 'replace') for lines in (old, new)]
-    return 'line %d of opdispatch.h is not %s:\n  the header has  %s\n  src has         %s' % (
-        at + 1, where(at + 1) or 'in src', text[0], text[1])
+    return 'line %d of %s is not %s:\n  the file has  %s\n  src has       %s' % (
+        at + 1, name, where(at + 1, lengths_of(some)) or 'in src', text[0], text[1])
+
+
+def outputs():
+    """(file, pieces) of what is joined."""
+    return (HEADER, pieces()), (COMPANION, companion_pieces())
 
 
 def check():
     found = faults()
     if not found:
-        found, want = long_files(), joined()
+        found = long_files()
         for path in paths():
             if path not in FRAMES and path.endswith(('.c', '.h')):
                 found += ['src/%s:%d: a guard or compile mode that this file does not both begin and end' % (path, line)
                           for line in unended(path)]
-        if not os.path.exists(HEADER):
-            found.append('there is no opdispatch.h: python3 src/join.py writes it')
-        elif read(HEADER) != want:
-            found.append(difference(read(HEADER), want))
-            found.append('opdispatch.h is not what src/join.py writes: make the change in src/, then python3 src/join.py')
+        for path, some in outputs():
+            name, want = os.path.basename(path), joined(some)
+            if not os.path.exists(path):
+                found.append('there is no %s: python3 src/join.py writes it' % name)
+            elif read(path) != want:
+                found.append(difference(name, some, read(path), want))
+                found.append('%s is not what src/join.py writes: make the change in src/, then python3 src/join.py' % name)
     return found
 
 
@@ -393,7 +412,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     group = parser.add_mutually_exclusive_group()
     group.add_argument('--check', action='store_true', help='write nothing; status 1 if something is wrong')
-    group.add_argument('--where', type=int, nargs='+', metavar='LINE', help='lines of the header')
+    group.add_argument('--where', nargs='+', metavar='LINE', help='lines of the header; cu:LINE of the companion')
     group.add_argument('--remap', metavar='FILE', help='where the header with #line goes')
     group.add_argument('--apart', metavar='FOLDER', help='where the prototypes for the build by files go')
     group.add_argument('--sources', nargs='*', metavar='WORD', help='list the files that are compiled by themselves: all, '
@@ -405,10 +424,15 @@ def main():
         print('\n'.join(found), end='\n' if found else '')
         return 1 if found else 0
     if o.where:
-        lengths = lengths_of()
-        for line in o.where:
-            print(where(line, lengths) or '%d: the header has not that many lines' % line)
-        return 0 if all(where(line, lengths) for line in o.where) else 1
+        lengths, missing = {'': lengths_of(), 'cu': lengths_of(companion_pieces())}, 0
+        for text in o.where:
+            which, _, line = text.rpartition(':')
+            if which not in lengths or not line.isdigit():
+                sys.exit('--where takes numbers of lines, as 12345 or cu:123: %s' % text)
+            place = where(int(line), lengths[which])
+            print(place or '%s: the file has not that many lines' % text)
+            missing += not place
+        return 1 if missing else 0
     if o.remap:
         text = b''.join(b'#line %d "%s"\n%s' % (first, os.path.join(SRC, path).replace('\\', '/').encode('utf-8'), text)
                         for path, first, text in pieces())
@@ -424,10 +448,12 @@ def main():
     if o.once:
         write(o.once, once())
         return 0
-    want = joined()
-    if os.path.exists(HEADER) and read(HEADER) != want:
-        print('opdispatch.h is written anew, from here on: ' + difference(read(HEADER), want))
-    write(HEADER, want)
+    for path, some in outputs():
+        want = joined(some)
+        if os.path.exists(path) and read(path) != want:
+            name = os.path.basename(path)
+            print('%s is written anew, from here on: %s' % (name, difference(name, some, read(path), want)))
+        write(path, want)
     return 0
 
 

@@ -110,12 +110,14 @@ implementation_object_cxx() {
 # opdispatch.h is what src/join.py writes, and no file of src/ is too long.  Of a small tree of two files what is wrong is
 # said: a file that is in no row, in two or not there, is too long or does not end a line; an edit of one side alone.
 join_tree() {
-    mkdir -p "$tmp/joined/src/base"; rm -f "$tmp/joined/src/base/"*.c
+    mkdir -p "$tmp/joined/src/base" "$tmp/joined/src/cuda"; rm -f "$tmp/joined/src/base/"*.c "$tmp/joined/src/cuda/"*
     cp "$root/src/join.py" "$root/src/printing.py" "$tmp/joined/src"
     printf '# two files\nbase/first.c\nbase/second.c\n' >"$tmp/joined/src/files.txt"
     echo '# none' >"$tmp/joined/src/long_files.txt"
     printf 'first\n\n' >"$tmp/joined/src/base/first.c"; printf 'second\nend\n' >"$tmp/joined/src/base/second.c"
     printf 'first\n\nsecond\nend\n' >"$tmp/joined/opdispatch.h"
+    printf 'cuda/one.cu\ncuda/two.cu\n' >"$tmp/joined/src/cuda/files.txt"
+    echo one >"$tmp/joined/src/cuda/one.cu"; echo two >"$tmp/joined/src/cuda/two.cu"; printf 'one\ntwo\n' >"$tmp/joined/opdispatch_cuda.cu"
 }
 join_says() {           # $1: what is wrong; $2: what --check says of it
     out=$(python3 "$tmp/joined/src/join.py" --check) && echo "join.py --check lets this through: $1"
@@ -204,6 +206,12 @@ check_join() {
     seq 1201 >base/first.c; join_says 'a long file' 'has 1201 lines, at most 1200 may: cut it at a section, into two files'
     echo 'base/first.c 1300 why' >long_files.txt; join_says 'an excuse' 'has only 2 lines: take it out of src/long_files.txt'
     sed -i 's/first.c/first.c warm/' files.txt; join_says 'a word' 'says "warm" of base/first.c: core, operators, cold, once,'
+    echo three >cuda/three.cu; join_says 'no row of the companion' 'src/cuda/three.cu is not in src/cuda/files.txt: add a row'
+    rm cuda/two.cu; join_says 'no file of the companion' 'src/cuda/files.txt lists cuda/two.cu, which is not there'
+    echo more >>../opdispatch_cuda.cu; join_says 'an edit of the companion' 'opdispatch_cuda.cu is not what src/join.py writes'
+    echo more >>cuda/two.cu; join_says 'an edit of cuda/' 'line 3 of opdispatch_cuda.cu is not src/cuda/two.cu:2'
+    seq 1201 >cuda/one.cu; join_says 'a long file of the companion' 'src/cuda/one.cu has 1201 lines, at most 1200 may'
+    [ "$(python3 join.py --where cu:2)" = 'src/cuda/two.cu:1' ] || echo "join.py --where does not find line 2 of the companion"
     for edit in '3s/$/ /' '3d' '$d' '$a more'; do
         sed -i "$edit" ../opdispatch.h; join_says "an edit of the header: $edit" 'make the change in src/, then python3 src/join'
     done

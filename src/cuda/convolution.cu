@@ -1,0 +1,853 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>cu:convolution convolution
+//
+//  Three problems: y = conv(x, w), its gradient gx by x, its gradient gw by w; a transposed convolution trades x and y.
+//  float16 and bfloat16 go to one implicit matrix product on tensor cores; else the patches are laid out as columns for
+//  cuBLAS; few channels a group, and integers, have a plain kernel.  Up to three spatial dims; fewer lie in the last.
+//----------------------------------------------------------------------------------------------------------------------
+
+/* x [n, c, in], w [oc, c / groups, k], y [n, oc, out] */
+struct opdi_cu_conv { int64_t n, c, oc, groups; int in[3], out[3], k[3], s[3], p[3], d[3]; };
+static __host__ __device__ __forceinline__ int64_t opdi_cu_volume(const int *v) { return (int64_t)v[0] * v[1] * v[2]; }
+
+/* Where tap t reads for output position o: the place in the input, or -1 outside of it. */
+static __device__ __forceinline__ int64_t opdi_cu_conv_reads(const opdi_cu_conv &q, int64_t o, int64_t t) {
+    const int w = (int)(o % q.out[2]) * q.s[2] - q.p[2] + (int)(t % q.k[2]) * q.d[2];
+    const int h = (int)(o / q.out[2] % q.out[1]) * q.s[1] - q.p[1] + (int)(t / q.k[2] % q.k[1]) * q.d[1];
+    const int z = (int)(o / q.out[2] / q.out[1]) * q.s[0] - q.p[0] + (int)(t / q.k[2] / q.k[1]) * q.d[0];
+    if (w < 0 || w >= q.in[2] || h < 0 || h >= q.in[1] || z < 0 || z >= q.in[0]) { return -1; }
+    return ((int64_t)z * q.in[1] + h) * q.in[2] + w;
+}
+/* Which output position reads input position i through tap t; -1: none. */
+static __device__ __forceinline__ int64_t opdi_cu_conv_writes(const opdi_cu_conv &q, int64_t i, int64_t t) {
+    const int w = (int)(i % q.in[2]) + q.p[2] - (int)(t % q.k[2]) * q.d[2];
+    const int h = (int)(i / q.in[2] % q.in[1]) + q.p[1] - (int)(t / q.k[2] % q.k[1]) * q.d[1];
+    const int z = (int)(i / q.in[2] / q.in[1]) + q.p[0] - (int)(t / q.k[2] / q.k[1]) * q.d[0];
+    if (w < 0 || h < 0 || z < 0 || w % q.s[2] || h % q.s[1] || z % q.s[0]) { return -1; }
+    if (w / q.s[2] >= q.out[2] || h / q.s[1] >= q.out[1] || z / q.s[0] >= q.out[0]) { return -1; }
+    return ((int64_t)(z / q.s[0]) * q.out[1] + h / q.s[1]) * q.out[2] + w / q.s[2];
+}
+
+//== one thread for each element of the result =========================================================================
+
+/* y[n, o] = sum over c, t of x[n, c, reads(t)] w[o, c, t] */
+template <typename T> __global__ void opdi_cu_conv_y_kernel(opdi_cu_conv q, const T *x, const T *w, T *y) {
+    typedef opdi_cu_acc<T> A;
+    const int64_t area = opdi_cu_volume(q.out), image = opdi_cu_volume(q.in), taps = opdi_cu_volume(q.k),
+        cg = q.c / q.groups;
+    const int64_t og = q.oc / q.groups, all = q.n * q.oc * area, step = (int64_t)gridDim.x * blockDim.x;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) {
+        const int64_t pos = i % area, o = i / area % q.oc, n = i / area / q.oc;
+        const T *xs = x + (n * q.c + o / og * cg) * image, *ws = w + o * cg * taps;
+        A sum = 0;
+        for (int64_t t = 0; t < taps; t++) {
+            const int64_t at = opdi_cu_conv_reads(q, pos, t);
+            if (at < 0) { continue; }
+            for (int64_t c = 0; c < cg; c++) {
+                sum += opdi_cu_load<A>(xs + c * image + at) * opdi_cu_load<A>(ws + c * taps + t);
+            }
+        }
+        opdi_cu_store(y + i, sum);
+    }
+}
+/* gx[n, c] = sum over o, t of y[n, o, writes(t)] w[o, c, t] */
+template <typename T> __global__ void opdi_cu_conv_gx_kernel(opdi_cu_conv q, T *x, const T *w, const T *y) {
+    typedef opdi_cu_acc<T> A;
+    const int64_t area = opdi_cu_volume(q.out), image = opdi_cu_volume(q.in), taps = opdi_cu_volume(q.k),
+        cg = q.c / q.groups;
+    const int64_t og = q.oc / q.groups, all = q.n * q.c * image, step = (int64_t)gridDim.x * blockDim.x;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) {
+        const int64_t pos = i % image, c = i / image % q.c, n = i / image / q.c, first = c / cg * og;
+        const T *ys = y + (n * q.oc + first) * area, *ws = w + (first * cg + c % cg) * taps;
+        A sum = 0;
+        for (int64_t t = 0; t < taps; t++) {
+            const int64_t at = opdi_cu_conv_writes(q, pos, t);
+            if (at < 0) { continue; }
+            for (int64_t o = 0; o < og; o++) {
+                sum += opdi_cu_load<A>(ys + o * area + at) * opdi_cu_load<A>(ws + o * cg * taps + t);
+            }
+        }
+        opdi_cu_store(x + i, sum);
+    }
+}
+
+//== by columns ========================================================================================================
+
+/* col[n, c, t, o] = x[n, c, reads(o, t)] of `images` images, 0 outside */
+template <typename T> __global__ void opdi_cu_unfold_kernel(opdi_cu_conv q, int64_t images, const T *x, T *col) {
+    const int64_t area = opdi_cu_volume(q.out), image = opdi_cu_volume(q.in), taps = opdi_cu_volume(q.k);
+    const int64_t all = images * q.c * taps * area, step = (int64_t)gridDim.x * blockDim.x;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) {
+        const int64_t at = opdi_cu_conv_reads(q, i % area, i / area % taps);
+        col[i] = at < 0 ? T(0.0f) : x[i / area / taps * image + at];
+    }
+}
+/* x[n, c, i] = sum over t of col[n, c, t, writes(i, t)] */
+template <typename T> __global__ void opdi_cu_fold_kernel(opdi_cu_conv q, int64_t images, const T *col, T *x) {
+    typedef opdi_cu_acc<T> A;
+    const int64_t area = opdi_cu_volume(q.out), image = opdi_cu_volume(q.in), taps = opdi_cu_volume(q.k);
+    const int64_t all = images * q.c * image, step = (int64_t)gridDim.x * blockDim.x;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) {
+        A sum = 0;
+        for (int64_t t = 0; t < taps; t++) {
+            const int64_t at = opdi_cu_conv_writes(q, i % image, t);
+            if (at >= 0) { sum += opdi_cu_load<A>(col + (i / image * taps + t) * area + at); }
+        }
+        opdi_cu_store(x + i, sum);
+    }
+}
+enum { OPDI_CU_CONV_Y, OPDI_CU_CONV_GX, OPDI_CU_CONV_GW };
+/* The patches are the input itself. */
+static bool opdi_cu_conv_is_product(const opdi_cu_conv *q) {
+    for (int i = 0; i < 3; i++) { if (q->k[i] != 1 || q->s[i] != 1 || q->p[i] != 0) { return false; } }
+    return true;
+}
+/* Products of a few images' columns [kk, area] a group: in one batch the images of a group, or the groups of an image,
+   whichever are more.  what: y = w col;  col = w^T y;  w (in `out_dtype`) += y col^T, whose
+   images never are one batch. */
+static int opdi_cu_conv_products(const opdi_cu_conv *q, int what, int64_t images, opd_scalar_type dtype, void *col,
+    void *w, void *y,
+                                 opd_scalar_type w_dtype, bool add) {
+    const int64_t area = opdi_cu_volume(q->out), og = q->oc / q->groups, kk = q->c / q->groups * opdi_cu_volume(q->k);
+    const int64_t size = (int64_t)opd_dtype_size(dtype), wsize = (int64_t)opd_dtype_size(w_dtype);
+    const bool by_group = what != OPDI_CU_CONV_GW && images >= q->groups;
+    const int64_t outer = by_group ? q->groups : images, inner = by_group ? images : q->groups;
+    for (int64_t i = 0; i < outer; i++) {
+        char *c = (char *)col + (by_group ? i * kk : i * q->groups * kk) * area * size;
+        char *ys = (char *)y + (by_group ? i * og : i * q->oc) * area * size,
+            *ws = (char *)w + (by_group ? i * og * kk : 0) * wsize;
+        const int64_t c_batch = by_group ? q->groups * kk * area : kk * area,
+            y_batch = by_group ? q->oc * area : og * area;
+        const int64_t w_batch = by_group ? 0 : og * kk;
+        opdi_cu_product b;
+        opdi_cu_matrix cm = {c, c_batch, area, 1}, wm = {ws, w_batch, kk, 1}, wt = {ws, w_batch, 1, kk},
+            ym = {ys, y_batch, area, 1};
+        opdi_cu_matrix ct = {c, c_batch, 1, area};
+        b.n = inner;
+        if (what == OPDI_CU_CONV_Y) {
+            b.m = og; b.k = kk; b.p = area; b.a = wm; b.b = cm; b.out = ys; b.out_batch = y_batch;
+        } else if (what == OPDI_CU_CONV_GX) {
+            b.m = kk; b.k = og; b.p = area; b.a = wt; b.b = ym; b.out = c; b.out_batch = c_batch;
+        }
+        else { b.m = og; b.k = area; b.p = kk; b.a = ym; b.b = ct; b.out = ws; b.out_batch = w_batch; }
+        if (opdi_cu_gemm(&b, dtype, what == OPDI_CU_CONV_GW ? w_dtype : dtype, 1,
+            what == OPDI_CU_CONV_GW && (add || i) ? 1 : 0)) {
+            return -1;
+        }
+    }
+    return 0;
+}
+/* As many images at a time as columns of 256 MiB hold.  gw of short floats is summed in float32. */
+template <typename T> static int opdi_cu_conv_columns(const opdi_cu_conv *q, int what, opd_scalar_type dtype, T *x,
+    void *w, T *y) {
+    const int64_t area = opdi_cu_volume(q->out), image = opdi_cu_volume(q->in),
+        one = q->c * opdi_cu_volume(q->k) * area;
+    const bool direct = opdi_cu_conv_is_product(q), turned = what == OPDI_CU_CONV_GW && sizeof(T) == 2;
+    const opd_scalar_type w_dtype = turned ? OPD_FLOAT32 : dtype;
+    int64_t most = ((int64_t)256 << 20) / (one * (int64_t)sizeof(T));
+    const int64_t n = most < 1 ? 1 : most < q->n ? most : q->n;
+    T *col = direct ? NULL : static_cast<T *>(opdi_cu_scratch(n * one * (int64_t)sizeof(T)));
+    if (!direct && !col) { return -1; }
+    for (int64_t i = 0; i < q->n; i += n) {
+        const int64_t images = n < q->n - i ? n : q->n - i;
+        T *xs = x + i * q->c * image, *ys = y + i * q->oc * area, *c = direct ? xs : col;
+        if (!direct && what != OPDI_CU_CONV_GX &&
+            opdi_cu_launch(opdi_cu_unfold_kernel<T>, opdi_cu_grid(images * one, 256), dim3(256), 0, *q, images, xs,
+                c)) {
+                return -1;
+            }
+        if (opdi_cu_conv_products(q, what, images, dtype, c, w, ys, w_dtype, i > 0)) { return -1; }
+        if (!direct && what == OPDI_CU_CONV_GX &&
+            opdi_cu_launch(opdi_cu_fold_kernel<T>, opdi_cu_grid(images * q->c * image, 256), dim3(256), 0, *q, images,
+                c, xs)) {
+                return -1;
+            }
+    }
+    return 0;
+}
+
+//== on tensor cores ===================================================================================================
+//
+//  y [pixels, oc] = patches [pixels, taps c] w^T, a tile of 128 pixels and 64 channels a block of four warps, each with
+//  64 x 32 of it.  Channels lie last and are filled up to a multiple of 8, so that 16 bytes are one tap's.  32 of the
+//  inner dimension are a stage; stages come into shared memory without passing registers (from 8.0 on), two ahead of
+//  what is multiplied, with zeros for what is outside of the image; what all taps of a pixel share is reckoned before
+//  the loop.  A stage is 12 KiB for 2 * 128 * 64 * 32 = 524,288 operations, 43 a byte, and most of its pixels have been
+//  read for the tap before: they come from L1.  What bounds it is shared memory: 36 KiB go through it for a stage, 288
+//  clocks of 128 bytes, while the tensor cores need about 205 (16816 products by mma.sync, not by Hopper's own wgmma).
+
+#define OPDI_CU_TC_M 128
+#define OPDI_CU_TC_N 64
+#define OPDI_CU_TC_K 32
+#define OPDI_CU_TC_LD (OPDI_CU_TC_K + 8)          /* of a row in shared memory: no two rows begin in one bank */
+#define OPDI_CU_TC_STAGES 3
+#define OPDI_CU_TC_THREADS 128
+
+/* Whether T's products were compiled: bfloat16's for compute capability 8.0 and up.  The host asks for the same thing
+   by opdi_cu_tc_compiled; where it did not, a kernel stops. */
+template <typename T> struct opdi_cu_tc_there {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 800
+    enum { yes = std::is_same<T, opdi_cu_f16>::value };
+#else
+    enum { yes = true };
+#endif
+};
+#if defined(OPD_CUDA_EMULATED)
+#define OPDI_CU_TC_STOP(T) if (!std::is_same<T, opdi_cu_f16>::value && opd_emu::compiled() < 80) { __trap(); }
+#else
+#define OPDI_CU_TC_STOP(T) if constexpr (!opdi_cu_tc_there<T>::yes) { __trap(); }
+#endif
+/* 16 bytes from device to shared memory, or zeros; complete after opdi_cu_stages_wait.  A commit ends a stage; after
+   wait<n> all but the last n stages are there for the calling thread. */
+__device__ __forceinline__ void opdi_cu_stage_16(void *to, const void *from, bool there) {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.ca.shared.global [%0], [%1], 16, %2;" : : "r"((unsigned)__cvta_generic_to_shared(to)),
+                 "l"(from), "r"(there ? 16 : 0) : "memory");
+#else
+    const uint4 none = {0, 0, 0, 0};
+    *reinterpret_cast<uint4 *>(to) = there ? *reinterpret_cast<const uint4 *>(from) : none;
+#endif
+}
+__device__ __forceinline__ void opdi_cu_stages_commit() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.commit_group;" : : : "memory");
+#endif
+}
+template <int N> __device__ __forceinline__ void opdi_cu_stages_wait() {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    asm volatile("cp.async.wait_group %0;" : : "n"(N) : "memory");
+#endif
+}
+
+/* Products of 16 x 16 x 16 by a warp: s += a b of tiles in shared memory, a [m][k] (TURNED: [k][m]) and b [n][k]
+   (TURNED: [k][n]), whose rows are ld elements apart.  A lane loads from `place` elements behind a tile's first.  From
+   8.0 on by the instructions themselves: the library's fragments reckon addresses again for each, and load bfloat16
+   word by word. */
+template <typename T, bool TURNED> struct opdi_cu_mma {
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800
+    struct Part { uint32_t r[4]; };
+    typedef Part A;
+    typedef Part B;
+    struct S { float x[8]; };                     /* two of 16 x 8 */
+    static __device__ __forceinline__ int place_a(int ld) {
+        const int lane = threadIdx.x % 32, outer = lane / 16 * 8, inner = lane % 16;
+        return TURNED ? (outer + lane % 8) * ld + inner / 8 * 8 : inner * ld + outer;
+    }
+    static __device__ __forceinline__ int place_b(int ld) {
+        const int lane = threadIdx.x % 32, outer = lane / 16 * 8, half = lane / 8 % 2 * 8;
+        return TURNED ? (half + lane % 8) * ld + outer : (outer + lane % 8) * ld + half;
+    }
+    static __device__ __forceinline__ void load(Part &p, const T *from, int) {
+        const unsigned at = (unsigned)__cvta_generic_to_shared(from);
+        if (TURNED) {
+            asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+                         : "=r"(p.r[0]), "=r"(p.r[1]), "=r"(p.r[2]), "=r"(p.r[3]) : "r"(at) : "memory");
+        } else {
+            asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                         : "=r"(p.r[0]), "=r"(p.r[1]), "=r"(p.r[2]), "=r"(p.r[3]) : "r"(at) : "memory");
+        }
+    }
+    static __device__ __forceinline__ void zero(S &s) {
+        OPDI_CU_UNROLL
+        for (int i = 0; i < 8; i++) { s.x[i] = 0; }
+    }
+#define OPDI_CU_MMA(type) \
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32." type "." type ".f32 " \
+                 "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" \
+                 : "+f"(x[0]), "+f"(x[1]), "+f"(x[2]), "+f"(x[3]) \
+                 : "r"(a.r[0]), "r"(a.r[1]), "r"(a.r[2]), "r"(a.r[3]), "r"(b.r[2 * i]), "r"(b.r[2 * i + 1]));
+    static __device__ __forceinline__ void add(S &s, const A &a, const B &b) {
+        OPDI_CU_UNROLL
+        for (int i = 0; i < 2; i++) {
+            float *x = s.x + 4 * i;
+            if (std::is_same<T, opdi_cu_f16>::value) { OPDI_CU_MMA("f16") } else { OPDI_CU_MMA("bf16") }
+        }
+    }
+    /* to[m * down + n * across] */
+    static __device__ __forceinline__ void store(float *to, const S &s, int down, int across) {
+        const int lane = threadIdx.x % 32, m = lane / 4, n = lane % 4 * 2;
+        OPDI_CU_UNROLL
+        for (int i = 0; i < 8; i++) { to[(m + i / 2 % 2 * 8) * down + (n + i % 2 + i / 4 * 8) * across] = s.x[i]; }
+    }
+#else
+    typedef nvcuda::wmma::row_major R;
+    typedef nvcuda::wmma::col_major C;
+    typedef typename std::conditional<TURNED, C, R>::type OfA;
+    typedef typename std::conditional<TURNED, R, C>::type OfB;
+    typedef nvcuda::wmma::fragment<nvcuda::wmma::matrix_a, 16, 16, 16, T, OfA> A;
+    typedef nvcuda::wmma::fragment<nvcuda::wmma::matrix_b, 16, 16, 16, T, OfB> B;
+    typedef nvcuda::wmma::fragment<nvcuda::wmma::accumulator, 16, 16, 16, float> S;
+    static __device__ __forceinline__ int place_a(int) { return 0; }
+    static __device__ __forceinline__ int place_b(int) { return 0; }
+    template <typename P> static __device__ __forceinline__ void load(P &p, const T *from, int ld) {
+        nvcuda::wmma::load_matrix_sync(p, from, (unsigned)ld);
+    }
+    static __device__ __forceinline__ void zero(S &s) { nvcuda::wmma::fill_fragment(s, 0.0f); }
+    static __device__ __forceinline__ void add(S &s, const A &a, const B &b) { nvcuda::wmma::mma_sync(s, a, b, s); }
+    static __device__ __forceinline__ void store(float *to, const S &s, int down, int across) {
+        if (across == 1) { nvcuda::wmma::store_matrix_sync(to, s, (unsigned)down, nvcuda::wmma::mem_row_major); }
+        else { nvcuda::wmma::store_matrix_sync(to, s, (unsigned)across, nvcuda::wmma::mem_col_major); }
+    }
+#endif
+};
+
+/* to[n, i, g, c] = from[n, g, c, i], 0 from cg to cp */
+template <typename T> __global__ void __launch_bounds__(256)
+opdi_cu_channels_last_kernel(const T *from, T *to, int64_t n, int64_t groups, int64_t cg, int64_t cp, int64_t area) {
+    constexpr int S = 64, rows = 256 / S;
+    __shared__ T tile[S][S + 4 / sizeof(T)];
+    const int x = threadIdx.x % S, y = threadIdx.x / S;
+    const int64_t tiles_i = opdi_cu_ceil(area, S), tiles_c = opdi_cu_ceil(cp, S), all = n * groups * tiles_i * tiles_c;
+    for (int64_t b = blockIdx.x; b < all; b += gridDim.x) {
+        const int64_t i0 = b % tiles_i * S, q = b / tiles_i, c0 = q % tiles_c * S, ng = q / tiles_c;
+        const T *in = from + (ng * cg + c0) * area + i0 + x;
+        T *out = to + ((ng / groups * area + i0) * groups + ng % groups) * cp + c0 + x;
+        T v[S / rows];
+        OPDI_CU_UNROLL
+        for (int k = 0, r = y; k < S / rows; k++, r += rows) {
+            v[k] = T(0.0f);
+            if (c0 + r < cg && i0 + x < area) { v[k] = in[r * area]; }
+        }
+        __syncthreads();
+        OPDI_CU_UNROLL
+        for (int k = 0, r = y; k < S / rows; k++, r += rows) { tile[r][x] = v[k]; }
+        __syncthreads();
+        OPDI_CU_UNROLL
+        for (int r = y; r < S; r += rows) {
+            if (c0 + x < cp && i0 + r < area) { out[r * groups * cp] = tile[x][r]; }
+        }
+    }
+}
+/* A row of patches: the element of its first tap, which may be outside of the image, and which taps are inside: bits 0
+   to 11 along the last dim, 12 to 21 and 22 to 31 along the others. */
+#define OPDI_CU_TC_TAPS {9, 10, 12}
+struct opdi_cu_pixel { int at; uint32_t inside; };
+__device__ __forceinline__ uint32_t opdi_cu_taps_inside(int from, int taps, int apart, int size) {
+    uint32_t bits = 0;
+    OPDI_CU_ROLLED
+    for (int t = 0; t < taps; t++) { bits |= (uint32_t)((unsigned)(from + t * apart) < (unsigned)size) << t; }
+    return bits;
+}
+__device__ __forceinline__ opdi_cu_pixel opdi_cu_pixel_of(const opdi_cu_conv &q, uint32_t m, uint32_t pixels,
+                                                          int line) {
+    const uint32_t ow = (uint32_t)q.out[2], oh = (uint32_t)q.out[1], oz = (uint32_t)q.out[0];
+    const uint32_t r = m / ow, plane = r / oh, image = plane / oz;
+    const int w = (int)(m - r * ow) * q.s[2] - q.p[2], h = (int)(r - plane * oh) * q.s[1] - q.p[1];
+    const int z = (int)(plane - image * oz) * q.s[0] - q.p[0];
+    opdi_cu_pixel p;
+    p.at = ((((int)image * q.in[0] + z) * q.in[1] + h) * q.in[2] + w) * line;
+    p.inside = opdi_cu_taps_inside(w, q.k[2], q.d[2], q.in[2]) | opdi_cu_taps_inside(h, q.k[1], q.d[1], q.in[1]) << 12 |
+        opdi_cu_taps_inside(z, q.k[0], q.d[0], q.in[0]) << 22;
+    if (m >= pixels) { p.inside = 0; }
+    return p;
+}
+/* The inner dimension as a chunk of eight channels walks over it: where the tap's elements are from a pixel's first on,
+   and its bits. */
+struct opdi_cu_walk {
+    int c, z, h, w, at;
+    uint32_t bits;
+    __device__ __forceinline__ void settle(const opdi_cu_conv &q, int cp, int line) {
+        while (c >= cp) {
+            c -= cp;
+            if (++w == q.k[2]) { w = 0; if (++h == q.k[1]) { h = 0; z++; } }
+            at = ((z * q.d[0] * q.in[1] + h * q.d[1]) * q.in[2] + w * q.d[2]) * line;
+            bits = 1u << w | 1u << (12 + h) | 1u << (22 + z);
+        }
+    }
+};
+/* Two neighbours as a word. */
+__device__ __forceinline__ uint32_t opdi_cu_two(opdi_cu_f16 a, opdi_cu_f16 b) {
+    return (uint32_t)__half_as_ushort(b) << 16 | __half_as_ushort(a);
+}
+__device__ __forceinline__ uint32_t opdi_cu_two(opdi_cu_bf16 a, opdi_cu_bf16 b) {
+    return (uint32_t)__bfloat16_as_ushort(b) << 16 | __bfloat16_as_ushort(a);
+}
+/* x [n, in, groups, cp], w [oc, taps, cp], both as above; y [n, oc, out], or channels last */
+template <typename T, bool LAST>
+__device__ __forceinline__ void opdi_cu_conv_tile(const opdi_cu_conv &q, const T *x, const T *w, const T *bias, T *y,
+                                                  int cp, int tiles_n, unsigned char *room) {
+    typedef opdi_cu_mma<T, false> M;
+    constexpr int LD = OPDI_CU_TC_LD, stage = (OPDI_CU_TC_M + OPDI_CU_TC_N) * LD, A = OPDI_CU_TC_M / 32,
+        B = OPDI_CU_TC_N / 32;
+    T *tiles = reinterpret_cast<T *>(room);       /* of each stage patches [128][40], then weights [64][40] */
+    const int t = threadIdx.x, warp = t / 32, og = (int)(q.oc / q.groups), group = blockIdx.z,
+        line = (int)q.groups * cp;
+    const int m0 = (int)(blockIdx.x / tiles_n) * OPDI_CU_TC_M, n0 = (int)(blockIdx.x % tiles_n) * OPDI_CU_TC_N;
+    const int area = (int)opdi_cu_volume(q.out), pixels = (int)q.n * area, kk = (int)opdi_cu_volume(q.k) * cp;
+    const int chunk = t % 4 * 8, row = t / 4;     /* this thread's: rows row, row + 32, ... of both */
+    const int wm = warp % 2 * 64, wn = warp / 2 * 32, steps = (kk + OPDI_CU_TC_K - 1) / OPDI_CU_TC_K;
+    typename M::S sum[4][2];
+    opdi_cu_pixel px[A];
+    opdi_cu_walk walk = {chunk, 0, 0, 0, 0, 1u | 1u << 12 | 1u << 22};
+    const T *wrow = w + (int64_t)(group * og + n0 + row) * kk + chunk;
+    T *to = tiles + row * LD + chunk;             /* the next stage's, and what is in it for this thread */
+    int left = kk - chunk, slot = 0;
+    OPDI_CU_UNROLL
+    for (int i = 0; i < A; i++) {
+        px[i] = opdi_cu_pixel_of(q, (uint32_t)(m0 + row + 32 * i), (uint32_t)pixels, line);
+        px[i].at += group * cp;
+    }
+    OPDI_CU_UNROLL
+    for (int i = 0; i < 4; i++) { for (int j = 0; j < 2; j++) { M::zero(sum[i][j]); } }
+    const auto bring = [&]() {                    /* the next stage; behind the last one nothing */
+        if (left > -OPDI_CU_TC_K) {
+            const bool tap = left > 0;
+            walk.settle(q, cp, line);
+            const int at = walk.at + walk.c;
+            OPDI_CU_UNROLL
+            for (int i = 0; i < A; i++) {
+                opdi_cu_stage_16(to + 32 * i * LD, x + (px[i].at + at), tap && (px[i].inside & walk.bits) == walk.bits);
+            }
+            OPDI_CU_UNROLL
+            for (int i = 0; i < B; i++) {
+                opdi_cu_stage_16(to + (OPDI_CU_TC_M + 32 * i) * LD, wrow + 32 * i * kk, tap && n0 + row + 32 * i < og);
+            }
+            walk.c += OPDI_CU_TC_K;
+            wrow += OPDI_CU_TC_K;
+            left -= OPDI_CU_TC_K;
+        }
+        to += stage;
+        if (++slot == OPDI_CU_TC_STAGES) { slot = 0; to -= OPDI_CU_TC_STAGES * stage; }
+        opdi_cu_stages_commit();
+    };
+    for (int s = 0; s < OPDI_CU_TC_STAGES - 1; s++) { bring(); }
+    const T *as = tiles + wm * LD + M::place_a(LD), *bs = tiles + (OPDI_CU_TC_M + wn) * LD + M::place_b(LD);
+    OPDI_CU_ROLLED
+    for (int s = 0, at = 0; s < steps; s++) {
+        opdi_cu_stages_wait<OPDI_CU_TC_STAGES - 2>();
+        __syncthreads();                          /* everyone's part is there, and the stage before is done with */
+        bring();
+        OPDI_CU_UNROLL
+        for (int l = 0; l < OPDI_CU_TC_K; l += 16) {
+            typename M::A fa[4];
+            typename M::B fb[2];
+            OPDI_CU_UNROLL
+            for (int j = 0; j < 2; j++) { M::load(fb[j], bs + 16 * j * LD + l, LD); }
+            OPDI_CU_UNROLL
+            for (int i = 0; i < 4; i++) { M::load(fa[i], as + 16 * i * LD + l, LD); }
+            OPDI_CU_UNROLL
+            for (int i = 0; i < 4; i++) { for (int j = 0; j < 2; j++) { M::add(sum[i][j], fa[i], fb[j]); } }
+        }
+        as += stage; bs += stage;
+        if (++at == OPDI_CU_TC_STAGES) { at = 0; as -= OPDI_CU_TC_STAGES * stage; bs -= OPDI_CU_TC_STAGES * stage; }
+    }
+    opdi_cu_stages_wait<0>();
+    __syncthreads();                              /* the sums take the stages' place: [64][132], or [128][68] */
+    float *out = reinterpret_cast<float *>(room);
+    constexpr int ld = LAST ? OPDI_CU_TC_N + 4 : OPDI_CU_TC_M + 4, across = LAST ? OPDI_CU_TC_N / 8 : OPDI_CU_TC_M / 8;
+    OPDI_CU_UNROLL
+    for (int i = 0; i < 4; i++) {
+        for (int j = 0; j < 2; j++) {
+            if (LAST) { M::store(out + (wm + 16 * i) * ld + wn + 16 * j, sum[i][j], ld, 1); }
+            else { M::store(out + (wn + 16 * j) * ld + wm + 16 * i, sum[i][j], 1, ld); }
+        }
+    }
+    __syncthreads();
+    /* eight in a row of the result at a time, of channels or of pixels, as one where they are aligned */
+    const bool whole = opdi_cu_aligned(y) && (LAST ? og % 8 == 0 && q.oc % 8 == 0 : area % 8 == 0);
+    OPDI_CU_ROLLED
+    for (int i = t; i < OPDI_CU_TC_M * OPDI_CU_TC_N / 8; i += OPDI_CU_TC_THREADS) {
+        const int r = i / across, c = i % across * 8, n = n0 + (LAST ? c : r), m = m0 + (LAST ? r : c);
+        opdi_cu_vector<T, 8> v;
+        if (n >= og || m >= pixels) { continue; }
+        OPDI_CU_UNROLL
+        for (int k = 0; k < 8; k++) {
+            const int o = LAST && n + k < og ? n + k : n;
+            v.at[k] = opdi_cu_cast<T>(out[r * ld + c + k] + (bias ? opdi_cu_load<float>(bias + group * og + o) : 0.0f));
+        }
+        const int64_t o = (int64_t)group * og + n;
+        if (whole) {
+            const int image = m / area;
+            T *to = y + (LAST ? (int64_t)m * q.oc + o : (image * q.oc + o) * area + (m - image * area));
+            uint4 all;
+            all.x = opdi_cu_two(v.at[0], v.at[1]); all.y = opdi_cu_two(v.at[2], v.at[3]);
+            all.z = opdi_cu_two(v.at[4], v.at[5]); all.w = opdi_cu_two(v.at[6], v.at[7]);
+#if defined(OPD_CUDA_EMULATED)
+            *reinterpret_cast<uint4 *>(to) = all;
+#else                                             /* which the compiler takes to pieces elsewhere */
+            asm volatile("st.global.v4.u32 [%0], {%1, %2, %3, %4};" : : "l"(__cvta_generic_to_global(to)),
+                         "r"(all.x), "r"(all.y), "r"(all.z), "r"(all.w) : "memory");
+#endif
+            continue;
+        }
+        OPDI_CU_UNROLL
+        for (int k = 0; k < 8; k++) {
+            const int pixel = LAST ? m : m + k;
+            if (LAST ? n + k >= og : pixel >= pixels) { continue; }
+            y[LAST ? (int64_t)m * q.oc + o + k : (pixel / area * q.oc + o) * area + pixel % area] = v.at[k];
+        }
+    }
+}
+template <typename T, bool LAST> __global__ void __launch_bounds__(OPDI_CU_TC_THREADS, 3)
+opdi_cu_conv_tc_kernel(const __grid_constant__ opdi_cu_conv q, const T *x, const T *w, const T *bias, T *y, int cp,
+                       int tiles_n) {
+    OPDI_CU_SHARED(room);
+    OPDI_CU_TC_STOP(T)
+    if constexpr (opdi_cu_tc_there<T>::yes) { opdi_cu_conv_tile<T, LAST>(q, x, w, bias, y, cp, tiles_n, room); }
+}
+
+/* The gradient by w: parts [split][oc, taps, cp] of sums over pixels of y [pixels, groups, op] and patches of x, 64
+   channels of each, one tap and one part of the pixels a block, 32 pixels a stage.  Parts are added up in their
+   order. */
+#define OPDI_CU_GW_SIDE 64
+#define OPDI_CU_GW_K 32
+#define OPDI_CU_GW_LD (OPDI_CU_GW_SIDE + 8)
+struct opdi_cu_gw { opdi_cu_pw_divider w, h, z; int op, cp, tiles_o, tiles_c, splits; };
+template <typename T>
+__device__ __forceinline__ void opdi_cu_conv_gw_tile(const opdi_cu_conv &q, const opdi_cu_gw &k, const T *x, const T *y,
+                                                     float *parts, unsigned char *room) {
+    typedef opdi_cu_mma<T, true> M;
+    constexpr int LD = OPDI_CU_GW_LD, stage = 2 * OPDI_CU_GW_K * LD, R = OPDI_CU_GW_K / 16;
+    T *tiles = reinterpret_cast<T *>(room);       /* of each stage y [32][72], then x [32][72] */
+    const int t = threadIdx.x, warp = t / 32, group = blockIdx.z, tile = blockIdx.x / (k.tiles_o * k.tiles_c);
+    const int o0 = (int)blockIdx.x % k.tiles_o * OPDI_CU_GW_SIDE,
+        c0 = (int)blockIdx.x / k.tiles_o % k.tiles_c * OPDI_CU_GW_SIDE;
+    const int tw = tile % q.k[2] * q.d[2], th = tile / q.k[2] % q.k[1] * q.d[1], tz = tile / q.k[2] / q.k[1] * q.d[0];
+    const int pixels = (int)(q.n * opdi_cu_volume(q.out)), lane = t % 8 * 8, row = t / 8;
+    const int each = ((pixels + k.splits - 1) / k.splits + OPDI_CU_GW_K - 1) / OPDI_CU_GW_K * OPDI_CU_GW_K;
+    const int64_t begin = (int64_t)blockIdx.y * each, end = begin + each < pixels ? begin + each : pixels;
+    const int steps = begin < end ? (int)((end - begin + OPDI_CU_GW_K - 1) / OPDI_CU_GW_K) : 0;
+    const int wm = warp % 2 * 32, wn = warp / 2 * 32;
+    const bool o_there = o0 + lane < k.op, c_there = c0 + lane < k.cp;
+    typename M::S sum[2][2];
+    OPDI_CU_UNROLL
+    for (int i = 0; i < 2; i++) { for (int j = 0; j < 2; j++) { M::zero(sum[i][j]); } }
+    const auto bring = [&](int s) {
+        T *ys = tiles + s % OPDI_CU_TC_STAGES * stage + row * LD + lane, *xs = ys + OPDI_CU_GW_K * LD;
+        OPDI_CU_UNROLL
+        for (int i = 0; i < R && s < steps; i++) {
+            const int64_t m = begin + s * OPDI_CU_GW_K + row + 16 * i;
+            const uint32_t p = m < end ? (uint32_t)m : 0, r = k.w.of(p), plane = k.h.of(r), image = k.z.of(plane);
+            const int w = (int)(p - r * (uint32_t)q.out[2]) * q.s[2] - q.p[2] + tw;
+            const int h = (int)(r - plane * (uint32_t)q.out[1]) * q.s[1] - q.p[1] + th;
+            const int z = (int)(plane - image * (uint32_t)q.out[0]) * q.s[0] - q.p[0] + tz;
+            const bool of_y = m < end && o_there, there = m < end && c_there && (unsigned)z < (unsigned)q.in[0] &&
+                (unsigned)h < (unsigned)q.in[1] && (unsigned)w < (unsigned)q.in[2];
+            const int64_t at = (((int64_t)image * q.in[0] + z) * q.in[1] + h) * q.in[2] + w;
+            opdi_cu_stage_16(ys + 16 * i * LD, of_y ? y + (m * q.groups + group) * k.op + o0 + lane : y, of_y);
+            opdi_cu_stage_16(xs + 16 * i * LD, there ? x + (at * q.groups + group) * k.cp + c0 + lane : x, there);
+        }
+        opdi_cu_stages_commit();
+    };
+    for (int s = 0; s < OPDI_CU_TC_STAGES - 1; s++) { bring(s); }
+    for (int s = 0; s < steps; s++) {
+        const T *ys = tiles + s % OPDI_CU_TC_STAGES * stage + wm + M::place_a(LD);
+        const T *xs = tiles + s % OPDI_CU_TC_STAGES * stage + OPDI_CU_GW_K * LD + wn + M::place_b(LD);
+        opdi_cu_stages_wait<OPDI_CU_TC_STAGES - 2>();
+        __syncthreads();
+        bring(s + OPDI_CU_TC_STAGES - 1);
+        OPDI_CU_UNROLL
+        for (int l = 0; l < OPDI_CU_GW_K; l += 16) {
+            typename M::A fa[2];
+            typename M::B fb[2];
+            OPDI_CU_UNROLL
+            for (int i = 0; i < 2; i++) {
+                M::load(fa[i], ys + l * LD + 16 * i, LD);
+                M::load(fb[i], xs + l * LD + 16 * i, LD);
+            }
+            OPDI_CU_UNROLL
+            for (int i = 0; i < 2; i++) { for (int j = 0; j < 2; j++) { M::add(sum[i][j], fa[i], fb[j]); } }
+        }
+    }
+    opdi_cu_stages_wait<0>();
+    __syncthreads();
+    float *out = reinterpret_cast<float *>(room);
+    constexpr int ld = OPDI_CU_GW_SIDE + 4;
+    for (int i = 0; i < 2; i++) {
+        for (int j = 0; j < 2; j++) {
+            M::store(out + (wm + 16 * i) * ld + wn + 16 * j, sum[i][j], ld, 1);
+        }
+    }
+    __syncthreads();
+    const int og = (int)(q.oc / q.groups);
+    const int64_t taps = opdi_cu_volume(q.k), base = blockIdx.y * q.oc + (int64_t)group * og;
+    for (int i = t; i < OPDI_CU_GW_SIDE * OPDI_CU_GW_SIDE; i += OPDI_CU_TC_THREADS) {
+        const int r = i / OPDI_CU_GW_SIDE, o = o0 + r, c = c0 + i % OPDI_CU_GW_SIDE;
+        if (o < og && c < k.cp) { parts[((base + o) * taps + tile) * k.cp + c] = out[r * ld + c - c0]; }
+    }
+}
+template <typename T> __global__ void __launch_bounds__(OPDI_CU_TC_THREADS)
+opdi_cu_conv_gw_kernel(const __grid_constant__ opdi_cu_conv q, const __grid_constant__ opdi_cu_gw k, const T *x,
+                       const T *y, float *parts) {
+    OPDI_CU_SHARED(room);
+    OPDI_CU_TC_STOP(T)
+    if constexpr (opdi_cu_tc_there<T>::yes) { opdi_cu_conv_gw_tile<T>(q, k, x, y, parts, room); }
+}
+/* w[o, c, t] = the sum of parts[split][o, t, c] */
+template <typename T> __global__ void opdi_cu_conv_gw_end_kernel(const float *parts, T *w, int splits, int64_t cg,
+                                                                 int64_t cp, int64_t taps, int64_t all) {
+    const int64_t step = (int64_t)gridDim.x * blockDim.x;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) {
+        const int64_t c = i % cp, t = i / cp % taps, o = i / cp / taps;
+        float sum = 0;
+#pragma unroll 4
+        for (int s = 0; s < splits; s++) { sum += parts[s * all + i]; }
+        if (c < cg) { opdi_cu_store(w + (o * cg + c) * taps + t, sum); }
+    }
+}
+/* to[o, t, c] = w[o, c, t], or for gradients, where channels trade places and taps turn round:
+   to[g, c, t, o] = w[g, o, c, taps - 1 - t]; 0 from `from_c` to cp. */
+template <typename T> __global__ void opdi_cu_conv_weights_kernel(opdi_cu_conv q, const T *w, T *to, int cp,
+    bool back) {
+    const int64_t taps = opdi_cu_volume(q.k), cg = q.c / q.groups, og = q.oc / q.groups, rows = back ? q.c : q.oc,
+        inner = back ? og : cg;
+    const int64_t all = rows * taps * cp, step = (int64_t)gridDim.x * blockDim.x;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) {
+        const int64_t c = i % cp, t = i / cp % taps, r = i / cp / taps;
+        const int64_t at = back ? ((r / cg * og + c) * cg + r % cg) * taps + taps - 1 - t : (r * cg + c) * taps + t;
+        to[i] = c < inner ? w[at] : T(0.0f);
+    }
+}
+/* x [n, groups * cg, image] with channels last, filled up to cp a group: x itself where it is so.  NULL: an error. */
+template <typename T> static const T *opdi_cu_conv_turned(const opdi_cu_conv *q, const T *x, bool last, int64_t cg,
+                                                         int64_t image) {
+    const int64_t cp = opdi_cu_ceil(cg, 8) * 8;
+    const int64_t tiles = q->n * q->groups * opdi_cu_ceil(image, 64) * opdi_cu_ceil(cp, 64);
+    if (last && q->groups == 1 && cp == cg && opdi_cu_aligned(x)) { return x; }
+    T *to = static_cast<T *>(opdi_cu_scratch(q->n * image * q->groups * cp * (int64_t)sizeof(T)));
+    if (to && opdi_cu_launch(opdi_cu_channels_last_kernel<T>, opdi_cu_grid_rows(tiles), dim3(256), 0, x, to, q->n,
+                             q->groups, cg, cp, image)) { return NULL; }
+    return to;
+}
+template <typename T> static int opdi_cu_conv_tc(opdi_cu_conv q, const T *x, const T *w, const T *bias, T *y,
+    bool x_last, bool y_last, bool back) {
+    const int64_t rows = back ? q.c : q.oc, cg = back ? q.oc / q.groups : q.c / q.groups, cp = opdi_cu_ceil(cg, 8) * 8;
+    const int64_t taps = opdi_cu_volume(q.k), image = opdi_cu_volume(back ? q.out : q.in);
+    T *wt = static_cast<T *>(opdi_cu_scratch(rows * taps * cp * (int64_t)sizeof(T)));
+    if (!wt || !(x = opdi_cu_conv_turned(&q, x, x_last, cg, image))) { return -1; }
+    if (opdi_cu_launch(opdi_cu_conv_weights_kernel<T>, opdi_cu_grid(rows * taps * cp, 256), dim3(256), 0, q, w, wt,
+        (int)cp, back)) {
+        return -1;
+    }
+    if (back) {                                   /* gx = conv(gy, turned weights) with a stride of 1 */
+        opdi_cu_conv b = q;
+        b.c = q.oc; b.oc = q.c;
+        for (int i = 0; i < 3; i++) { b.in[i] = q.out[i]; b.out[i] = q.in[i]; b.p[i] = q.d[i] * (q.k[i] - 1) - q.p[i]; }
+        q = b;
+    }
+    const int64_t tiles_n = opdi_cu_ceil(q.oc / q.groups, OPDI_CU_TC_N),
+        tiles_m = opdi_cu_ceil(q.n * opdi_cu_volume(q.out), OPDI_CU_TC_M);
+    return opdi_cu_launch(y_last ? opdi_cu_conv_tc_kernel<T, true> : opdi_cu_conv_tc_kernel<T, false>,
+                          dim3((unsigned)(tiles_m * tiles_n), 1, (unsigned)q.groups), dim3(OPDI_CU_TC_THREADS),
+                          OPDI_CU_TC_STAGES * (OPDI_CU_TC_M + OPDI_CU_TC_N) * OPDI_CU_TC_LD * sizeof(T), q, x, wt,
+                          bias, y, (int)cp, (int)tiles_n);
+}
+/* Parts for about 512 blocks, of 512 pixels or more. */
+template <typename T> static int opdi_cu_conv_gw(const opdi_cu_conv *q, const T *x, T *w, const T *y, bool x_last,
+                                                  bool y_last) {
+    const int64_t cg = q->c / q->groups, og = q->oc / q->groups, taps = opdi_cu_volume(q->k),
+        pixels = q->n * opdi_cu_volume(q->out);
+    opdi_cu_gw k;
+    k.w = opdi_cu_divide_by((uint32_t)q->out[2]);
+    k.h = opdi_cu_divide_by((uint32_t)q->out[1]);
+    k.z = opdi_cu_divide_by((uint32_t)q->out[0]);
+    k.cp = (int)opdi_cu_ceil(cg, 8) * 8; k.op = (int)opdi_cu_ceil(og, 8) * 8;
+    k.tiles_c = (int)opdi_cu_ceil(k.cp, OPDI_CU_GW_SIDE); k.tiles_o = (int)opdi_cu_ceil(k.op, OPDI_CU_GW_SIDE);
+    const int64_t tiles = taps * k.tiles_c * k.tiles_o, most = opdi_cu_ceil(pixels, 512);
+    const int64_t want = opdi_cu_ceil(512, tiles * q->groups);
+    k.splits = (int)(want < most ? want : most);
+    const int64_t all = q->oc * taps * k.cp,
+        room = OPDI_CU_TC_STAGES * 2 * OPDI_CU_GW_K * OPDI_CU_GW_LD * (int64_t)sizeof(T);
+    float *parts = static_cast<float *>(opdi_cu_scratch(k.splits * all * 4));
+    if (!parts || !(x = opdi_cu_conv_turned(q, x, x_last, cg, opdi_cu_volume(q->in))) ||
+        !(y = opdi_cu_conv_turned(q, y, y_last, og, opdi_cu_volume(q->out)))) { return -1; }
+    if (opdi_cu_launch(opdi_cu_conv_gw_kernel<T>, dim3((unsigned)tiles, (unsigned)k.splits, (unsigned)q->groups),
+                       dim3(OPDI_CU_TC_THREADS), (size_t)room, *q, k, x, y, parts)) { return -1; }
+    return opdi_cu_launch(opdi_cu_conv_gw_end_kernel<T>, opdi_cu_grid(all, 256), dim3(256), 0, (const float *)parts, w,
+                          k.splits, cg, (int64_t)k.cp, taps, all);
+}
+/* Whether what runs on the current device was compiled for 8.0 or newer: its own code, or what the driver makes of an
+   older one's.  Asked once. */
+static bool opdi_cu_tc_compiled() {
+    static std::atomic<signed char> known[OPDI_CU_MAX_DEVICES];       /* 1: yes, -1: no */
+    std::atomic<signed char> &k = known[opdi_cu_current()];
+    cudaFuncAttributes a;
+    if (k == 0) {
+        const cudaError_t e = cudaFuncGetAttributes(&a, (const void *)opdi_cu_conv_tc_kernel<opdi_cu_bf16, false>);
+        if (e != cudaSuccess) { (void)cudaGetLastError(); return false; }
+        k = a.ptxVersion >= 80 ? 1 : -1;
+    }
+    return k > 0;
+}
+/* Whether the product is worth it, and its grid possible. */
+static bool opdi_cu_conv_tc_fits(const opdi_cu_conv *q, int what, opd_scalar_type dtype) {
+    const int64_t cg = q->c / q->groups, og = q->oc / q->groups, taps = opdi_cu_volume(q->k);
+    if (dtype != OPD_FLOAT16 && (dtype != OPD_BFLOAT16 || !opdi_cu_tc_compiled())) { return false; }
+    if (cg < 8 || og < 8 || q->groups > 65535 || q->n * opdi_cu_volume(q->out) > (1 << 30) ||
+        q->n * opdi_cu_volume(q->in) > (1 << 30) || cg * taps > (1 << 24) || og * taps > (1 << 24)) { return false; }
+    const int64_t x_all = q->n * q->groups * opdi_cu_volume(q->in) * (cg + 8),
+        y_all = q->n * q->groups * opdi_cu_volume(q->out) * (og + 8);
+    const int most[3] = OPDI_CU_TC_TAPS;
+    if (what != OPDI_CU_CONV_GW && (what == OPDI_CU_CONV_Y ? x_all : y_all) > INT32_MAX) { return false; }
+    for (int i = 0; i < 3 && what != OPDI_CU_CONV_GW; i++) {
+        if (q->k[i] > most[i]) { return false; }
+        if (what == OPDI_CU_CONV_GX && (q->s[i] != 1 || q->d[i] * (q->k[i] - 1) < q->p[i])) { return false; }
+    }
+    return true;
+}
+
+//== which of them =====================================================================================================
+
+struct opdi_cu_conv_call { opdi_cu_conv v; bool transposed; };
+/* Reads stride, padding, dilation, transposed, output_padding, groups from argument `first` on; the Meta kernel has
+   checked them.  y: what the convolution gives. */
+static int opdi_cu_conv_read(opd_call *call, int first, const opd_tensor *x, const opd_tensor *w, const opd_tensor *y,
+    opdi_cu_conv_call *q) {
+    const opd_ints s = opd_arg_ints(call, first), p = opd_arg_ints(call, first + 1), d = opd_arg_ints(call, first + 2);
+    const int nd = opd_ndim(w) - 2;
+    const opd_tensor *small, *big;
+    q->transposed = opd_arg_bool(call, first + 3);
+    big = q->transposed ? y : x;
+    small = q->transposed ? x : y;
+    q->v.groups = opd_arg_int(call, first + 5);
+    q->v.n = opd_size(x, 0);
+    q->v.c = opd_size(big, 1);
+    q->v.oc = opd_size(small, 1);
+    for (int i = 0; i < 3; i++) {
+        const int j = i - (3 - nd);
+        const bool there = j >= 0;
+        const int64_t in = there ? opd_size(big, 2 + j) : 1, out = there ? opd_size(small, 2 + j) : 1,
+            k = there ? opd_size(w, 2 + j) : 1;
+        const int64_t st = there ? s.data[s.n == 1 ? 0 : j] : 1, pd = there ? p.data[p.n == 1 ? 0 : j] : 0,
+            di = there ? d.data[d.n == 1 ? 0 : j] : 1;
+        if (in > INT32_MAX || out > INT32_MAX || k > INT32_MAX || st > INT32_MAX || pd > INT32_MAX / 4
+            || di * k > INT32_MAX / 4) {
+            return opd_fail(OPD_ERROR_ARGUMENT, "convolution: sizes too large for CUDA");
+        }
+        q->v.in[i] = (int)in; q->v.out[i] = (int)out; q->v.k[i] = (int)k; q->v.s[i] = (int)st; q->v.p[i] = (int)pd;
+            q->v.d[i] = (int)di;
+    }
+    return 0;
+}
+/* Channels last, as opdispatch's convolutions leave and take them: dims 1 apart, then the last, ... */
+static bool opdi_cu_is_channels_last(const opd_tensor *t) {
+    int64_t next = opd_ndim(t) > 2 ? opd_size(t, 1) : 0;
+    if (opd_ndim(t) < 4 || opd_strides(t)[1] != 1) { return false; }
+    for (int d = opd_ndim(t) - 1; d > 1; d--) {
+        if (opd_strides(t)[d] != next) { return false; }
+        next *= opd_size(t, d);
+    }
+    return opd_strides(t)[0] == next;
+}
+/* One of the three for tensors in rows of one dtype; bias [oc] or NULL is added to y.  What is computed has
+   elements. */
+template <typename T> static int opdi_cu_conv_typed(const opdi_cu_conv *q, int what, opd_tensor *x, opd_tensor *w,
+    opd_tensor *y) {
+    T *xs = opdi_cu_data<T>(x), *ws = opdi_cu_data<T>(w), *ys = opdi_cu_data<T>(y);
+    const int64_t cg = q->c / q->groups;
+    cudaDataType type;
+    if ((cg < 4 && q->groups > 1) || !opdi_cu_cuda_type(opd_dtype(x), &type)) {
+        if (what == OPDI_CU_CONV_Y) {
+            return opdi_cu_launch(opdi_cu_conv_y_kernel<T>, opdi_cu_grid(opd_numel(y), 256), dim3(256), 0, *q, xs, ws,
+                ys);
+        }
+        if (what == OPDI_CU_CONV_GX) {
+            return opdi_cu_launch(opdi_cu_conv_gx_kernel<T>, opdi_cu_grid(opd_numel(x), 256), dim3(256), 0, *q, xs,
+                ws, ys);
+        }
+    }
+    return opdi_cu_conv_columns<T>(q, what, opd_dtype(x), xs, ws, ys);
+}
+template <typename T> static int opdi_cu_conv_short(const opdi_cu_conv *q, int what, opd_tensor *x, opd_tensor *w,
+    opd_tensor *y, opd_tensor *bias) {
+    opd_tensor *from = what == OPDI_CU_CONV_Y ? x : y, *to = what == OPDI_CU_CONV_Y ? y : x;
+    if (what == OPDI_CU_CONV_GW) {
+        return opdi_cu_conv_gw<T>(q, opdi_cu_data<T>(x), opdi_cu_data<T>(w), opdi_cu_data<T>(y),
+                                  opdi_cu_is_channels_last(x), opdi_cu_is_channels_last(y));
+    }
+    return opdi_cu_conv_tc<T>(*q, opdi_cu_data<T>(from), opdi_cu_data<T>(w), bias ? opdi_cu_data<T>(bias) : NULL,
+        opdi_cu_data<T>(to),
+                              opdi_cu_is_channels_last(from), opdi_cu_is_channels_last(to), what == OPDI_CU_CONV_GX);
+}
+/* y [n, c, area] += b [c] */
+template <typename T> __global__ void opdi_cu_bias_kernel(T *y, const T *b, int64_t c, int64_t area, int64_t all) {
+    const int64_t step = (int64_t)gridDim.x * blockDim.x;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) {
+        opdi_cu_store(y + i, opdi_cu_load<opdi_cu_acc<T>>(y + i) + opdi_cu_load<opdi_cu_acc<T>>(b + i / area % c));
+    }
+}
+static int opdi_cu_bias(opd_tensor *y, opd_tensor *b) {
+    const int64_t c = opd_size(y, 1), all = opd_numel(y);
+    if (!(b = opd_contiguous(b))) { return -1; }
+    OPDI_CU_ALL(opd_dtype(y), T, return opdi_cu_launch(opdi_cu_bias_kernel<T>, opdi_cu_grid(all, 256), dim3(256), 0,
+        opdi_cu_data<T>(y),
+                                                      opdi_cu_data<T>(b), c, all / opd_size(y, 0) / c, all))
+    return -1;
+}
+/* Computes `to` (y, x or w by `what`), in any layout. */
+static int opdi_cu_conv_run(const opdi_cu_conv *q, int what, opd_tensor *x, opd_tensor *w, opd_tensor *y,
+    opd_tensor *bias) {
+    opd_tensor *to = what == OPDI_CU_CONV_Y ? y : what == OPDI_CU_CONV_GX ? x : w, *work;
+    const opd_scalar_type t = opd_dtype(to);
+    const bool shorter = t == OPD_FLOAT16 || t == OPD_BFLOAT16;
+    int rc = -1;
+    if (opd_numel(to) == 0) { return 0; }
+    if (opd_numel(x) == 0 || opd_numel(w) == 0 || opd_numel(y) == 0) {
+        work = opd_is_contiguous(to) ? to : opdi_cu_new(opd_ints_of(opd_sizes(to), opd_ndim(to)), t);
+        if (!work || !opd_zero_(work) || (bias && opdi_cu_bias(work, bias))) { return -1; }
+        return work == to || opd_copy_(to, work) ? 0 : -1;
+    }
+    if (shorter && opdi_cu_conv_tc_fits(q, what, t)) {
+        const bool last = what != OPDI_CU_CONV_GW && opdi_cu_is_channels_last(to);
+        work = opd_is_contiguous(to) || last ? to : opdi_cu_new(opd_ints_of(opd_sizes(to), opd_ndim(to)), t);
+        x = to == x ? work : opdi_cu_is_channels_last(x) ? x : opd_contiguous(x);
+        y = to == y ? work : opdi_cu_is_channels_last(y) ? y : opd_contiguous(y);
+        w = to == w ? work : opd_contiguous(w);
+        bias = bias ? opd_contiguous(bias) : NULL;
+        if (!work || !x || !y || !w) { return -1; }
+        rc = t == OPD_FLOAT16 ? opdi_cu_conv_short<opdi_cu_f16>(q, what, x, w, y, bias)
+            : opdi_cu_conv_short<opdi_cu_bf16>(q, what, x, w, y, bias);
+        bias = NULL;
+    } else {
+        const opd_scalar_type sums = what == OPDI_CU_CONV_GW && shorter ? OPD_FLOAT32 : t;
+        work = opd_is_contiguous(to) && sums == t ? to : opdi_cu_new(opd_ints_of(opd_sizes(to), opd_ndim(to)), sums);
+        x = to == x ? work : opd_contiguous(x);
+        y = to == y ? work : opd_contiguous(y);
+        w = to == w ? work : opd_contiguous(w);
+        if (!x || !y || !w || !work) { return -1; }
+        if (what == OPDI_CU_CONV_GW) {
+            OPDI_CU_FLOATS(opd_dtype(x), T, rc = opdi_cu_conv_columns<T>(q, what, opd_dtype(x), opdi_cu_data<T>(x),
+                                                                        opd_device_data(w, OPD_CUDA),
+                                                                        opdi_cu_data<T>(y)))
+        } else { OPDI_CU_ALL(t, T, rc = opdi_cu_conv_typed<T>(q, what, x, w, y)) }
+    }
+    if (rc || (bias && opdi_cu_bias(work, bias))) { return -1; }
+    return work == to || opd_copy_(to, work) ? 0 : -1;
+}
+static int opdi_cu_convolution(opd_call *call) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *w = opd_arg_tensor(call, 1), *bias = opd_arg_tensor(call, 2), *y;
+    opdi_cu_conv_call q;
+    if (opd_results_from_fake(call)) { return -1; }
+    y = opdi_cu_result(call, 0);
+    if (opdi_cu_conv_read(call, 3, x, w, y, &q)) { return -1; }
+    return opdi_cu_conv_run(&q.v, q.transposed ? OPDI_CU_CONV_GX : OPDI_CU_CONV_Y, q.transposed ? y : x, w,
+        q.transposed ? x : y, bias);
+}
+static int opdi_cu_convolution_backward(opd_call *call) {
+    opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *w = opd_arg_tensor(call, 2);
+    opd_tensor *gx, *gw, *gb;
+    opdi_cu_conv_call q;
+    if (opd_results_from_fake(call)) { return -1; }
+    gx = opdi_cu_result(call, 0); gw = opdi_cu_result(call, 1); gb = opdi_cu_result(call, 2);
+    if (opdi_cu_conv_read(call, 4, x, w, g, &q)) { return -1; }
+    if (gx && opdi_cu_conv_run(&q.v, q.transposed ? OPDI_CU_CONV_Y : OPDI_CU_CONV_GX, q.transposed ? g : gx, w,
+        q.transposed ? gx : g, NULL)) {
+        return -1;
+    }
+    if (gw && opdi_cu_conv_run(&q.v, OPDI_CU_CONV_GW, q.transposed ? g : x, gw, q.transposed ? x : g, NULL)) {
+        return -1;
+    }
+    if (gb && opd_numel(gb)) {
+        int64_t dims[5];
+        int n = 0;
+        for (int d = 0; d < opd_ndim(g); d++) { if (d != 1) { dims[n++] = d; } }
+        opd_tensor *sum = opd_size(g, 1) ? opd_sum_dim(g, opd_ints_of(dims, n), false) : NULL;
+        if (opd_size(g, 1) ? !sum || !opd_copy_(gb, sum) : !opd_zero_(gb)) { return -1; }
+    }
+    return 0;
+}
+
+static const opdi_cu_row opdi_cu_rows_convolution[] = {
+    {"convolution", opdi_cu_convolution}, {"convolution_backward", opdi_cu_convolution_backward},
+    {NULL, NULL}};
+

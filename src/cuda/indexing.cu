@@ -1,0 +1,641 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>cu:indexing    indexing, joining, scattering
+//
+//  Nearly everything here is one loop over positions: a functor is given a position and does what belongs to it.
+//  Elements are moved by their size, so that one kernel of each size serves all dtypes.
+//----------------------------------------------------------------------------------------------------------------------
+
+//== one loop for all ==================================================================================================
+
+template <class F> __global__ void opdi_cu_each_kernel(int64_t n, F f) {
+    const int64_t step = (int64_t)gridDim.x * blockDim.x;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += step) { f(i); }
+}
+template <class F> static int opdi_cu_each(int64_t n, const F &f) {
+    const int block = 256;
+    return n <= 0 ? 0 : opdi_cu_launch(opdi_cu_each_kernel<F>, opdi_cu_grid(n, block), block, 0, n, f);
+}
+/* By a number of bytes. */
+#define OPDI_CU_UNITS(bytes, T, ...) \
+    switch (bytes) { OPDI_CU_CASE(1, uint8_t, T, __VA_ARGS__) OPDI_CU_CASE(2, uint16_t, T, __VA_ARGS__) \
+        OPDI_CU_CASE(4, uint32_t, T, __VA_ARGS__) OPDI_CU_CASE(8, uint64_t, T, __VA_ARGS__) \
+        default: { typedef opdi_cu_16 T; __VA_ARGS__; break; } }
+/* i / n, and the rest in *r: with 32 bits where they are enough, which they nearly always are. */
+static __device__ __forceinline__ int64_t opdi_cu_divide(int64_t i, int64_t n, int64_t *r) {
+    if (((uint64_t)(i | n) >> 32) == 0) {
+        const uint32_t q = (uint32_t)i / (uint32_t)n;
+        *r = (int64_t)((uint32_t)i - q * (uint32_t)n);
+        return (int64_t)q;
+    }
+    const int64_t q = i / n;
+    *r = i - q * n;
+    return q;
+}
+
+/* Sizes with the strides of K operands, in elements. */
+template <int K> struct opdi_cu_strided {
+    int n;
+    int64_t size[OPD_MAX_DIMS], stride[K][OPD_MAX_DIMS];
+    /* Where position i of the sizes, in row-major order, lies in each operand. */
+    __device__ __forceinline__ void at(int64_t i, int64_t *offset) const {
+        for (int k = 0; k < K; k++) { offset[k] = 0; }
+        for (int d = n - 1; d > 0; d--) {
+            int64_t r;
+            i = opdi_cu_divide(i, size[d], &r);
+            for (int k = 0; k < K; k++) { offset[k] += r * stride[k][d]; }
+        }
+        if (n > 0) { for (int k = 0; k < K; k++) { offset[k] += i * stride[k][0]; } }
+    }
+    void begin() { n = 0; }
+    /* One more dim inside those that are there; dims that all operands can take as one become one. */
+    void add(int64_t s, const int64_t *strides) {
+        int k;
+        if (s == 1) { return; }
+        for (k = 0; n > 0 && k < K && stride[k][n - 1] == strides[k] * s; k++) { }
+        if (n > 0 && k == K) { size[n - 1] *= s; } else { size[n++] = s; }
+        for (k = 0; k < K; k++) { stride[k][n - 1] = strides[k]; }
+    }
+};
+
+//== tensors ===========================================================================================================
+
+/* dim counted from the front; a 0-dim tensor has one dim here. */
+static int opdi_cu_dim(int64_t dim, const opd_tensor *t) {
+    const int n = opd_ndim(t) > 0 ? opd_ndim(t) : 1;
+    return (int)(dim < 0 ? dim + n : dim);
+}
+/* t contiguous in that dtype; t itself where it is so. */
+static opd_tensor *opdi_cu_as(opd_tensor *t, opd_scalar_type dtype) {
+    if (t && opd_dtype(t) != dtype) { t = opd_to_dtype(t, dtype); }
+    return t && !opd_is_contiguous(t) ? opd_contiguous(t) : t;
+}
+/* float for the 16-bit types and float, double, and int64_t for whole numbers: what sums are made in. */
+static opd_scalar_type opdi_cu_compute_dtype(opd_scalar_type t) {
+    return t == OPD_FLOAT64 ? OPD_FLOAT64 : opd_dtype_is_floating(t) ? OPD_FLOAT32 : OPD_INT64;
+}
+/* Contiguous memory to compute `out` in, in that dtype; out itself where it is so. */
+static opd_tensor *opdi_cu_desk(opd_tensor *out, opd_scalar_type dtype) {
+    return opd_dtype(out) == dtype ? opdi_cu_desk(out) : opdi_cu_new(opd_ints_of(opd_sizes(out), opd_ndim(out)), dtype);
+}
+/* The same, with what `out` holds. */
+static opd_tensor *opdi_cu_desk_filled(opd_tensor *out, opd_scalar_type dtype) {
+    opd_tensor *d = opdi_cu_desk(out, dtype);
+    return d == out || (d && opd_copy_(d, out)) ? d : NULL;
+}
+/* A number as a 0-dim tensor of the device. */
+static opd_tensor *opdi_cu_number(opd_value v, opd_scalar_type dtype) {
+    opd_tensor *t = opdi_cu_new(opd_ints_of(NULL, 0), dtype);
+    return t ? opd_fill_(t, v) : NULL;
+}
+/* Argument i, a Tensor or a Scalar, as a contiguous tensor of the device and dtype. */
+static opd_tensor *opdi_cu_arg_as(opd_call *call, int i, const opd_tensor *like, opd_scalar_type dtype) {
+    const opd_value v = opd_arg_value(call, i);
+    if (v.tag != OPD_TAG_TENSOR) { return opdi_cu_number(v, dtype); }
+    if (opd_tensor_device(v.u.t).type != OPD_CUDA) {                 /* a number that lies on the host */
+        return opdi_cu_as(opd_to_device(v.u.t, opd_tensor_device(like), dtype), dtype);
+    }
+    return opdi_cu_as(v.u.t, dtype);
+}
+/* The largest number of bytes, of at most 16, that divides all of these. */
+static int64_t opdi_cu_unit(int64_t bytes, uintptr_t a, uintptr_t b) {
+    int64_t u = 16;
+    while (((uint64_t)bytes | (uint64_t)a | (uint64_t)b) % (uint64_t)u) { u /= 2; }
+    return u;
+}
+static int64_t opdi_cu_span(const int64_t *sizes, int from, int to) {
+    int64_t n = 1;
+    for (int d = from; d < to; d++) { n *= sizes[d]; }
+    return n;
+}
+
+//== gather, scatter, and the same by rows =============================================================================
+//
+//  For every position p of `index`: a's element lies at p with dim `dim` replaced by index[p], b's at p.
+
+enum { OPDI_CU_GATHER = 0, OPDI_CU_SCATTER, OPDI_CU_ADD, OPDI_CU_MUL, OPDI_CU_MAX, OPDI_CU_MIN };
+
+static __device__ __forceinline__ float opdi_cu_bits_to(uint32_t x, float *) { return __uint_as_float(x); }
+static __device__ __forceinline__ double opdi_cu_bits_to(unsigned long long x, double *) {
+    return __longlong_as_double((long long)x);
+}
+static __device__ __forceinline__ int64_t opdi_cu_bits_to(unsigned long long x, int64_t *) { return (int64_t)x; }
+static __device__ __forceinline__ uint32_t opdi_cu_bits_of(float x) { return __float_as_uint(x); }
+static __device__ __forceinline__ unsigned long long opdi_cu_bits_of(double x) {
+    return (unsigned long long)__double_as_longlong(x);
+}
+static __device__ __forceinline__ unsigned long long opdi_cu_bits_of(int64_t x) { return (unsigned long long)x; }
+
+/* a + b and a * b that wrap. */
+static __device__ __forceinline__ int64_t opdi_cu_times(int64_t a, int64_t b) {
+    return (int64_t)((uint64_t)a * (uint64_t)b);
+}
+static __device__ __forceinline__ float opdi_cu_times(float a, float b) { return a * b; }
+static __device__ __forceinline__ double opdi_cu_times(double a, double b) { return a * b; }
+
+static __device__ __forceinline__ void opdi_cu_atomic_add(float *p, float v) { atomicAdd(p, v); }
+static __device__ __forceinline__ void opdi_cu_atomic_add(double *p, double v) { atomicAdd(p, v); }
+static __device__ __forceinline__ void opdi_cu_atomic_add(int64_t *p, int64_t v) {
+    atomicAdd((unsigned long long *)p, (unsigned long long)v);
+}
+/* Loads and stores where other threads store at the same time: of numbers up to 8 bytes one stays, whole. */
+template <class T> static __device__ __forceinline__ T opdi_cu_load_common(const T *p) {
+    return *(const volatile T *)p;
+}
+template <class T> static __device__ __forceinline__ void opdi_cu_store_common(T *p, T v) { *(volatile T *)p = v; }
+static __device__ __forceinline__ void opdi_cu_store_common(opdi_cu_16 *p, opdi_cu_16 v) {
+    opdi_cu_store_common(&p->a, v.a);
+    opdi_cu_store_common(&p->b, v.b);
+}
+/* *p = *p how v, as one step; what is no number stays in a maximum or minimum. */
+template <class T> static __device__ void opdi_cu_atomic(int how, T *p, T v) {
+    if (how == OPDI_CU_ADD) { opdi_cu_atomic_add(p, v); return; }
+    auto *at = (decltype(opdi_cu_bits_of(v)) *)p;
+    auto seen = opdi_cu_load_common(at);
+    for (;;) {
+        const T u = opdi_cu_bits_to(seen, (T *)0);
+        const T w = how == OPDI_CU_MUL ? opdi_cu_times(u, v)
+            : how == OPDI_CU_MAX ? (u > v || !(u <= u) ? u : v) : (u < v || !(u <= u) ? u : v);
+        const auto was = atomicCAS(at, seen, opdi_cu_bits_of(w));
+        if (was == seen) { return; }
+        seen = was;
+    }
+}
+
+/* Operands of the walk: index, a without dim, b. */
+struct opdi_cu_indexed {
+    opdi_cu_strided<3> walk;
+    const int64_t *index;
+    void *a, *b;
+    int64_t at, size;                             /* a's stride and size along dim */
+    double alpha;
+    int how;
+    bool wrap;                                    /* negative indices count from the end */
+    opdi_cu_guard guard;
+    __device__ __forceinline__ bool place(int64_t i, int64_t *pa, int64_t *pb) const {
+        int64_t o[3], k;
+        walk.at(i, o);
+        k = index[o[0]];
+        if (wrap && k < 0) { k += size; }
+        *pa = o[1] + k * at; *pb = o[2];
+        if ((uint64_t)k < (uint64_t)size) { return true; }
+        guard.note(index[o[0]], size);
+        return false;
+    }
+};
+template <class T> struct opdi_cu_gather : opdi_cu_indexed {
+    explicit opdi_cu_gather(const opdi_cu_indexed &x) : opdi_cu_indexed(x) { }
+    __device__ void operator()(int64_t i) const {
+        int64_t pa, pb;
+        const bool there = place(i, &pa, &pb);
+        ((T *)b)[pb] = there ? ((const T *)a)[pa] : T();
+    }
+};
+/* Where an index comes twice, which of them is written is not determined. */
+template <class T> struct opdi_cu_scatter : opdi_cu_indexed {
+    explicit opdi_cu_scatter(const opdi_cu_indexed &x) : opdi_cu_indexed(x) { }
+    __device__ void operator()(int64_t i) const {
+        int64_t pa, pb;
+        if (place(i, &pa, &pb)) { opdi_cu_store_common((T *)a + pa, ((const T *)b)[pb]); }
+    }
+};
+/* Atomic: the order of a sum is not determined, as PyTorch's. */
+template <class T> struct opdi_cu_scatter_fold : opdi_cu_indexed {
+    explicit opdi_cu_scatter_fold(const opdi_cu_indexed &x) : opdi_cu_indexed(x) { }
+    __device__ void operator()(int64_t i) const {
+        int64_t pa, pb;
+        if (place(i, &pa, &pb)) { opdi_cu_atomic(how, (T *)a + pa, opdi_cu_times((T)alpha, ((const T *)b)[pb])); }
+    }
+};
+/* a and b of one dtype, b with sizes at least index's, or one number; folds are for compute types. */
+static int opdi_cu_indexed_run(const opd_call *call, int how, opd_tensor *a, int dim, opd_tensor *index,
+                               opd_tensor *b, bool wrap, double alpha) {
+    const int nd = opd_ndim(a);
+    const int64_t n = opd_numel(index);
+    opdi_cu_indexed f;
+    if (n == 0) { return opd_ok() ? 0 : -1; }
+    if (opd_dtype(index) != OPD_INT64 && !(index = opd_to_dtype(index, OPD_INT64))) { return -1; }
+    f.walk.begin();
+    for (int d = 0; d < opd_ndim(index); d++) {
+        const int64_t s[3] = {opd_strides(index)[d], d == dim || nd == 0 ? 0 : opd_strides(a)[d],
+                              opd_ndim(b) == 0 ? 0 : opd_strides(b)[d]};
+        f.walk.add(opd_sizes(index)[d], s);
+    }
+    f.index = opdi_cu_data<int64_t>(index); f.a = opdi_cu_data<void>(a); f.b = opdi_cu_data<void>(b);
+    f.at = nd ? opd_strides(a)[dim] : 0; f.size = nd ? opd_sizes(a)[dim] : 1;
+    f.alpha = alpha; f.how = how; f.wrap = wrap; f.guard = opdi_cu_guard_of(call);
+    if (!opd_ok()) { return -1; }
+    if (how == OPDI_CU_GATHER) { OPDI_CU_SIZES(opd_dtype(a), T, return opdi_cu_each(n, opdi_cu_gather<T>(f))) }
+    if (how == OPDI_CU_SCATTER) { OPDI_CU_SIZES(opd_dtype(a), T, return opdi_cu_each(n, opdi_cu_scatter<T>(f))) }
+    if (opd_dtype(a) == OPD_FLOAT32) { return opdi_cu_each(n, opdi_cu_scatter_fold<float>(f)); }
+    if (opd_dtype(a) == OPD_FLOAT64) { return opdi_cu_each(n, opdi_cu_scatter_fold<double>(f)); }
+    return opdi_cu_each(n, opdi_cu_scatter_fold<int64_t>(f));
+}
+/* gather(self, dim, index) */
+static int opdi_cu_gather_kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *index = opd_arg_tensor(call, 2);
+    if (opd_results_from_fake(call)) { return -1; }
+    return opdi_cu_indexed_run(call, OPDI_CU_GATHER, self, opdi_cu_dim(opd_arg_int(call, 1), self), index,
+                               opdi_cu_result(call, 0), false, 1);
+}
+/* scatter(self, dim, index, src or value), and folds of it, in the compute type. */
+static int opdi_cu_scatter_how(opd_call *call, int how) {
+    if (how != OPDI_CU_SCATTER && opdi_cu_is_complex(call, 0)) { return opd_cpu_fallback(call); }
+    opd_tensor *index = opd_arg_tensor(call, 2), *out = opd_result_update(call), *src, *desk = out;
+    opd_scalar_type t = opd_dtype(out);
+    const int dim = opdi_cu_dim(opd_arg_int(call, 1), out);
+    if (!out) { return -1; }
+    if (how != OPDI_CU_SCATTER) { t = opdi_cu_compute_dtype(t); }
+    if (t != opd_dtype(out)) { desk = opdi_cu_desk_filled(out, t); }
+    src = opd_arg_value(call, 3).tag == OPD_TAG_TENSOR && opd_dtype(opd_arg_tensor(call, 3)) == t
+        ? opd_arg_tensor(call, 3) : opdi_cu_arg_as(call, 3, out, t);
+    if (!desk || !src || opdi_cu_indexed_run(call, how, desk, dim, index, src, false, 1)) { return -1; }
+    return opdi_cu_settle(out, desk);
+}
+static int opdi_cu_scatter_kernel(opd_call *call) { return opdi_cu_scatter_how(call, OPDI_CU_SCATTER); }
+static int opdi_cu_scatter_add_kernel(opd_call *call) { return opdi_cu_scatter_how(call, OPDI_CU_ADD); }
+static int opdi_cu_scatter_reduce_kernel(opd_call *call) {
+    const char *how = opd_arg_str(call, 4);
+    if (strcmp(how, "add") && strcmp(how, "multiply")) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "reduce argument must be either add or multiply.");
+    }
+    return opdi_cu_scatter_how(call, *how == 'a' ? OPDI_CU_ADD : OPDI_CU_MUL);
+}
+/* desk /= max(count, 1), rounding down for integers. */
+template <class T> struct opdi_cu_share {
+    T *desk;
+    const int64_t *count;
+    static __device__ float divide(float x, int64_t k) { return x / (float)k; }
+    static __device__ double divide(double x, int64_t k) { return x / (double)k; }
+    static __device__ int64_t divide(int64_t x, int64_t k) { return x / k - (x % k < 0); }
+    __device__ void operator()(int64_t i) const { desk[i] = divide(desk[i], count[i] > 1 ? count[i] : 1); }
+};
+/* Folds src into out at index along dim: sum, prod, mean, amax, amin. */
+static int opdi_cu_reduce_into(const opd_call *call, opd_tensor *out, int dim, opd_tensor *index, opd_tensor *src,
+                               const char *name, bool include_self) {
+    const opd_scalar_type t = opdi_cu_compute_dtype(opd_dtype(out));
+    const bool whole = t == OPD_INT64, mean = strcmp(name, "mean") == 0;
+    const int how = strcmp(name, "prod") == 0 ? OPDI_CU_MUL : strcmp(name, "amax") == 0 ? OPDI_CU_MAX
+        : strcmp(name, "amin") == 0 ? OPDI_CU_MIN : OPDI_CU_ADD;
+    opd_tensor *desk = opdi_cu_desk_filled(out, t), *count, *one;
+    if (opd_dtype(src) != t) { src = opdi_cu_as(src, t); }
+    if (!desk || !src) { return -1; }
+    if (!include_self) {                          /* the places written begin anew */
+        const opd_value start = how == OPDI_CU_MUL ? opd_value_int(1) : how == OPDI_CU_ADD ? opd_value_int(0)
+            : whole ? opd_value_int(how == OPDI_CU_MAX ? INT64_MIN : INT64_MAX)
+            : opd_value_float(how == OPDI_CU_MAX ? -INFINITY : INFINITY);
+        opd_tensor *first = opdi_cu_number(start, t);
+        if (!first || opdi_cu_indexed_run(call, OPDI_CU_SCATTER, desk, dim, index, first, false, 1)) { return -1; }
+    }
+    if (opdi_cu_indexed_run(call, how, desk, dim, index, src, false, 1)) { return -1; }
+    if (mean && opd_numel(desk) > 0) {
+        one = opdi_cu_number(opd_value_int(1), OPD_INT64);
+        count = opdi_cu_new(opd_ints_of(opd_sizes(out), opd_ndim(out)), OPD_INT64);
+        if (!one || !count || !opd_fill_(count, opd_value_int(include_self)) ||
+            opdi_cu_indexed_run(call, OPDI_CU_ADD, count, dim, index, one, false, 1)) {
+            return -1;
+        }
+        const int64_t n = opd_numel(desk), *c = opdi_cu_data<int64_t>(count);
+        if (t == OPD_FLOAT32) {
+            const opdi_cu_share<float> f = {opdi_cu_data<float>(desk), c};
+            if (opdi_cu_each(n, f)) { return -1; }
+        } else if (t == OPD_FLOAT64) {
+            const opdi_cu_share<double> f = {opdi_cu_data<double>(desk), c};
+            if (opdi_cu_each(n, f)) { return -1; }
+        } else {
+            const opdi_cu_share<int64_t> f = {opdi_cu_data<int64_t>(desk), c};
+            if (opdi_cu_each(n, f)) { return -1; }
+        }
+    }
+    return opdi_cu_settle(out, desk);
+}
+static int opdi_cu_scatter_reduce_two_kernel(opd_call *call) {
+    if (opdi_cu_is_complex(call, 0)) { return opd_cpu_fallback(call); }
+    opd_tensor *out = opd_result_update(call);
+    return !out ? -1 : opdi_cu_reduce_into(call, out, opdi_cu_dim(opd_arg_int(call, 1), out), opd_arg_tensor(call, 2),
+                                           opd_arg_tensor(call, 3), opd_arg_str(call, 4), opd_arg_bool(call, 5));
+}
+/* A vector of indices along dim as an index for each element of these sizes. */
+static opd_tensor *opdi_cu_spread(opd_tensor *index, int dim, const int64_t *sizes, int ndim) {
+    int64_t strides[OPD_MAX_DIMS];
+    index = opdi_cu_as(index, OPD_INT64);
+    for (int d = 0; d < ndim; d++) { strides[d] = d == dim ? 1 : 0; }
+    return index ? opd_tensor_view(index, sizes, strides, ndim, opd_offset(index)) : NULL;
+}
+/* index_add, index_copy(self, dim, index, source, ...) */
+static int opdi_cu_index_add_kernel(opd_call *call) {
+    if (opdi_cu_is_complex(call, 0)) { return opd_cpu_fallback(call); }
+    opd_tensor *src = opd_arg_tensor(call, 3), *out = opd_result_update(call), *desk, *index;
+    const opd_scalar_type t = opdi_cu_compute_dtype(opd_dtype(out));
+    const opd_value alpha = opd_arg_value(call, 4);
+    const int dim = opdi_cu_dim(opd_arg_int(call, 1), out);
+    if (!out) { return -1; }
+    desk = t == opd_dtype(out) ? out : opdi_cu_desk_filled(out, t);
+    index = opdi_cu_spread(opd_arg_tensor(call, 2), dim, opd_sizes(src), opd_ndim(src));
+    if (opd_dtype(src) != t) { src = opdi_cu_as(src, t); }
+    if (!desk || !index || !src ||
+        opdi_cu_indexed_run(call, OPDI_CU_ADD, desk, dim, index, src, false,
+                            alpha.tag == OPD_TAG_FLOAT ? alpha.u.d : (double)alpha.u.i)) {
+        return -1;
+    }
+    return opdi_cu_settle(out, desk);
+}
+static int opdi_cu_index_copy_kernel(opd_call *call) {
+    opd_tensor *src = opd_arg_tensor(call, 3), *out = opd_result_update(call), *index;
+    const int dim = opdi_cu_dim(opd_arg_int(call, 1), out);
+    index = out ? opdi_cu_spread(opd_arg_tensor(call, 2), dim, opd_sizes(src), opd_ndim(src)) : NULL;
+    return !index ? -1 : opdi_cu_indexed_run(call, OPDI_CU_SCATTER, out, dim, index, src, false, 1);
+}
+/* index_fill(self, dim, index, value) */
+static int opdi_cu_index_fill_kernel(opd_call *call) {
+    opd_tensor *index = opd_arg_tensor(call, 2), *out = opd_result_update(call), *value;
+    const int dim = opdi_cu_dim(opd_arg_int(call, 1), out);
+    int64_t sizes[OPD_MAX_DIMS];
+    if (!out) { return -1; }
+    for (int d = 0; d < opd_ndim(out); d++) { sizes[d] = opd_sizes(out)[d]; }
+    sizes[dim] = opd_numel(index);
+    index = opdi_cu_spread(index, dim, sizes, opd_ndim(out) > 0 ? opd_ndim(out) : 1);
+    value = opdi_cu_arg_as(call, 3, out, opd_dtype(out));
+    return !index || !value ? -1 : opdi_cu_indexed_run(call, OPDI_CU_SCATTER, out, dim, index, value, true, 1);
+}
+static int opdi_cu_index_reduce_kernel(opd_call *call) {
+    opd_tensor *src = opd_arg_tensor(call, 3), *out = opd_result_update(call), *index;
+    const int dim = opdi_cu_dim(opd_arg_int(call, 1), out);
+    index = out ? opdi_cu_spread(opd_arg_tensor(call, 2), dim, opd_sizes(src), opd_ndim(src)) : NULL;
+    return !index ? -1 : opdi_cu_reduce_into(call, out, dim, index, src, opd_arg_str(call, 4), opd_arg_bool(call, 5));
+}
+
+/* b[outer][j][inner] = a[outer][index[j]][inner], in units of T */
+template <class T> struct opdi_cu_select_rows {
+    const T *a;
+    T *b;
+    const int64_t *index;
+    int64_t n, size, inner;
+    bool wrap;
+    opdi_cu_guard guard;
+    __device__ void operator()(int64_t i) const {
+        int64_t c, j, k;
+        const int64_t o = opdi_cu_divide(opdi_cu_divide(i, inner, &c), n, &j);
+        k = index[j];
+        if (wrap && k < 0) { k += size; }
+        b[i] = guard.inside(k, size) ? a[(o * size + k) * inner + c] : T();
+    }
+};
+/* out = a's rows at index along dim, in the order outer, index, inner. */
+static int opdi_cu_rows_select(const opd_call *call, opd_tensor *a, int dim, opd_tensor *index, opd_tensor *out,
+                               bool wrap) {
+    const int nd = opd_ndim(a);
+    const int64_t outer = nd ? opdi_cu_span(opd_sizes(a), 0, dim) : 1, size = nd ? opd_sizes(a)[dim] : 1;
+    int64_t bytes = (int64_t)opd_dtype_size(opd_dtype(a)) * (nd ? opdi_cu_span(opd_sizes(a), dim + 1, nd) : 1), unit;
+    opd_tensor *desk = opdi_cu_desk(out, opd_dtype(out));
+    a = opdi_cu_as(a, opd_dtype(a));
+    index = opdi_cu_as(index, OPD_INT64);
+    if (!desk || !a || !index) { return -1; }
+    if (opd_numel(out) == 0) { return 0; }
+    unit = opdi_cu_unit(bytes, (uintptr_t)opdi_cu_data<void>(a), (uintptr_t)opdi_cu_data<void>(desk));
+    OPDI_CU_UNITS(unit, T, {
+        const opdi_cu_select_rows<T> f = {opdi_cu_data<T>(a), opdi_cu_data<T>(desk), opdi_cu_data<int64_t>(index),
+                                   opd_numel(index), size, bytes / unit, wrap, opdi_cu_guard_of(call)};
+        if (opdi_cu_each(outer * f.n * f.inner, f)) { return -1; }
+    })
+    return opdi_cu_settle(out, desk);
+}
+static int opdi_cu_index_select_kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0);
+    if (opd_results_from_fake(call)) { return -1; }
+    return opdi_cu_rows_select(call, self, opdi_cu_dim(opd_arg_int(call, 1), self), opd_arg_tensor(call, 2),
+                               opdi_cu_result(call, 0), false);
+}
+static int opdi_cu_embedding_kernel(opd_call *call) {
+    if (opd_results_from_fake(call)) { return -1; }
+    return opdi_cu_rows_select(call, opd_arg_tensor(call, 0), 0, opd_arg_tensor(call, 1), opdi_cu_result(call, 0),
+                               false);
+}
+/* t as one dim. */
+static opd_tensor *opdi_cu_flat(opd_tensor *t) {
+    const int64_t one = 1, n = opd_numel(t);
+    t = opdi_cu_as(t, opd_dtype(t));
+    return t ? opd_tensor_view(t, &n, &one, 1, opd_offset(t)) : NULL;
+}
+static int opdi_cu_take_kernel(opd_call *call) {
+    opd_tensor *self;
+    if (opd_results_from_fake(call) || !(self = opdi_cu_flat(opd_arg_tensor(call, 0)))) { return -1; }
+    return opdi_cu_rows_select(call, self, 0, opd_arg_tensor(call, 1), opdi_cu_result(call, 0), true);
+}
+
+//== what is not zero: how many, and which =============================================================================
+//
+//  Three steps: how many are in each tile; where each tile's begin, and the total, which the host waits for where the
+//  result's size is it; then the tiles again, with the place of each that is in.
+
+enum { OPDI_CU_PICK_THREADS = 256, OPDI_CU_PICK_TILE = 2048 };
+
+/* x[i] = x[0] + ... + x[i - 1], and x[n] the sum of all; one block. */
+static __global__ void opdi_cu_offsets_kernel(int64_t *x, int64_t n) {
+    __shared__ int64_t warps[OPDI_CU_WARP];
+    const int lane = threadIdx.x % OPDI_CU_WARP, warp = threadIdx.x / OPDI_CU_WARP;
+    const int E = 8;                              /* a thread's, in a row */
+    int64_t carry = 0;
+    for (int64_t from = 0; from < n; from += blockDim.x * E) {
+        const int64_t i = from + threadIdx.x * E;
+        int64_t v[E], mine = 0, before = carry;
+        OPDI_CU_UNROLL
+        for (int e = 0; e < E; e++) { v[e] = i + e < n ? x[i + e] : 0; mine += v[e]; }
+        int64_t sum = mine;
+        for (int d = 1; d < OPDI_CU_WARP; d *= 2) {
+            const int64_t left = __shfl_up_sync(OPDI_CU_ALL_LANES, sum, d);
+            if (lane >= d) { sum += left; }
+        }
+        if (lane == OPDI_CU_WARP - 1) { warps[warp] = sum; }
+        __syncthreads();
+        for (int w = 0; w < (int)blockDim.x / OPDI_CU_WARP; w++) {
+            if (w < warp) { before += warps[w]; }
+            carry += warps[w];
+        }
+        before += sum - mine;
+        OPDI_CU_UNROLL
+        for (int e = 0; e < E; e++) { if (i + e < n) { x[i + e] = before; } before += v[e]; }
+        __syncthreads();
+    }
+    if (threadIdx.x == 0) { x[n] = carry; }
+}
+static int opdi_cu_offsets(int64_t *x, int64_t n) { return opdi_cu_launch(opdi_cu_offsets_kernel, 1, 1024, 0, x, n); }
+
+template <class P> __global__ void opdi_cu_count_kernel(int64_t n, P in, int64_t *counts) {
+    const int64_t from = (int64_t)blockIdx.x * OPDI_CU_PICK_TILE + threadIdx.x;
+    int c = 0;
+    for (int k = 0; k < OPDI_CU_PICK_TILE; k += OPDI_CU_PICK_THREADS) { c += from + k < n && in(from + k); }
+    c = opdi_cu_block_reduce(c, opdi_cu_sum(), 0);
+    if (threadIdx.x == 0) { counts[blockIdx.x] = c; }
+}
+/* each(i, how many before i are in) for every i that is in. */
+template <class P, class E> __global__ void opdi_cu_pick_kernel(int64_t n, P in, const int64_t *counts, E each) {
+    __shared__ int warps[OPDI_CU_PICK_THREADS / OPDI_CU_WARP];
+    const int64_t from = (int64_t)blockIdx.x * OPDI_CU_PICK_TILE + threadIdx.x;
+    const int lane = threadIdx.x % OPDI_CU_WARP, warp = threadIdx.x / OPDI_CU_WARP;
+    int64_t at = counts[blockIdx.x];
+    for (int k = 0; k < OPDI_CU_PICK_TILE; k += OPDI_CU_PICK_THREADS) {
+        const bool mine = from + k < n && in(from + k);
+        const unsigned all = __ballot_sync(OPDI_CU_ALL_LANES, mine);
+        int64_t before = at + __popc(all & ((1u << lane) - 1));
+        if (lane == 0) { warps[warp] = __popc(all); }
+        __syncthreads();
+        for (int w = 0; w < OPDI_CU_PICK_THREADS / OPDI_CU_WARP; w++) {
+            if (w < warp) { before += warps[w]; }
+            at += warps[w];
+        }
+        if (mine) { each(from + k, before); }
+        __syncthreads();
+    }
+}
+/* counts, whose last element, at *tiles, is the total. */
+template <class P> static int64_t *opdi_cu_count(int64_t n, const P &in, int64_t *tiles) {
+    *tiles = opdi_cu_ceil(n, OPDI_CU_PICK_TILE);
+    int64_t *counts = (int64_t *)opdi_cu_scratch((*tiles + 1) * 8);
+    if (!counts || (n > 0 && opdi_cu_launch(opdi_cu_count_kernel<P>, (unsigned)*tiles, OPDI_CU_PICK_THREADS, 0, n, in,
+                                            counts)) || opdi_cu_offsets(counts, *tiles)) {
+        return NULL;
+    }
+    return counts;
+}
+template <class P, class E> static int opdi_cu_pick(int64_t n, const P &in, const int64_t *counts, const E &each) {
+    return n <= 0 ? 0 : opdi_cu_launch(opdi_cu_pick_kernel<P, E>, (unsigned)opdi_cu_ceil(n, OPDI_CU_PICK_TILE),
+                                       OPDI_CU_PICK_THREADS, 0, n, in, counts, each);
+}
+/* A number that kernels have computed; waits for it.  -1 with an error. */
+static int64_t opdi_cu_fetch(const int64_t *at) {
+    int64_t v = -1;
+    return opdi_cu_copy_bytes(NULL, &v, -1, at, opdi_cu_current(), sizeof v) ? -1 : v;
+}
+
+template <class T> struct opdi_cu_is_true {
+    const T *x;
+    __device__ bool operator()(int64_t i) const { return opdi_cu_load<bool>(x + i); }
+};
+/* Row `at` of the result is where i lies. */
+struct opdi_cu_place {
+    opdi_cu_strided<1> walk;                         /* stride 1: only the sizes are used */
+    int64_t *out, row, column;
+    __device__ void operator()(int64_t i, int64_t at) const {
+        for (int d = walk.n - 1; d >= 0; d--) {
+            int64_t r;
+            i = opdi_cu_divide(i, walk.size[d], &r);
+            out[at * row + d * column] = r;
+        }
+    }
+};
+template <class T> static int opdi_cu_nonzero_of(opd_call *call, opd_tensor *t) {
+    const opdi_cu_is_true<T> in = {opdi_cu_data<T>(t)};
+    int64_t tiles, sizes[2], strides[2], *counts = opdi_cu_count(opd_numel(t), in, &tiles);
+    opdi_cu_place each;
+    opd_tensor *out;
+    sizes[0] = counts ? opdi_cu_fetch(counts + tiles) : -1;
+    if (sizes[0] < 0) { return -1; }
+    sizes[1] = opd_ndim(t); strides[0] = 1; strides[1] = sizes[0] ? sizes[0] : 1;        /* columns, as PyTorch */
+    out = opd_result_strided(call, 0, sizes, strides, 2, OPD_INT64, opd_tensor_device(t));
+    if (!out || opd_numel(out) == 0) { return out ? 0 : -1; }
+    each.walk.n = opd_ndim(t);
+    for (int d = 0; d < opd_ndim(t); d++) { each.walk.size[d] = opd_sizes(t)[d]; }
+    each.out = opdi_cu_data<int64_t>(out); each.row = opd_strides(out)[0]; each.column = opd_strides(out)[1];
+    return opdi_cu_pick(opd_numel(t), in, counts, each);
+}
+static int opdi_cu_nonzero_kernel(opd_call *call) {
+    opd_tensor *t = opd_arg_tensor(call, 0);
+    if (opd_dtype_is_complex(opd_dtype(t))) {
+        return opd_fail(OPD_ERROR_DTYPE, "\"nonzero\" not implemented for complex numbers");
+    }
+    if (!(t = opdi_cu_as(t, opd_dtype(t)))) { return -1; }
+    OPDI_CU_ALL(opd_dtype(t), T, return opdi_cu_nonzero_of<T>(call, t))
+}
+
+/* masked_select: out[at] = self[i];  masked_scatter: self[i] = source[at] */
+template <class T> struct opdi_cu_masked {
+    opdi_cu_strided<1> walk;                         /* of self */
+    T *self, *list;
+    int64_t n;                                    /* of list */
+    bool back;
+    opdi_cu_guard guard;
+    __device__ void operator()(int64_t i, int64_t at) const {
+        int64_t o;
+        walk.at(i, &o);
+        if (!back) { list[at] = self[o]; return; }
+        if (guard.inside(at, n)) { self[o] = list[at]; }
+    }
+};
+/* The mask in these sizes, as bytes. */
+static opd_tensor *opdi_cu_mask(opd_tensor *mask, const int64_t *sizes, int ndim) {
+    mask = opd_expand(mask, opd_ints_of(sizes, ndim));
+    return mask ? opdi_cu_as(mask, opd_dtype(mask)) : NULL;
+}
+template <class T> static int opdi_cu_masked_move(opd_call *call, opd_tensor *self, opd_tensor *mask, opd_tensor *src) {
+    const opdi_cu_is_true<uint8_t> in = {opdi_cu_data<uint8_t>(mask)};
+    int64_t tiles, n, *counts = opdi_cu_count(opd_numel(mask), in, &tiles);
+    opdi_cu_masked<T> each;
+    opd_tensor *out = src, *desk = src;
+    if (!src) {                                   /* masked_select */
+        n = counts ? opdi_cu_fetch(counts + tiles) : -1;
+        out = n < 0 ? NULL : opd_result(call, 0, &n, 1, opd_dtype(self));
+        desk = out ? opdi_cu_desk(out, opd_dtype(out)) : NULL;
+    }
+    if (!counts || !desk) { return -1; }
+    each.walk.begin();
+    for (int d = 0; d < opd_ndim(self); d++) { each.walk.add(opd_sizes(self)[d], opd_strides(self) + d); }
+    each.self = opdi_cu_data<T>(self); each.list = opdi_cu_data<T>(desk); each.n = opd_numel(desk);
+    each.back = src != NULL;
+    each.guard = opdi_cu_guard_of(call, "Number of elements of source < number of ones in mask");
+    if (opdi_cu_pick(opd_numel(mask), in, counts, each)) { return -1; }
+    return src ? 0 : opdi_cu_settle(out, desk);
+}
+static int opdi_cu_masked_select_kernel(opd_call *call) {
+    opd_tensor *both[2] = {opd_arg_tensor(call, 0), opd_arg_tensor(call, 1)};
+    opd_tensors wide;
+    if (opd_dtype(both[1]) != OPD_BOOL && opd_dtype(both[1]) != OPD_UINT8) {
+        return opd_fail(OPD_ERROR_DTYPE, "masked_select: expected BoolTensor for mask");
+    }
+    wide = opd_broadcast_tensors(opd_tensors_of(both, 2));
+    if (wide.n != 2 || !(both[1] = opdi_cu_as(wide.data[1], opd_dtype(both[1])))) { return -1; }
+    OPDI_CU_SIZES(opd_dtype(both[0]), T, return opdi_cu_masked_move<T>(call, wide.data[0], both[1], NULL))
+    return 0;
+}
+static int opdi_cu_masked_scatter_kernel(opd_call *call) {
+    opd_tensor *out = opd_result_update(call), *src = opd_arg_tensor(call, 2), *mask;
+    if (!out || !(mask = opdi_cu_mask(opd_arg_tensor(call, 1), opd_sizes(out), opd_ndim(out))) ||
+        !(src = opdi_cu_as(src, opd_dtype(src)))) {
+        return -1;
+    }
+    OPDI_CU_SIZES(opd_dtype(out), T, return opdi_cu_masked_move<T>(call, out, mask, src))
+    return 0;
+}
+/* Operands of the walk: out, self, mask. */
+template <class T> struct opdi_cu_fill_masked {
+    opdi_cu_strided<3> walk;
+    T *out;
+    const T *self, *value;
+    const uint8_t *mask;
+    __device__ void operator()(int64_t i) const {
+        int64_t o[3];
+        walk.at(i, o);
+        out[o[0]] = mask[o[2]] ? *value : self[o[1]];
+    }
+};
+static int opdi_cu_masked_fill_kernel(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *mask = opd_arg_tensor(call, 1), *out, *value;
+    if (opd_results_from_fake(call) || !(out = opdi_cu_result(call, 0))) { return -1; }
+    const opd_ints sizes = opd_ints_of(opd_sizes(out), opd_ndim(out));
+    self = opd_expand(self, sizes);
+    mask = opd_expand(mask, sizes);
+    value = opdi_cu_arg_as(call, 2, out, opd_dtype(out));
+    if (!self || !mask || !value) { return -1; }
+    OPDI_CU_SIZES(opd_dtype(out), T, {
+        opdi_cu_fill_masked<T> f;
+        f.walk.begin();
+        for (int d = 0; d < opd_ndim(out); d++) {
+            const int64_t s[3] = {opd_strides(out)[d], opd_strides(self)[d], opd_strides(mask)[d]};
+            f.walk.add(sizes.data[d], s);
+        }
+        f.out = opdi_cu_data<T>(out); f.self = opdi_cu_data<T>(self); f.value = opdi_cu_data<T>(value);
+        f.mask = opdi_cu_data<uint8_t>(mask);
+        return opdi_cu_each(opd_numel(out), f);
+    })
+    return 0;
+}
+

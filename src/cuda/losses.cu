@@ -1,0 +1,356 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>cu:losses      losses
+//----------------------------------------------------------------------------------------------------------------------
+
+//== nll_loss ==========================================================================================================
+
+/* Input [n, c, inner] against targets [n, inner]; a target that is `ignore` counts for nothing, as does one out of
+   range, which is noted. */
+template <typename T> struct opdi_cu_nll {
+    const T *x, *w;                               /* w: NULL, or the classes' weights */
+    const int64_t *target;
+    int64_t n, c, inner, ignore;
+    opdi_cu_guard guard;
+    /* The weight of target i; *at: its element of x. */
+    __device__ __forceinline__ opdi_cu_acc<T> weight(int64_t i, int64_t *at) const {
+        const int64_t t = target[i];
+        *at = -1;
+        if (t == ignore || !guard.inside(t, c)) { return 0; }
+        *at = (i / inner * c + t) * inner + i % inner;
+        return w ? opdi_cu_load<opdi_cu_acc<T> >(w + t) : (opdi_cu_acc<T>)1;
+    }
+};
+template <typename T> __global__ void opdi_cu_nll_each(const opdi_cu_nll<T> k, T *y, T *total) {
+    typedef opdi_cu_acc<T> A;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < k.n * k.inner;
+         i += (int64_t)gridDim.x * blockDim.x) {
+        int64_t at;
+        const A w = k.weight(i, &at);
+        opdi_cu_store(y + i, at < 0 ? (A)0 : -w * opdi_cu_load<A>(k.x + at));
+    }
+    if (blockIdx.x == 0 && threadIdx.x == 0) { opdi_cu_store(total, (A)0); }
+}
+/* parts [2][gridDim.x]: the sums of each block; a kernel of one block adds those up. */
+template <typename T> __global__ void opdi_cu_nll_sums(const opdi_cu_nll<T> k, opdi_cu_acc<T> *parts) {
+    typedef opdi_cu_acc<T> A;
+    A sum = 0, weights = 0;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < k.n * k.inner;
+         i += (int64_t)gridDim.x * blockDim.x) {
+        int64_t at;
+        const A w = k.weight(i, &at);
+        weights += w;
+        if (at >= 0) { sum -= w * opdi_cu_load<A>(k.x + at); }
+    }
+    sum = opdi_cu_block_reduce(sum, opdi_cu_sum(), (A)0);
+    weights = opdi_cu_block_reduce(weights, opdi_cu_sum(), (A)0);
+    if (threadIdx.x == 0) { parts[blockIdx.x] = sum; parts[gridDim.x + blockIdx.x] = weights; }
+}
+template <typename T>
+__global__ void opdi_cu_nll_total(const opdi_cu_acc<T> *parts, int blocks, bool mean, T *y, T *total) {
+    typedef opdi_cu_acc<T> A;
+    const int i = (int)threadIdx.x;
+    const A sum = opdi_cu_block_reduce(i < blocks ? parts[i] : (A)0, opdi_cu_sum(), (A)0);
+    const A weights = opdi_cu_block_reduce(i < blocks ? parts[blocks + i] : (A)0, opdi_cu_sum(), (A)0);
+    if (i == 0) { opdi_cu_store(y, mean ? sum / weights : sum); opdi_cu_store(total, weights); }
+}
+/* Every element of dx [n, c, inner]: at its target -w g, elsewhere 0.  one: a single g for all, over total if mean. */
+template <typename T> __global__ void opdi_cu_nll_back(const opdi_cu_nll<T> k, const T *g, bool one, bool mean,
+                                                       const T *total, T *dx) {
+    typedef opdi_cu_acc<T> A;
+    const A scale = !one ? (A)1 : mean ? opdi_cu_load<A>(g) / opdi_cu_load<A>(total) : opdi_cu_load<A>(g);
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < k.n * k.c * k.inner;
+         i += (int64_t)gridDim.x * blockDim.x) {
+        const int64_t q = i / k.inner, t = q / k.c * k.inner + i % k.inner;
+        A v = 0;
+        int64_t at;
+        if (q % k.c == 0 || k.target[t] == q % k.c) {             /* by the first class a target is checked */
+            const A w = k.weight(t, &at);
+            if (at == i) { v = -w * (one ? scale : opdi_cu_load<A>(g + t)); }
+        }
+        opdi_cu_store(dx + i, v);
+    }
+}
+/* first: the argument `reduction`; x, target and weight are those from `input` on. */
+template <typename T>
+static int opdi_cu_nll_of(opd_call *call, int input, int first, opdi_cu_nll<T> *k) {
+    opd_tensor *x = opd_contiguous(opd_arg_tensor(call, input)),
+        *target = opd_contiguous(opd_arg_tensor(call, input + 1)),
+        *w = opd_arg_tensor(call, input + 2);
+    if (!x || !target || (w && !(w = opd_contiguous(w)))) { return -1; }
+    k->x = opdi_cu_data<T>(x); k->w = w ? opdi_cu_data<T>(w) : NULL; k->target = opdi_cu_data<int64_t>(target);
+    k->n = opd_ndim(x) == 1 ? 1 : opd_size(x, 0);
+    k->c = opd_size(x, opd_ndim(x) == 1 ? 0 : 1);
+    k->inner = opd_ndim(x) == 4 ? opd_size(x, 2) * opd_size(x, 3) : 1;
+    k->ignore = opd_arg_int(call, first + 1);
+    k->guard = opdi_cu_guard_of(call);
+    return 0;
+}
+static int opdi_cu_nll_forward(opd_call *call) {
+    const int64_t reduction = opd_arg_int(call, 3);               /* 0 none, 1 mean, 2 sum */
+    opd_tensor *y, *total, *desk;
+    if (opd_results_from_fake(call)) { return -1; }
+    y = opdi_cu_result(call, 0); total = opdi_cu_result(call, 1);
+    desk = opdi_cu_desk(y);
+    if (!desk) { return -1; }
+    OPDI_CU_FLOATS(opd_dtype(y), T, {
+        opdi_cu_nll<T> k;
+        T *to = opdi_cu_data<T>(desk), *weight = opdi_cu_data<T>(total);
+        if (opdi_cu_nll_of<T>(call, 0, 3, &k)) { return -1; }
+        if (reduction == 0 && opd_ndim(opd_arg_tensor(call, 0)) > 1) {
+            if (opdi_cu_launch(opdi_cu_nll_each<T>, opdi_cu_grid(k.n * k.inner, 256), dim3(256), 0, k, to, weight)) {
+                return -1;
+            }
+        } else {
+            const int64_t want = opdi_cu_ceil(k.n * k.inner, 1024);
+            const int blocks = (int)(want < 1 ? 1 : want < 256 ? want : 256);
+            opdi_cu_acc<T> *parts = (opdi_cu_acc<T> *)opdi_cu_scratch(2 * blocks * (int64_t)sizeof *parts);
+            if (!parts || opdi_cu_launch(opdi_cu_nll_sums<T>, dim3((unsigned)blocks), dim3(256), 0, k, parts) ||
+                opdi_cu_launch(opdi_cu_nll_total<T>, dim3(1), dim3(256), 0, (const opdi_cu_acc<T> *)parts, blocks,
+                               reduction == 1, to, weight)) { return -1; }
+        }
+    })
+    return opdi_cu_settle(y, desk);
+}
+static int opdi_cu_nll_backward(opd_call *call) {
+    const int64_t reduction = opd_arg_int(call, 4);
+    opd_tensor *g = opd_arg_tensor(call, 0), *total = opd_arg_tensor(call, 6), *dx, *desk;
+    bool one;
+    if (opd_results_from_fake(call)) { return -1; }
+    dx = opdi_cu_result(call, 0);
+    if (opd_numel(dx) == 0) { return 0; }
+    one = reduction != 0 || opd_ndim(dx) == 1;
+    desk = opdi_cu_desk(dx);
+    g = opd_contiguous(opd_to_dtype(g, opd_dtype(dx)));
+    total = opd_to_dtype(total, opd_dtype(dx));
+    if (!desk || !g || !total) { return -1; }
+    OPDI_CU_FLOATS(opd_dtype(dx), T, {
+        opdi_cu_nll<T> k;
+        if (opdi_cu_nll_of<T>(call, 1, 4, &k) ||
+            opdi_cu_launch(opdi_cu_nll_back<T>, opdi_cu_grid(opd_numel(dx), 256), dim3(256), 0, k,
+                           (const T *)opdi_cu_data<T>(g), one, reduction == 1, (const T *)opdi_cu_data<T>(total),
+                           opdi_cu_data<T>(desk))) { return -1; }
+    })
+    return opdi_cu_settle(dx, desk);
+}
+
+static const opdi_cu_row opdi_cu_rows_losses[] = {
+    {"nll_loss_forward", opdi_cu_nll_forward}, {"nll_loss2d_forward", opdi_cu_nll_forward},
+    {"nll_loss_backward", opdi_cu_nll_backward}, {"nll_loss2d_backward", opdi_cu_nll_backward},
+    {NULL, NULL}};
+
+//== distances between rows ============================================================================================
+//
+//  d_ij = (sum_k |x_ik - y_jk|^p)^(1/p); of one matrix (y is x) the pairs i < j, one after another.  Tiles of 16 x 16
+//  distances by way of shared memory; the gradient of an element of x is one thread's sum over the rows of y.
+
+enum { OPDI_CU_TILE = 16 };
+enum opdi_cu_norm_kind { OPDI_CU_NORM_0, OPDI_CU_NORM_1, OPDI_CU_NORM_2, OPDI_CU_NORM_P, OPDI_CU_NORM_MAX };
+/* x [b, n, k], y [b, m, k]; g and d [b, n, m] or pairs; out as they are, or as x. */
+template <typename T> struct opdi_cu_distances {
+    int64_t b, n, m, k;
+    T p;
+    bool pairs;
+    const T *x, *y, *g, *d;
+    T *out;
+    __device__ __forceinline__ int64_t at(int64_t b, int64_t i, int64_t j) const {
+        if (!pairs) { return (b * n + i) * m + j; }
+        return i < j ? i * n - i * (i + 1) / 2 + j - i - 1 : j * n - j * (j + 1) / 2 + i - j - 1;
+    }
+};
+template <int KIND, typename T> __device__ __forceinline__ T opdi_cu_distance_fold(T s, T v, T p) {
+    const T size = v < 0 ? -v : v;
+    switch (KIND) {
+        case OPDI_CU_NORM_0: return s + (T)(v < 0 || v > 0 || !(v <= v));
+        case OPDI_CU_NORM_1: return s + size;
+        case OPDI_CU_NORM_2: return s + v * v;
+        case OPDI_CU_NORM_P: return s + (T)pow(size, p);
+        default: return size > s || !(size <= size) ? size : s;
+    }
+}
+template <int KIND, typename T> __global__ void opdi_cu_distances_kernel(const opdi_cu_distances<T> k) {
+    __shared__ T xs[OPDI_CU_TILE][OPDI_CU_TILE + 1], ys[OPDI_CU_TILE][OPDI_CU_TILE + 1];
+    const int64_t across = opdi_cu_ceil(k.m, OPDI_CU_TILE), down = opdi_cu_ceil(k.n, OPDI_CU_TILE);
+    const int u = threadIdx.x % OPDI_CU_TILE, v = threadIdx.x / OPDI_CU_TILE;
+    for (int64_t t = blockIdx.x; t < k.b * down * across; t += gridDim.x) {
+        const int64_t b = t / across / down, i0 = t / across % down * OPDI_CU_TILE, j0 = t % across * OPDI_CU_TILE;
+        const T *x = k.x + (b * k.n + i0 + v) * k.k, *y = k.y + (b * k.m + j0 + v) * k.k;
+        T s = 0;
+        for (int64_t c = 0; c < k.k; c += OPDI_CU_TILE) {
+            xs[v][u] = i0 + v < k.n && c + u < k.k ? x[c + u] : (T)0;
+            ys[v][u] = j0 + v < k.m && c + u < k.k ? y[c + u] : (T)0;
+            __syncthreads();
+            for (int q = 0; q < OPDI_CU_TILE; q++) { s = opdi_cu_distance_fold<KIND>(s, xs[v][q] - ys[u][q], k.p); }
+            __syncthreads();
+        }
+        if (KIND == OPDI_CU_NORM_2) { s = (T)sqrt(s); }
+        if (KIND == OPDI_CU_NORM_P) { s = (T)pow(s, 1 / k.p); }
+        if (i0 + v < k.n && j0 + u < k.m && (!k.pairs || i0 + v < j0 + u)) { k.out[k.at(b, i0 + v, j0 + u)] = s; }
+    }
+}
+/* g sign(v) |v|^(p-1) / d^(p-1); nothing where rows agree */
+template <int KIND, typename T> __device__ __forceinline__ T opdi_cu_distance_back(T v, T g, T d, T p) {
+    const T size = v < 0 ? -v : v, one = (T)((v > 0) - (v < 0));
+    switch (KIND) {
+        case OPDI_CU_NORM_0: return 0;
+        case OPDI_CU_NORM_1: return g * one;
+        case OPDI_CU_NORM_2: return d == 0 ? (T)0 : g / d * v;
+        case OPDI_CU_NORM_P: return d == 0 || v == 0 ? (T)0 : g / (T)pow(d, p - 1) * one * (T)pow(size, p - 1);
+        default: return d == 0 ? (T)0 : g * one * (T)(size == d);
+    }
+}
+template <int KIND, typename T> __global__ void opdi_cu_distances_back_kernel(const opdi_cu_distances<T> k) {
+    const int64_t step = (int64_t)gridDim.x * blockDim.x, all = k.b * k.n * k.k;
+    for (int64_t e = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; e < all; e += step) {
+        const int64_t b = e / k.k / k.n, i = e / k.k % k.n, c = e % k.k;
+        const T *y = k.y + b * k.m * k.k + c, x = k.x[e];
+        T s = 0;
+        for (int64_t j = 0; j < k.m; j++) {
+            if (k.pairs && j == i) { continue; }
+            const int64_t at = k.at(b, i, j);
+            s += opdi_cu_distance_back<KIND>(x - y[j * k.k], k.g[at], k.d[at], k.p);
+        }
+        k.out[e] = s;
+    }
+}
+template <int KIND, typename T> static int opdi_cu_distances_go(const opdi_cu_distances<T> &k, bool back) {
+    const int64_t tiles = k.b * opdi_cu_ceil(k.n, OPDI_CU_TILE) * opdi_cu_ceil(k.m, OPDI_CU_TILE);
+    if (back) {
+        return opdi_cu_launch(opdi_cu_distances_back_kernel<KIND, T>, opdi_cu_grid(k.b * k.n * k.k, 256), dim3(256), 0,
+                              k);
+    }
+    return opdi_cu_launch(opdi_cu_distances_kernel<KIND, T>, opdi_cu_grid_rows(tiles),
+        dim3(OPDI_CU_TILE * OPDI_CU_TILE),
+                          0, k);
+}
+template <typename T> static int opdi_cu_distances_of(opd_tensor *out, opd_tensor *x, opd_tensor *y, opd_tensor *g,
+                                                     opd_tensor *d, double p) {
+    const int64_t n = opd_size(x, -2), m = opd_size(y ? y : x, -2), k = opd_size(x, -1);
+    const opdi_cu_distances<T> f = {
+        g ? opd_numel(out) / n / k : !y ? 1 : opd_numel(out) / n / m, n, m, k, (T)p, !y, opdi_cu_data<T>(x),
+        opdi_cu_data<T>(y ? y : x), g ? opdi_cu_data<T>(g) : NULL, g ? opdi_cu_data<T>(d) : NULL, opdi_cu_data<T>(out)};
+    return p == 0 ? opdi_cu_distances_go<OPDI_CU_NORM_0>(f, g) : p == 1 ? opdi_cu_distances_go<OPDI_CU_NORM_1>(f, g)
+        : p == 2 ? opdi_cu_distances_go<OPDI_CU_NORM_2>(f, g)
+        : p > 1e300 ? opdi_cu_distances_go<OPDI_CU_NORM_MAX>(f, g) : opdi_cu_distances_go<OPDI_CU_NORM_P>(f, g);
+}
+/* The result of the call out of x, y (NULL: pairs of x) and for its derivative g and d. */
+static int opdi_cu_distances_run(opd_call *call, opd_tensor *x, opd_tensor *y, opd_tensor *g, opd_tensor *d, double p) {
+    opd_tensor *out = opdi_cu_result(call, 0), *desk;
+    const opd_scalar_type t = opdi_cu_compute_dtype(opd_dtype(out));
+    if (opd_numel(out) == 0) { return 0; }
+    desk = opdi_cu_desk(out, t);
+    x = desk ? opdi_cu_as(x, t) : NULL;
+    if (!x || (y && !(y = opdi_cu_as(y, t)))) { return -1; }
+    if (g && (!(g = opdi_cu_as(g, t)) || !(d = opdi_cu_as(d, t)))) { return -1; }
+    return (t == OPD_FLOAT64 ? opdi_cu_distances_of<double>(desk, x, y, g, d, p)
+            : opdi_cu_distances_of<float>(desk, x, y, g, d, p)) ? -1 : opdi_cu_settle(out, desk);
+}
+/* t [.., a, b] with the batch dims of out. */
+static opd_tensor *opdi_cu_batched_as(opd_tensor *t, const opd_tensor *out) {
+    int64_t sizes[OPD_MAX_DIMS];
+    const int n = opd_ndim(out);
+    memcpy(sizes, opd_sizes(out), (size_t)n * sizeof *sizes);
+    sizes[n - 2] = opd_size(t, -2); sizes[n - 1] = opd_size(t, -1);
+    return opd_expand(t, opd_ints_of(sizes, n));
+}
+/* _cdist_forward(x1, x2, p, compute_mode): many rows by a product, as on the CPU */
+static int opdi_cu_cdist_kernel(opd_call *call) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *y = opd_arg_tensor(call, 1), *out;
+    const int64_t mode = opd_arg_is_none(call, 3) ? 0 : opd_arg_int(call, 3);
+    const double p = opd_arg_float(call, 2);
+    if (opd_results_from_fake(call)) { return -1; }
+    out = opdi_cu_result(call, 0);
+    if (opd_numel(out) == 0) { return 0; }
+    if (opd_numel(x) == 0) { return opd_zero_(out) ? 0 : -1; }
+    if (p == 2 && (mode == 1 || (mode == 0 && (opd_size(x, -2) > 25 || opd_size(y, -2) > 25)))) {
+        opd_tensor *d = opd_euclidean_dist(x, y);
+        return d && opd_copy_(out, d) ? 0 : -1;
+    }
+    x = opdi_cu_batched_as(x, out);
+    y = opdi_cu_batched_as(y, out);
+    return x && y ? opdi_cu_distances_run(call, x, y, NULL, NULL, p) : -1;
+}
+/* _cdist_backward(grad, x1, x2, p, cdist) */
+static int opdi_cu_cdist_backward_kernel(opd_call *call) {
+    opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *y = opd_arg_tensor(call, 2);
+    opd_tensor *d = opd_arg_tensor(call, 4), *out;
+    if (opd_results_from_fake(call)) { return -1; }
+    out = opdi_cu_result(call, 0);
+    if (opd_numel(out) == 0 || opd_numel(y) == 0) { return opd_zero_(out) ? 0 : -1; }
+    x = opdi_cu_batched_as(x, out);
+    y = opdi_cu_batched_as(y, out);
+    g = opdi_cu_batched_as(g, out);
+    d = opdi_cu_batched_as(d, out);
+    return x && y && g && d ? opdi_cu_distances_run(call, x, y, g, d, opd_arg_float(call, 3)) : -1;
+}
+static int opdi_cu_pdist_kernel(opd_call *call) {
+    return opd_results_from_fake(call) ? -1
+        : opdi_cu_distances_run(call, opd_arg_tensor(call, 0), NULL, NULL, NULL, opd_arg_float(call, 1));
+}
+/* _pdist_backward(grad, self, p, pdist) */
+static int opdi_cu_pdist_backward_kernel(opd_call *call) {
+    return opd_results_from_fake(call) ? -1
+        : opdi_cu_distances_run(call, opd_arg_tensor(call, 1), NULL, opd_arg_tensor(call, 0), opd_arg_tensor(call, 3),
+                                opd_arg_float(call, 2));
+}
+static const opdi_cu_row opdi_cu_rows_distances[] = {
+    {"_cdist_forward", opdi_cu_cdist_kernel}, {"_cdist_backward", opdi_cu_cdist_backward_kernel},
+    {"_pdist_forward", opdi_cu_pdist_kernel}, {"_pdist_backward", opdi_cu_pdist_backward_kernel},
+    /* Fourier transforms are the CPU's, there and back again */
+    {"_fft_r2c", opd_cpu_fallback}, {"_fft_c2r", opd_cpu_fallback}, {"_fft_c2c", opd_cpu_fallback},
+    {"_ctc_loss", opd_cpu_fallback}, {"_ctc_loss_backward", opd_cpu_fallback},
+    {"frexp.Tensor", opd_cpu_fallback}, {"embedding_renorm", opd_cpu_fallback},
+    /* so are factorisations of matrices */
+    {"_linalg_check_errors", opd_cpu_fallback}, {"linalg_cholesky_ex", opd_cpu_fallback},
+    {"cholesky_solve", opd_cpu_fallback}, {"cholesky_inverse", opd_cpu_fallback},
+    {"linalg_solve_triangular", opd_cpu_fallback}, {"linalg_lu_factor_ex", opd_cpu_fallback},
+    {"lu_unpack", opd_cpu_fallback}, {"linalg_lu_solve", opd_cpu_fallback}, {"_linalg_solve_ex", opd_cpu_fallback},
+    {"linalg_inv_ex", opd_cpu_fallback}, {"_linalg_det", opd_cpu_fallback}, {"_linalg_slogdet", opd_cpu_fallback},
+    {"geqrf", opd_cpu_fallback}, {"linalg_householder_product", opd_cpu_fallback}, {"ormqr", opd_cpu_fallback},
+    {"linalg_qr", opd_cpu_fallback}, {"_linalg_eigh", opd_cpu_fallback}, {"_linalg_svd", opd_cpu_fallback},
+    {"linalg_matrix_exp", opd_cpu_fallback}, {"linalg_lstsq", opd_cpu_fallback},
+    {"linalg_ldl_factor_ex", opd_cpu_fallback}, {"linalg_ldl_solve", opd_cpu_fallback},
+    {"linalg_eig", opd_cpu_fallback}, {"_linalg_eigvals", opd_cpu_fallback},
+    /* so are special functions */
+    {"lgamma", opd_cpu_fallback}, {"digamma", opd_cpu_fallback}, {"polygamma", opd_cpu_fallback},
+    {"erfinv", opd_cpu_fallback}, {"special_ndtri", opd_cpu_fallback}, {"special_log_ndtr", opd_cpu_fallback},
+    {"special_erfcx", opd_cpu_fallback}, {"special_entr", opd_cpu_fallback}, {"i0", opd_cpu_fallback},
+    {"special_i0e", opd_cpu_fallback}, {"special_i1", opd_cpu_fallback}, {"special_i1e", opd_cpu_fallback},
+    {"special_modified_bessel_i0", opd_cpu_fallback}, {"special_modified_bessel_i1", opd_cpu_fallback},
+    {"special_modified_bessel_k0", opd_cpu_fallback}, {"special_modified_bessel_k1", opd_cpu_fallback},
+    {"special_scaled_modified_bessel_k0", opd_cpu_fallback}, {"special_scaled_modified_bessel_k1", opd_cpu_fallback},
+    {"special_bessel_j0", opd_cpu_fallback}, {"special_bessel_j1", opd_cpu_fallback},
+    {"special_bessel_y0", opd_cpu_fallback}, {"special_bessel_y1", opd_cpu_fallback},
+    {"special_spherical_bessel_j0", opd_cpu_fallback}, {"special_airy_ai", opd_cpu_fallback},
+    {"igamma", opd_cpu_fallback}, {"igammac", opd_cpu_fallback}, {"special_zeta", opd_cpu_fallback},
+    {"_standard_gamma_grad", opd_cpu_fallback},
+    {"special_xlog1py", opd_cpu_fallback}, {"special_chebyshev_polynomial_t", opd_cpu_fallback},
+    {"special_chebyshev_polynomial_t.x_scalar", opd_cpu_fallback},
+    {"special_chebyshev_polynomial_t.n_scalar", opd_cpu_fallback}, {"special_chebyshev_polynomial_u", opd_cpu_fallback},
+    {"special_chebyshev_polynomial_u.x_scalar", opd_cpu_fallback},
+    {"special_chebyshev_polynomial_u.n_scalar", opd_cpu_fallback}, {"special_chebyshev_polynomial_v", opd_cpu_fallback},
+    {"special_chebyshev_polynomial_v.x_scalar", opd_cpu_fallback},
+    {"special_chebyshev_polynomial_v.n_scalar", opd_cpu_fallback}, {"special_chebyshev_polynomial_w", opd_cpu_fallback},
+    {"special_chebyshev_polynomial_w.x_scalar", opd_cpu_fallback},
+    {"special_chebyshev_polynomial_w.n_scalar", opd_cpu_fallback},
+    {"special_shifted_chebyshev_polynomial_t", opd_cpu_fallback},
+    {"special_shifted_chebyshev_polynomial_t.x_scalar", opd_cpu_fallback},
+    {"special_shifted_chebyshev_polynomial_t.n_scalar", opd_cpu_fallback},
+    {"special_shifted_chebyshev_polynomial_u", opd_cpu_fallback},
+    {"special_shifted_chebyshev_polynomial_u.x_scalar", opd_cpu_fallback},
+    {"special_shifted_chebyshev_polynomial_u.n_scalar", opd_cpu_fallback},
+    {"special_shifted_chebyshev_polynomial_v", opd_cpu_fallback},
+    {"special_shifted_chebyshev_polynomial_v.x_scalar", opd_cpu_fallback},
+    {"special_shifted_chebyshev_polynomial_v.n_scalar", opd_cpu_fallback},
+    {"special_shifted_chebyshev_polynomial_w", opd_cpu_fallback},
+    {"special_shifted_chebyshev_polynomial_w.x_scalar", opd_cpu_fallback},
+    {"special_shifted_chebyshev_polynomial_w.n_scalar", opd_cpu_fallback},
+    {"special_hermite_polynomial_h", opd_cpu_fallback}, {"special_hermite_polynomial_h.x_scalar", opd_cpu_fallback},
+    {"special_hermite_polynomial_h.n_scalar", opd_cpu_fallback}, {"special_hermite_polynomial_he", opd_cpu_fallback},
+    {"special_hermite_polynomial_he.x_scalar", opd_cpu_fallback},
+    {"special_hermite_polynomial_he.n_scalar", opd_cpu_fallback}, {"special_laguerre_polynomial_l", opd_cpu_fallback},
+    {"special_laguerre_polynomial_l.x_scalar", opd_cpu_fallback},
+    {"special_laguerre_polynomial_l.n_scalar", opd_cpu_fallback}, {"special_legendre_polynomial_p", opd_cpu_fallback},
+    {"special_legendre_polynomial_p.x_scalar", opd_cpu_fallback},
+    {"special_legendre_polynomial_p.n_scalar", opd_cpu_fallback},
+    {NULL, NULL}};
+

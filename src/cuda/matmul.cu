@@ -1,0 +1,244 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>cu:matmul      matrix products
+//
+//  cuBLAS for numbers with a point, a plain kernel for integers.  All of them are
+//  out[n] = alpha a[n] b[n] + beta out[n]
+//  with a [n, m, k], b [n, k, p] and out [n, m, p] in rows; a vector is a row or a column.  cuBLAS gives the same bits
+//  each time for the products of one stream; a thread that computes on several at once may find the last ones others.
+//----------------------------------------------------------------------------------------------------------------------
+
+static int opdi_cu_blas_failed(cublasStatus_t s, const char *what) {
+    (void)cudaGetLastError();
+    return opd_fail(s == CUBLAS_STATUS_ALLOC_FAILED ? OPD_ERROR_MEMORY : OPD_ERROR_KERNEL, "cuBLAS error: %s in %s",
+                    cublasGetStatusString(s), what);
+}
+/* A thread's handles, one for each device.  When it ends they are another's: to destroy one waits for the device, which
+   no capture survives. */
+static std::mutex opdi_cu_handles_lock;
+static std::vector<cublasHandle_t> *opdi_cu_idle_handles;     /* [OPDI_CU_MAX_DEVICES]; never destroyed */
+struct opdi_cu_handles {
+    cublasHandle_t at[OPDI_CU_MAX_DEVICES];
+    ~opdi_cu_handles() {
+        std::lock_guard<std::mutex> guard(opdi_cu_handles_lock);
+        for (int i = 0; i < OPDI_CU_MAX_DEVICES; i++) { if (at[i]) { opdi_cu_idle_handles[i].push_back(at[i]); } }
+    }
+};
+static thread_local opdi_cu_handles opdi_cu_blas_handles;
+/* Whether this thread has a handle for the current device, from here on. */
+static bool opdi_cu_blas_take(cublasStatus_t *s) {
+    const int index = opdi_cu_current();
+    cublasHandle_t *h = &opdi_cu_blas_handles.at[index];
+    *s = CUBLAS_STATUS_SUCCESS;
+    if (*h) { return true; }
+    {
+        std::lock_guard<std::mutex> guard(opdi_cu_handles_lock);
+        std::vector<cublasHandle_t> &idle = opdi_cu_idle_handles[index];
+        if (!idle.empty()) { *h = idle.back(); idle.pop_back(); }
+    }
+    if (!*h && (*s = cublasCreate(h)) != CUBLAS_STATUS_SUCCESS) { (void)cudaGetLastError(); *h = NULL; }
+    return *h != NULL;
+}
+/* The current device's handle on the current stream; NULL with an error. */
+static cublasHandle_t opdi_cu_blas() {
+    cublasHandle_t h = NULL;
+    cublasStatus_t s;
+    if (opdi_cu_blas_take(&s)) {
+        h = opdi_cu_blas_handles.at[opdi_cu_current()];
+        s = cublasSetStream(h, opdi_cu_stream());
+    }
+    if (s == CUBLAS_STATUS_SUCCESS) { return h; }
+    (void)opdi_cu_blas_failed(s, "cublasCreate");
+    return NULL;
+}
+
+/* A batch of matrices [n, rows, cols]: strides in elements. */
+struct opdi_cu_matrix { const void *data; int64_t batch, row, col; };
+struct opdi_cu_product { int64_t n, m, k, p; opdi_cu_matrix a, b; void *out; int64_t out_batch; };
+
+/* Whether cuBLAS can read it as it is; *turned: by columns. */
+static bool opdi_cu_leading(const opdi_cu_matrix *x, int64_t rows, int64_t cols, int64_t *ld, bool *turned) {
+    const int64_t row = rows == 1 ? cols : x->row, col = cols == 1 ? (rows == 1 || row != 1 ? 1 : rows) : x->col;
+    *turned = col != 1;
+    *ld = *turned ? col : row;
+    return *ld <= INT32_MAX && *ld >= (*turned ? rows : cols) && *ld >= 1 && (*turned ? row == 1 : true);
+}
+static bool opdi_cu_cuda_type(opd_scalar_type t, cudaDataType *type) {
+    switch (t) {
+        case OPD_FLOAT32: *type = CUDA_R_32F; return true;
+        case OPD_FLOAT64: *type = CUDA_R_64F; return true;
+        case OPD_FLOAT16: *type = CUDA_R_16F; return true;
+        case OPD_BFLOAT16: *type = CUDA_R_16BF; return true;
+        default: return false;
+    }
+}
+
+/* out = alpha a b + beta out.  Rows are columns to cuBLAS: out^T = b^T a^T.  out_type: float32 may stand for
+   shorter. */
+static int opdi_cu_gemm(const opdi_cu_product *q, opd_scalar_type dtype, opd_scalar_type out_dtype, double alpha,
+    double beta) {
+    const float alpha32 = (float)alpha, beta32 = (float)beta;
+    const bool wide = dtype == OPD_FLOAT64;
+    int64_t lda = 0, ldb = 0;
+    bool ta = false, tb = false;
+    cudaDataType type = CUDA_R_32F, out_type = CUDA_R_32F;
+    cublasHandle_t h = opdi_cu_blas();
+    cublasStatus_t s;
+    if (!h || !opdi_cu_cuda_type(dtype, &type) || !opdi_cu_cuda_type(out_dtype, &out_type)) { return -1; }
+    (void)opdi_cu_leading(&q->a, q->m, q->k, &lda, &ta);
+    (void)opdi_cu_leading(&q->b, q->k, q->p, &ldb, &tb);
+    s = cublasGemmStridedBatchedEx(h, tb ? CUBLAS_OP_T : CUBLAS_OP_N, ta ? CUBLAS_OP_T : CUBLAS_OP_N, (int)q->p,
+        (int)q->m, (int)q->k, wide ? (const void *)&alpha : &alpha32, q->b.data, type, (int)ldb, q->b.batch, q->a.data,
+        type, (int)lda,
+        q->a.batch, wide ? (const void *)&beta : &beta32, q->out, out_type, (int)q->p, q->out_batch, (int)q->n,
+        wide ? CUBLAS_COMPUTE_64F : dtype == OPD_FLOAT32 && opd_float32_matmul_precision() == OPD_MATMUL_HIGH
+            ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F,
+        CUBLAS_GEMM_DEFAULT);
+    if (s != CUBLAS_STATUS_SUCCESS) { return opdi_cu_blas_failed(s, "cublasGemmStridedBatchedEx"); }
+    OPDI_CU_TRY(opdi_cu_debug_wait(opdi_cu_stream()), "cublasGemmStridedBatchedEx");
+    return opdi_cu_debug ? opdi_cu_faults() : 0;
+}
+/* One thread for each element of the result. */
+template <typename T> __global__ void opdi_cu_product_kernel(opdi_cu_product q, opdi_cu_acc<T> alpha,
+    opdi_cu_acc<T> beta) {
+    typedef opdi_cu_acc<T> A;
+    const int64_t all = q.n * q.m * q.p, step = (int64_t)gridDim.x * blockDim.x;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) {
+        const int64_t j = i % q.p, r = i / q.p % q.m, n = i / q.p / q.m;
+        const T *a = static_cast<const T *>(q.a.data) + n * q.a.batch + r * q.a.row;
+        const T *b = static_cast<const T *>(q.b.data) + n * q.b.batch + j * q.b.col;
+        T *out = static_cast<T *>(q.out) + n * q.out_batch + r * q.p + j;
+        A sum = 0;
+        for (int64_t l = 0; l < q.k; l++) {
+            sum += opdi_cu_load<A>(a + l * q.a.col) * opdi_cu_load<A>(b + l * q.b.row);
+        }
+        opdi_cu_store(out, beta == A(0) ? alpha * sum : alpha * sum + beta * opdi_cu_load<A>(out));
+    }
+}
+template <typename T> static int opdi_cu_product_plain(const opdi_cu_product *q, opd_value alpha, opd_value beta) {
+    typedef opdi_cu_acc<T> A;
+    const A al = alpha.tag == OPD_TAG_FLOAT ? (A)alpha.u.d : (A)alpha.u.i,
+        be = beta.tag == OPD_TAG_FLOAT ? (A)beta.u.d : (A)beta.u.i;
+    return opdi_cu_launch(opdi_cu_product_kernel<T>, opdi_cu_grid(q->n * q->m * q->p, 256), dim3(256), 0, *q, al, be);
+}
+static double opdi_cu_number(opd_value v) { return v.tag == OPD_TAG_FLOAT ? v.u.d : (double)v.u.i; }
+/* The same for any sizes and dtype. */
+static int opdi_cu_product_run(const opdi_cu_product *q, opd_scalar_type dtype, opd_value alpha, opd_value beta) {
+    const bool fits = q->m <= INT32_MAX && q->k <= INT32_MAX && q->p <= INT32_MAX && q->n <= INT32_MAX;
+    cudaDataType type;
+    if (q->n == 0 || q->m == 0 || q->p == 0) { return 0; }
+    if (q->k > 0 && fits && opdi_cu_cuda_type(dtype, &type)) {
+        return opdi_cu_gemm(q, dtype, dtype, opdi_cu_number(alpha), opdi_cu_number(beta));
+    }
+    OPDI_CU_ALL(dtype, T, return opdi_cu_product_plain<T>(q, alpha, beta))
+    return -1;
+}
+
+/* A factor [rows, cols] or [n, rows, cols], of a vector a row or a column; copied when cuBLAS could not read it. */
+static int opdi_cu_factor(opd_tensor *t, bool column, opdi_cu_matrix *x, bool copied) {
+    const int64_t *sizes = opd_sizes(t), *strides = opd_strides(t);
+    const int nd = opd_ndim(t);
+    int64_t ld;
+    bool turned;
+    x->batch = nd == 3 && sizes[0] > 1 ? strides[0] : 0;
+    x->row = nd > 1 ? strides[nd - 2] : column ? strides[0] : sizes[0];
+    x->col = nd > 1 ? strides[nd - 1] : column ? 1 : strides[0];
+    x->data = opd_device_data(t, OPD_CUDA);
+    if (!x->data && opd_numel(t)) { return -1; }
+    if (copied || opdi_cu_leading(x, nd > 1 ? sizes[nd - 2] : column ? sizes[0] : 1,
+        nd > 1 ? sizes[nd - 1] : column ? 1 : sizes[0], &ld, &turned)) {
+        return 0;
+    }
+    t = opd_contiguous(t);
+    return t ? opdi_cu_factor(t, column, x, true) : -1;
+}
+/* Result 0 = beta self + alpha a b; self is NULL where there is none. */
+static int opdi_cu_product_of(opd_call *call, opd_tensor *self, opd_tensor *a, opd_tensor *b, opd_value beta,
+    opd_value alpha) {
+    opdi_cu_product q;
+    opd_tensor *out, *work;
+    const int na = opd_ndim(a), nb = opd_ndim(b);
+    if (opd_results_from_fake(call)) { return -1; }
+    out = opdi_cu_result(call, 0);
+    if (opd_numel(out) == 0) { return 0; }
+    work = opd_is_contiguous(out) && opd_dtype(out) == opd_dtype(a) ? out
+        : opdi_cu_new(opd_ints_of(opd_sizes(out), opd_ndim(out)), opd_dtype(a));
+    if (!work || opdi_cu_factor(a, false, &q.a, false) || opdi_cu_factor(b, true, &q.b, false)) { return -1; }
+    q.n = na == 3 ? opd_size(a, 0) : 1;
+    q.m = na == 1 ? 1 : opd_size(a, na - 2);
+    q.k = opd_size(a, na - 1);
+    q.p = nb == 1 ? 1 : opd_size(b, nb - 1);
+    q.out = opd_device_data(work, OPD_CUDA);
+    q.out_batch = q.m * q.p;
+    if (!self || opdi_cu_number(beta) == 0) { beta = opd_value_int(0); }
+    else if (work != self && !opd_copy_(work, self)) { return -1; }
+    if (opdi_cu_product_run(&q, opd_dtype(a), alpha, beta)) { return -1; }
+    return work == out || opd_copy_(out, work) ? 0 : -1;
+}
+static int opdi_cu_mm(opd_call *call) {
+    return opdi_cu_product_of(call, NULL, opd_arg_tensor(call, 0), opd_arg_tensor(call, 1), opd_value_int(0),
+        opd_value_int(1));
+}
+static int opdi_cu_addmm(opd_call *call) {
+    return opdi_cu_product_of(call, opd_arg_tensor(call, 0), opd_arg_tensor(call, 1), opd_arg_tensor(call, 2),
+                              opd_arg_value(call, 3), opd_arg_value(call, 4));
+}
+/* The products of a batch one after another, each added to what is there. */
+static int opdi_cu_addbmm(opd_call *call) {
+    opd_tensor *self = opd_arg_tensor(call, 0), *a = opd_arg_tensor(call, 1), *b = opd_arg_tensor(call, 2), *sum = NULL;
+    const opd_value alpha = opd_arg_value(call, 4);
+    opd_value beta = opd_arg_value(call, 3);
+    opd_tensor *out;
+    int64_t i;
+    if (opd_results_from_fake(call)) { return -1; }
+    out = opdi_cu_result(call, 0);
+    if (opd_size(a, 0) == 0) {
+        const opd_scalar_type t = opd_dtype(out);
+        sum = opdi_cu_number(beta) == 0 ? opd_zeros_like(out) : opd_mul_Scalar(self, beta);
+        return sum && opd_copy_(out, opd_to_dtype(sum, t)) ? 0 : -1;
+    }
+    for (i = 0; i < opd_size(a, 0); i++, beta = opd_value_int(1)) {
+        sum = opd_addmm_full(sum ? sum : self, opd_select(a, 0, i), opd_select(b, 0, i), beta, alpha);
+        if (!sum) { return -1; }
+    }
+    return opd_copy_(out, sum) ? 0 : -1;
+}
+
+/* Parts of sum a[i] b[i]: one for each block, and then the sum of those. */
+template <typename T> __global__ void opdi_cu_dot_kernel(const T *a, int64_t sa, const T *b, int64_t sb, int64_t n,
+    opdi_cu_acc<T> *parts) {
+    typedef opdi_cu_acc<T> A;
+    A sum = 0;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < n; i += (int64_t)gridDim.x * blockDim.x) {
+        sum += opdi_cu_load<A>(a + i * sa) * opdi_cu_load<A>(b + i * sb);
+    }
+    sum = opdi_cu_block_reduce(sum, opdi_cu_sum(), A(0));
+    if (threadIdx.x == 0) { parts[blockIdx.x] = sum; }
+}
+template <typename T> __global__ void opdi_cu_dot_end_kernel(const opdi_cu_acc<T> *parts, int n, T *out) {
+    typedef opdi_cu_acc<T> A;
+    A sum = 0;
+    for (int i = threadIdx.x; i < n; i += blockDim.x) { sum += parts[i]; }
+    sum = opdi_cu_block_reduce(sum, opdi_cu_sum(), A(0));
+    if (threadIdx.x == 0) { opdi_cu_store(out, sum); }
+}
+template <typename T> static int opdi_cu_dot_run(opd_tensor *a, opd_tensor *b, opd_tensor *out) {
+    const int64_t n = opd_numel(a), blocks = n < 512 * 1024 ? opdi_cu_ceil(n, 2048) : 512;
+    const dim3 grid((unsigned)(blocks < 1 ? 1 : blocks));
+    opdi_cu_acc<T> *parts = static_cast<opdi_cu_acc<T> *>(opdi_cu_scratch((int64_t)grid.x * (int64_t)sizeof *parts));
+    if (!parts || opdi_cu_launch(opdi_cu_dot_kernel<T>, grid, dim3(256), 0, opdi_cu_data<T>(a), opd_strides(a)[0],
+                                 opdi_cu_data<T>(b), opd_strides(b)[0], n, parts)) { return -1; }
+    return opdi_cu_launch(opdi_cu_dot_end_kernel<T>, dim3(1), dim3(256), 0, parts, (int)grid.x, opdi_cu_data<T>(out));
+}
+static int opdi_cu_dot(opd_call *call) {
+    opd_tensor *a = opd_arg_tensor(call, 0), *b = opd_arg_tensor(call, 1), *out;
+    if (opd_results_from_fake(call)) { return -1; }
+    out = opdi_cu_result(call, 0);
+    OPDI_CU_ALL(opd_dtype(a), T, return opdi_cu_dot_run<T>(a, b, out))
+    return -1;
+}
+
+static const opdi_cu_row opdi_cu_rows_matmul[] = {
+    {"mm", opdi_cu_mm}, {"bmm", opdi_cu_mm}, {"mv", opdi_cu_mm}, {"addmm", opdi_cu_addmm}, {"baddbmm", opdi_cu_addmm},
+    {"addmv", opdi_cu_addmm}, {"addbmm", opdi_cu_addbmm}, {"dot", opdi_cu_dot}, {"vdot", opdi_cu_dot},
+    {NULL, NULL}};
+

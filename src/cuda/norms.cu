@@ -1,0 +1,545 @@
+//== layer and group norm ==============================================================================================
+
+/* Rows of n elements.  Layer norm (hw 0): weights go with the elements.  Group norm: with the channels, `per` of `hw`
+   elements a row, c in all. */
+typedef struct opdi_cu_norm {
+    const void *x, *g, *w, *b;                    /* w and b: NULL, or of x's type; `wide`: of the type computed in */
+    void *y, *save_mean, *save_rstd;              /* the result; statistics of dtype `stat` */
+    const void *mean, *rstd;                      /* of the forward, in the type computed in */
+    double eps;
+    int64_t rows, n, hw, per, c;
+    int stat;
+    bool wide;
+} opdi_cu_norm;
+/* W weights for elements i, i + 1, ... of a row, whose first channel is `channel`. */
+template <typename T, int W, typename C, typename I>
+__device__ __forceinline__ void opdi_cu_norm_weights(const opdi_cu_norm &k, const void *p, int64_t channel, I i,
+                                                     C *c) {
+    const int P = W * (int)sizeof(C) > 16 ? 16 / (int)sizeof(C) : W;
+    if (k.hw > 0) {
+        const int64_t at = channel + (sizeof(I) == 4 ? (int64_t)((uint32_t)i / (uint32_t)k.hw) : (int64_t)i / k.hw);
+        const C v = k.wide ? ((const C *)p)[at] : opdi_cu_load<C>((const T *)p + at);
+        OPDI_CU_UNROLL
+        for (int w = 0; w < W; w++) { c[w] = v; }
+    } else if (k.wide) {
+        OPDI_CU_UNROLL
+        for (int w = 0; w < W; w += P) { opdi_cu_load_some<P>((const C *)p + i + w, c + w); }
+    } else { opdi_cu_load_some<W>((const T *)p + i, c); }
+}
+struct opdi_cu_var_join {
+    template <typename S> __device__ __forceinline__ S operator()(S a, const S &b) const {
+        opdi_cu_fold_var<decltype(a.mean)>::join(a, b);
+        return a;
+    }
+};
+/* y = (x - mean) rstd w + b of W elements */
+template <typename T, int W, typename C, typename I>
+__device__ __forceinline__ void opdi_cu_norm_put(const opdi_cu_norm &k, T *y, const opdi_cu_vector<T, W> &v, C mean,
+                                                 C rstd, int64_t channel, I i) {
+    C c[W], a[W], b[W];
+    if (k.w) { opdi_cu_norm_weights<T, W>(k, k.w, channel, i, a); }
+    if (k.b) { opdi_cu_norm_weights<T, W>(k, k.b, channel, i, b); }
+    OPDI_CU_UNROLL
+    for (int w = 0; w < W; w++) {
+        c[w] = (opdi_cu_taken<C>(v, w) - mean) * rstd;
+        if (k.w) { c[w] *= a[w]; }
+        if (k.b) { c[w] += b[w]; }
+    }
+    opdi_cu_store_some<W>(y + i, c);
+}
+template <typename T, int W, int PACKS>
+__global__ void __launch_bounds__(1024) opdi_cu_norm_rows(const opdi_cu_norm k) {
+    typedef opdi_cu_acc<T> C;
+    const int lanes = (int)blockDim.x, lane = (int)threadIdx.x;
+    const int64_t n = k.n;
+    for (int64_t first = (int64_t)blockIdx.x * blockDim.y; first < k.rows; first += (int64_t)gridDim.x * blockDim.y) {
+        const int64_t row = first + threadIdx.y, channel = k.hw > 0 ? row * k.per % k.c : 0;
+        const bool in = row < k.rows;
+        const T *x = (const T *)k.x + row * n;
+        T *y = (T *)k.y + row * n;
+        opdi_cu_vector<T, W> v[PACKS ? PACKS : 1];
+        C mean = 0, squares = 0, rstd;
+        int there = 0;
+        if constexpr (PACKS > 0) {
+            there = opdi_cu_load_packs<W, PACKS>(x, (int)n, lane, lanes, in, v);
+            OPDI_CU_EACH_PACK(p, i) {
+                OPDI_CU_UNROLL
+                for (int w = 0; w < W; w++) { mean += p < there ? opdi_cu_taken<C>(v[p], w) : (C)0; }
+            }
+            mean = opdi_cu_row_reduce(mean, opdi_cu_sum(), (C)0, lanes) / (C)n;
+            opdi_cu_anew(v, PACKS);
+            OPDI_CU_EACH_PACK(p, i) {
+                OPDI_CU_UNROLL
+                for (int w = 0; w < W; w++) {
+                    const C d = p < there ? opdi_cu_taken<C>(v[p], w) - mean : (C)0;
+                    squares += d * d;
+                }
+            }
+            squares = opdi_cu_row_reduce(squares, opdi_cu_sum(), (C)0, lanes);
+            opdi_cu_anew(v, PACKS);
+        } else {
+            typedef typename opdi_cu_fold_var<C>::State S;
+            const S none = opdi_cu_fold_var<C>().init(0);
+            S s = none;
+            OPDI_CU_EACH_ROUND(i) {
+                C c[W];
+                opdi_cu_load_some<W>(x + i, c);
+                opdi_cu_fold_var<C>().template take<W>(s, c, 0, 0);
+            }
+            s = opdi_cu_row_reduce(s, opdi_cu_var_join(), none, lanes);
+            mean = s.mean; squares = s.squares;
+        }
+        rstd = (C)1 / (C)sqrt(squares / (C)n + (C)k.eps);
+        if (in && lane == 0) {
+            opdi_cu_put_float(k.save_mean, k.stat, row, mean);
+            opdi_cu_put_float(k.save_rstd, k.stat, row, rstd);
+        }
+        if constexpr (PACKS > 0) {
+            OPDI_CU_EACH_PACK(p, i) { if (p < there) { opdi_cu_norm_put(k, y, v[p], mean, rstd, channel, i); } }
+        } else {
+            OPDI_CU_EACH_ROUND(i) {
+                opdi_cu_norm_put(k, y, opdi_cu_load_vector<W>(x + i), mean, rstd, channel, i);
+            }
+        }
+    }
+}
+/* dx = rstd (w g - mean(w g) - (x - mean) rstd^2 mean(w g (x - mean))) */
+template <typename T, int W, int PACKS>
+__global__ void __launch_bounds__(1024) opdi_cu_norm_backward_rows(const opdi_cu_norm k) {
+    typedef opdi_cu_acc<T> C;
+    const int lanes = (int)blockDim.x, lane = (int)threadIdx.x;
+    const int64_t n = k.n;
+    for (int64_t first = (int64_t)blockIdx.x * blockDim.y; first < k.rows; first += (int64_t)gridDim.x * blockDim.y) {
+        const int64_t row = first + threadIdx.y, channel = k.hw > 0 ? row * k.per % k.c : 0;
+        const bool in = row < k.rows;
+        const T *x = (const T *)k.x + row * n, *g = (const T *)k.g + row * n;
+        T *dx = (T *)k.y + row * n;
+        const C mean = in ? ((const C *)k.mean)[row] : (C)0, rstd = in ? ((const C *)k.rstd)[row] : (C)0;
+        opdi_cu_vector<T, W> xs[PACKS ? PACKS : 1], gs[PACKS ? PACKS : 1];
+        C a = 0, b = 0, f[PACKS ? PACKS : 1][W];
+        const auto add = [&](const opdi_cu_vector<T, W> &xv, const opdi_cu_vector<T, W> &gv, const C *weights) {
+            OPDI_CU_UNROLL
+            for (int w = 0; w < W; w++) {
+                const C wg = opdi_cu_taken<C>(gv, w) * (k.w ? weights[w] : (C)1);
+                a += wg;
+                b += wg * (opdi_cu_taken<C>(xv, w) - mean);
+            }
+        };
+        const auto put = [&](T *to, const opdi_cu_vector<T, W> &xv, const opdi_cu_vector<T, W> &gv, const C *weights) {
+            C c[W];
+            OPDI_CU_UNROLL
+            for (int w = 0; w < W; w++) {
+                const C wg = opdi_cu_taken<C>(gv, w) * (k.w ? weights[w] : (C)1);
+                c[w] = rstd * (wg - a - (opdi_cu_taken<C>(xv, w) - mean) * b);
+            }
+            opdi_cu_store_some<W>(to, c);
+        };
+        int there = 0;
+        if constexpr (PACKS > 0) {
+            there = opdi_cu_load_packs<W, PACKS>(x, (int)n, lane, lanes, in, xs);
+            (void)opdi_cu_load_packs<W, PACKS>(g, (int)n, lane, lanes, in, gs);
+            OPDI_CU_EACH_PACK(p, i) {
+                if (k.w && p < there) { opdi_cu_norm_weights<T, W>(k, k.w, channel, i, f[p]); }
+            }
+            OPDI_CU_EACH_PACK(p, i) { if (p < there) { add(xs[p], gs[p], f[p]); } }
+        } else {
+            OPDI_CU_EACH_ROUND(i) {
+                if (k.w) { opdi_cu_norm_weights<T, W>(k, k.w, channel, i, f[0]); }
+                add(opdi_cu_load_vector<W>(x + i), opdi_cu_load_vector<W>(g + i), f[0]);
+            }
+        }
+        a = opdi_cu_row_reduce(a, opdi_cu_sum(), (C)0, lanes) / (C)n;
+        b = opdi_cu_row_reduce(b, opdi_cu_sum(), (C)0, lanes) * rstd * rstd / (C)n;
+        if constexpr (PACKS > 0) {
+            OPDI_CU_EACH_PACK(p, i) { if (p < there) { put(dx + i, xs[p], gs[p], f[p]); } }
+        } else {
+            OPDI_CU_EACH_ROUND(i) {
+                if (k.w) { opdi_cu_norm_weights<T, W>(k, k.w, channel, i, f[0]); }
+                put(dx + i, opdi_cu_load_vector<W>(x + i), opdi_cu_load_vector<W>(g + i), f[0]);
+            }
+        }
+    }
+}
+/* Sums of g and of g (x - mean) rstd.  Statistics belong to `per` rows in a row of this reduction, or with per 0 to the
+   elements of a row by their index. */
+template <class A> struct opdi_cu_fold_pairs {
+    typedef opdi_cu_pair<A> C;
+    typedef struct State { A gx, g, mean, rstd; } State;
+    const A *mean, *rstd;
+    int64_t per;
+    __device__ __forceinline__ State init(int64_t row) const {
+        State s;
+        s.gx = s.g = s.mean = s.rstd = 0;
+        if (per > 0) { s.mean = mean[row / per]; s.rstd = rstd[row / per]; }
+        return s;
+    }
+    __device__ __forceinline__ void one(State &s, C c, int64_t at) const {
+        s.gx += per > 0 ? c.g * (c.x - s.mean) : c.g * (c.x - mean[at]) * rstd[at];
+        s.g += c.g;
+    }
+    OPDI_CU_TAKE_EACH
+    __device__ __forceinline__ void join(State &s, const State &with) const { s.gx += with.gx; s.g += with.g; }
+    __device__ void store(const State &s, const opdi_cu_results &out) const {
+        if (out.data[0]) { opdi_cu_put(out.data[0], out.dtype[0], out.at[0], per > 0 ? s.gx * s.rstd : s.gx); }
+        if (out.data[1]) { opdi_cu_put(out.data[1], out.dtype[1], out.at[1], s.g); }
+    }
+};
+/* A contiguous tensor seen with other sizes. */
+static opd_tensor *opdi_cu_seen_as(opd_tensor *t, const int64_t *sizes, int ndim) {
+    int64_t strides[4], n = 1;
+    if (!t) { return NULL; }
+    for (int d = ndim - 1; d >= 0; d--) { strides[d] = n; n *= sizes[d]; }
+    return opd_tensor_view(t, sizes, strides, ndim, opd_offset(t));
+}
+/* Those sums over the dims of [a, c, n] in mask, into gx and g (or NULL), contiguous tensors of what is left. */
+static int opdi_cu_pair_sums(opd_tensor *x, opd_tensor *second, int64_t a, int64_t c, int64_t n, uint64_t mask,
+                             opd_tensor *mean, opd_tensor *rstd, int64_t per, opd_tensor *gx, opd_tensor *g) {
+    const int64_t sizes[3] = {a, c, n}, left[3] = {mask & 1 ? 1 : a, mask & 2 ? 1 : c, mask & 4 ? 1 : n};
+    opd_tensor *outs[2] = {gx, g};
+    opdi_cu_reduction r;
+    if (!gx && !g) { return 0; }
+    x = opdi_cu_seen_as(x, sizes, 3);
+    for (int k = 0; k < 2; k++) { if (outs[k] && !(outs[k] = opdi_cu_seen_as(outs[k], left, 3))) { return -1; } }
+    if (!x || opdi_cu_reduce_plan(&r, x, mask, outs[0] ? outs[0] : outs[1], outs[1] ? outs[1] : outs[0], false)) {
+        return -1;
+    }
+    for (int k = 0; k < 2; k++) { if (!outs[k]) { r.out.data[k] = NULL; } }
+    r.second = opdi_cu_data<char>(second);
+    r.odd = ((uintptr_t)r.x ^ (uintptr_t)r.second) & 15;
+    OPDI_CU_FLOATS(opd_dtype(x), T, {
+        typedef opdi_cu_acc<T> A;
+        const opdi_cu_fold_pairs<A> f = {opdi_cu_data<A>(mean), opdi_cu_data<A>(rstd), per};
+        typedef typename std::conditional<sizeof(T) == 2, opdi_cu_shorts, T>::type R;
+        return r.outer ? opdi_cu_reduce_launch<opdi_cu_pairs<R> >(&r, f) : 0;
+    })
+    return 0;
+}
+/* t in rows, of this dtype; NULL stays NULL.  *bad on failure. */
+static opd_tensor *opdi_cu_norm_in(opd_tensor *t, opd_scalar_type dtype, bool *bad) {
+    if (!t) { return NULL; }
+    if (opd_dtype(t) != dtype) { t = opd_to_dtype(t, dtype); }
+    t = opd_contiguous(t);
+    if (!t) { *bad = true; }
+    return t;
+}
+static const void *opdi_cu_norm_data(opd_tensor *t) { return t ? opd_device_data(t, OPD_CUDA) : NULL; }
+/* Weights where the kernels find them. */
+static int opdi_cu_norm_params(opdi_cu_norm *k, opd_tensor *x, opd_tensor *w, opd_tensor *b) {
+    const opd_scalar_type dtype = w ? opd_dtype(w) : b ? opd_dtype(b) : opd_dtype(x);
+    bool bad = false;
+    w = opdi_cu_norm_in(w, dtype, &bad);
+    b = opdi_cu_norm_in(b, dtype, &bad);
+    k->w = opdi_cu_norm_data(w);
+    k->b = opdi_cu_norm_data(b);
+    k->wide = dtype != opd_dtype(x);
+    return bad ? -1 : 0;
+}
+static bool opdi_cu_norm_vector(const opdi_cu_norm *k, int W) {
+    return k->n % W == 0 && k->hw % W == 0 && opdi_cu_aligned(k->x) && opdi_cu_aligned(k->y) && opdi_cu_aligned(k->g) &&
+        (k->hw || (opdi_cu_aligned(k->w) && opdi_cu_aligned(k->b)));
+}
+/* k: rows, n, hw, per and c are set. */
+static int opdi_cu_norm_forward(opd_call *call, opd_tensor *x, opd_tensor *w, opd_tensor *b, double eps,
+                                opdi_cu_norm *k) {
+    opd_tensor *out[3], *desk[3];
+    x = opd_contiguous(x);
+    if (!x || opdi_cu_norm_params(k, x, w, b)) { return -1; }
+    for (int i = 0; i < 3; i++) {
+        out[i] = opdi_cu_result(call, i);
+        if (!(desk[i] = opdi_cu_desk(out[i]))) { return -1; }
+    }
+    if (k->rows == 0) { return 0; }
+    k->x = opdi_cu_data<char>(x); k->y = opdi_cu_data<char>(desk[0]);
+    k->save_mean = opdi_cu_data<char>(desk[1]); k->save_rstd = opdi_cu_data<char>(desk[2]);
+    k->stat = opd_dtype(desk[1]);
+    k->eps = eps;
+    OPDI_CU_FLOATS(opd_dtype(x), T, {
+        const int W = 16 / (int)sizeof(T);
+        const opdi_cu_row_plan p = opdi_cu_row_plan_of(k->rows, k->n, W, opdi_cu_norm_vector(k, W), 4);
+        if (opdi_cu_launch(OPDI_CU_ROW_KERNEL(p, opdi_cu_norm_rows, T, 4), p.grid, p.block, 0, *k)) { return -1; }
+    })
+    for (int i = 0; i < 3; i++) { if (opdi_cu_settle(out[i], desk[i])) { return -1; } }
+    return 0;
+}
+/* The gradient by x; x and g are contiguous, mean and rstd in the type computed in. */
+static int opdi_cu_norm_dx(opd_tensor *dx, opd_tensor *g, opd_tensor *x, opd_tensor *mean, opd_tensor *rstd,
+                           opd_tensor *w, opdi_cu_norm *k) {
+    opd_tensor *desk = opdi_cu_desk(dx);
+    if (!dx || opd_numel(dx) == 0) { return 0; }
+    if (!desk || opdi_cu_norm_params(k, x, w, NULL)) { return -1; }
+    k->x = opdi_cu_data<char>(x); k->g = opdi_cu_data<char>(g); k->y = opdi_cu_data<char>(desk);
+    k->mean = opdi_cu_data<char>(mean); k->rstd = opdi_cu_data<char>(rstd);
+    OPDI_CU_FLOATS(opd_dtype(x), T, {
+        const int W = 16 / (int)sizeof(T);
+        const opdi_cu_row_plan p = opdi_cu_row_plan_of(k->rows, k->n, W, opdi_cu_norm_vector(k, W), 2);
+        if (opdi_cu_launch(OPDI_CU_ROW_KERNEL(p, opdi_cu_norm_backward_rows, T, 2), p.grid, p.block, 0, *k)) {
+            return -1;
+        }
+    })
+    return opdi_cu_settle(dx, desk);
+}
+static int64_t opdi_cu_count(opd_ints sizes) {
+    int64_t n = 1;
+    for (int64_t i = 0; i < sizes.n; i++) { n *= sizes.data[i]; }
+    return n;
+}
+static int opdi_cu_layer_norm(opd_call *call) {
+    opd_tensor *x = opd_arg_tensor(call, 0);
+    opdi_cu_norm k = opdi_cu_norm();
+    if (opd_results_from_fake(call)) { return -1; }
+    k.n = opdi_cu_count(opd_arg_ints(call, 1));
+    k.rows = k.n ? opd_numel(x) / k.n : opd_numel(opdi_cu_result(call, 1));
+    return opdi_cu_norm_forward(call, x, opd_arg_tensor(call, 2), opd_arg_tensor(call, 3), opd_arg_float(call, 4), &k);
+}
+static int opdi_cu_layer_norm_backward(opd_call *call) {
+    opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *mean = opd_arg_tensor(call, 3),
+        *rstd = opd_arg_tensor(call, 4), *dw, *db, *wdesk, *bdesk;
+    const opd_scalar_type acc = opdi_cu_acc_dtype(opd_dtype(x));
+    opdi_cu_norm k = opdi_cu_norm();
+    bool bad = false;
+    if (opd_results_from_fake(call)) { return -1; }
+    k.n = opdi_cu_count(opd_arg_ints(call, 2));
+    k.rows = opd_numel(mean);
+    mean = opdi_cu_norm_in(mean, acc, &bad); rstd = opdi_cu_norm_in(rstd, acc, &bad);
+    g = opdi_cu_norm_in(g, opd_dtype(x), &bad); x = opdi_cu_norm_in(x, opd_dtype(x), &bad);
+    if (bad || opdi_cu_norm_dx(opdi_cu_result(call, 0), g, x, mean, rstd, opd_arg_tensor(call, 5), &k)) { return -1; }
+    dw = opdi_cu_result(call, 1); wdesk = opdi_cu_desk(dw);
+    db = opdi_cu_result(call, 2); bdesk = opdi_cu_desk(db);
+    if (opdi_cu_pair_sums(x, g, k.rows, k.n, 1, 1, mean, rstd, 0, wdesk, bdesk)) { return -1; }
+    return opdi_cu_settle(dw, wdesk) || opdi_cu_settle(db, bdesk) ? -1 : 0;
+}
+/* N, C, HxW and group are the arguments from `first` on. */
+static void opdi_cu_group_norm_read(opd_call *call, int first, opdi_cu_norm *k) {
+    const int64_t groups = opd_arg_int(call, first + 3);
+    k->c = opd_arg_int(call, first + 1);
+    k->hw = opd_arg_int(call, first + 2);
+    k->per = k->c / groups;
+    k->rows = opd_arg_int(call, first) * groups;
+    k->n = k->per * k->hw;
+}
+static int opdi_cu_group_norm(opd_call *call) {
+    opdi_cu_norm k = opdi_cu_norm();
+    if (opd_results_from_fake(call)) { return -1; }
+    opdi_cu_group_norm_read(call, 3, &k);
+    return opdi_cu_norm_forward(call, opd_arg_tensor(call, 0), opd_arg_tensor(call, 1), opd_arg_tensor(call, 2),
+                                opd_arg_float(call, 7), &k);
+}
+static int opdi_cu_group_norm_backward(opd_call *call) {
+    opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *mean = opd_arg_tensor(call, 2),
+        *rstd = opd_arg_tensor(call, 3), *sums[2], *out;
+    const opd_scalar_type acc = opdi_cu_acc_dtype(opd_dtype(x));
+    const int64_t a = opd_arg_int(call, 5), sizes[2] = {a, opd_arg_int(call, 6)};
+    opdi_cu_norm k = opdi_cu_norm();
+    bool bad = false;
+    if (opd_results_from_fake(call)) { return -1; }
+    opdi_cu_group_norm_read(call, 5, &k);
+    mean = opdi_cu_norm_in(mean, acc, &bad); rstd = opdi_cu_norm_in(rstd, acc, &bad);
+    g = opdi_cu_norm_in(g, opd_dtype(x), &bad); x = opdi_cu_norm_in(x, opd_dtype(x), &bad);
+    if (bad || opdi_cu_norm_dx(opdi_cu_result(call, 0), g, x, mean, rstd, opd_arg_tensor(call, 4), &k)) { return -1; }
+    /* over the pixels of each channel, then over the images */
+    for (int i = 0; i < 2; i++) {
+        sums[i] = opdi_cu_result(call, 1 + i) ? opdi_cu_new(opd_ints_of(sizes, 2), acc) : NULL;
+        if (opdi_cu_result(call, 1 + i) && !sums[i]) { return -1; }
+    }
+    if (opdi_cu_pair_sums(x, g, a, k.c, k.hw, 4, mean, rstd, k.per, sums[0], sums[1])) { return -1; }
+    for (int i = 0; i < 2; i++) {
+        out = opdi_cu_result(call, 1 + i);
+        if (out && opdi_cu_reduce<opdi_cu_fold_sum, OPDI_CU_FI>(sums[i], 1, out, NULL, opdi_cu_how(0), false)) {
+            return -1;
+        }
+    }
+    return 0;
+}
+
+//== batch norm ========================================================================================================
+
+/* One channel's numbers: for y = (x - mean) scale + shift, or for dx = scale (g - shift - (x - mean) slope). */
+template <typename A> struct opdi_cu_channel { A mean, scale, shift, slope; };
+typedef struct opdi_cu_batch {
+    int64_t c;
+    const void *mean, *var, *w, *b;               /* var: of the batch, or running; in the type computed in */
+    bool wide, eval;
+    const void *run_mean, *run_var;               /* what they were, or NULL */
+    void *new_mean, *new_var, *save_mean, *save_rstd;      /* what they become; of dtype `stat` */
+    int stat;
+    double eps, momentum, count;
+    const void *rstd, *gx, *g;                    /* backward: sums of g (x - mean) rstd, and of g */
+    void *channels;
+} opdi_cu_batch;
+template <typename T> __global__ void opdi_cu_batch_channels(const opdi_cu_batch k) {
+    typedef opdi_cu_acc<T> A;
+    const int64_t c = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    opdi_cu_channel<A> to;
+    if (c >= k.c) { return; }
+    const double var = (double)((const A *)k.var)[c], now = (double)((const A *)k.mean)[c];
+    const A rstd = (A)(1 / sqrt(var + k.eps));
+    to.mean = (A)now;
+    to.scale = !k.w ? rstd : rstd * (k.wide ? ((const A *)k.w)[c] : opdi_cu_load<A>((const T *)k.w + c));
+    to.shift = !k.b ? (A)0 : k.wide ? ((const A *)k.b)[c] : opdi_cu_load<A>((const T *)k.b + c);
+    to.slope = 0;
+    ((opdi_cu_channel<A> *)k.channels)[c] = to;
+    if (k.eval) { return; }
+    opdi_cu_put(k.save_mean, k.stat, c, to.mean);
+    opdi_cu_put(k.save_rstd, k.stat, c, rstd);
+    if (k.new_mean) {
+        ((A *)k.new_mean)[c] = (A)(k.momentum * now + (1 - k.momentum) * (double)((const A *)k.run_mean)[c]);
+    }
+    if (k.new_var) {
+        ((A *)k.new_var)[c] = (A)(k.momentum * ((k.count > 0 ? var * k.count : 0) / (k.count - 1)) +
+                                  (1 - k.momentum) * (double)((const A *)k.run_var)[c]);
+    }
+}
+/* With batch statistics shift and slope are the means of g and of g (x - mean) rstd^2; with running ones 0. */
+template <typename T> __global__ void opdi_cu_batch_backward_channels(const opdi_cu_batch k) {
+    typedef opdi_cu_acc<T> A;
+    const int64_t c = (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
+    opdi_cu_channel<A> to;
+    if (c >= k.c) { return; }
+    const A rstd = ((const A *)k.rstd)[c];
+    to.mean = ((const A *)k.mean)[c];
+    to.scale = !k.w ? rstd : rstd * (k.wide ? ((const A *)k.w)[c] : opdi_cu_load<A>((const T *)k.w + c));
+    to.shift = k.eval ? (A)0 : (A)((double)((const A *)k.g)[c] / k.count);
+    to.slope = k.eval ? (A)0 : (A)((double)((const A *)k.gx)[c] * (double)rstd / k.count);
+    ((opdi_cu_channel<A> *)k.channels)[c] = to;
+}
+/* [a, c, hw]; g: backward.  W > 1: W divides hw, or hw is 1 and W divides c. */
+template <typename T, int W> __global__ void opdi_cu_batch_apply(const T *x, const T *g, T *y, int64_t total, int64_t c,
+                                                                 int64_t hw, const void *channels, bool eval) {
+    typedef opdi_cu_acc<T> A;
+    const opdi_cu_channel<A> *const all = (const opdi_cu_channel<A> *)channels;
+    const int64_t step = (int64_t)gridDim.x * blockDim.x * W;
+    for (int64_t i = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) * W; i < total; i += step) {
+        const int64_t q = total >> 32 ? i / hw : (int64_t)((uint32_t)i / (uint32_t)hw);
+        const int64_t at = total >> 32 ? q % c : (int64_t)((uint32_t)q % (uint32_t)c);
+        opdi_cu_channel<A> k = all[at];
+        A v[W], gs[W];
+        if (!g || !eval) { opdi_cu_load_some<W>(x + i, v); }
+        if (g) { opdi_cu_load_some<W>(g + i, gs); }
+        OPDI_CU_UNROLL
+        for (int w = 0; w < W; w++) {
+            if (w > 0 && hw == 1) { k = all[at + w]; }
+            v[w] = !g ? (v[w] - k.mean) * k.scale + k.shift
+                : eval ? k.scale * gs[w] : k.scale * (gs[w] - k.shift - (v[w] - k.mean) * k.slope);
+        }
+        opdi_cu_store_some<W>(y + i, v);
+    }
+}
+static int opdi_cu_batch_run(opd_tensor *x, opd_tensor *g, opd_tensor *y, const opdi_cu_batch *k, int64_t hw) {
+    const int64_t total = opd_numel(x);
+    if (total == 0) { return 0; }
+    OPDI_CU_FLOATS(opd_dtype(x), T, {
+        const int W = 16 / (int)sizeof(T);
+        const T *xs = opdi_cu_data<T>(x), *gs = g ? opdi_cu_data<T>(g) : NULL;
+        T *ys = opdi_cu_data<T>(y);
+        const bool vec = (hw % W == 0 || (hw == 1 && k->c % W == 0)) && opdi_cu_aligned(xs) && opdi_cu_aligned(gs) &&
+            opdi_cu_aligned(ys);
+        return opdi_cu_launch(vec ? opdi_cu_batch_apply<T, W> : opdi_cu_batch_apply<T, 1>,
+                              opdi_cu_grid(total / (vec ? W : 1), 256), dim3(256), 0, xs, gs, ys, total, k->c, hw,
+                              k->channels, k->eval);
+    })
+    return 0;
+}
+static int64_t opdi_cu_pixels(const opd_tensor *x) {
+    return opdi_cu_count(opd_ints_of(opd_sizes(x) + 2, opd_ndim(x) - 2));
+}
+static int opdi_cu_batch_norm(opd_call *call) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *run[2] = {opd_arg_tensor(call, 3), opd_arg_tensor(call, 4)}, *was[2],
+        *now[2] = {NULL, NULL}, *out[3], *desk[3], *mean, *var;
+    const opd_scalar_type acc = opdi_cu_acc_dtype(opd_dtype(x));
+    const bool train = opd_arg_bool(call, 5);
+    const int64_t c = opd_size(x, 1), hw = opdi_cu_pixels(x), three[3] = {opd_size(x, 0), c, hw};
+    opdi_cu_batch k = opdi_cu_batch();
+    opdi_cu_norm weights = opdi_cu_norm();
+    bool bad = false;
+    if (opd_results_from_fake(call)) { return -1; }
+    x = opd_contiguous(x);
+    for (int i = 0; i < 3; i++) {
+        out[i] = opdi_cu_result(call, i);
+        if (!(desk[i] = opdi_cu_desk(out[i]))) { return -1; }
+    }
+    if (c == 0) { return 0; }
+    for (int i = 0; i < 2; i++) { was[i] = opdi_cu_norm_in(run[i], acc, &bad); }
+    if (!x || bad || opdi_cu_norm_params(&weights, x, opd_arg_tensor(call, 1), opd_arg_tensor(call, 2))) { return -1; }
+    mean = train ? opdi_cu_new(opd_ints_of(&c, 1), acc) : was[0];
+    var = train ? opdi_cu_new(opd_ints_of(&c, 1), acc) : was[1];
+    if (!mean || !var) { return -1; }
+    if (train && opdi_cu_reduce<opdi_cu_fold_var, OPDI_CU_F>(opdi_cu_seen_as(x, three, 3), 5, var, mean, opdi_cu_how(2),
+                                                         false)) { return -1; }
+    for (int i = 0; i < 2 && train && opd_numel(x) != 0; i++) {      /* a batch without elements leaves them alone */
+        if (run[i] && !(now[i] = opdi_cu_new(opd_ints_of(&c, 1), acc))) { return -1; }
+    }
+    k.c = c; k.count = (double)(three[0] * hw); k.eval = !train;
+    k.mean = opdi_cu_norm_data(mean); k.var = opdi_cu_norm_data(var);
+    k.w = weights.w; k.b = weights.b; k.wide = weights.wide;
+    k.run_mean = opdi_cu_norm_data(was[0]); k.run_var = opdi_cu_norm_data(was[1]);
+    k.new_mean = (void *)opdi_cu_norm_data(now[0]); k.new_var = (void *)opdi_cu_norm_data(now[1]);
+    k.save_mean = (void *)opdi_cu_norm_data(desk[1]); k.save_rstd = (void *)opdi_cu_norm_data(desk[2]);
+    k.stat = opd_dtype(desk[1]);
+    k.momentum = opd_arg_float(call, 6); k.eps = opd_arg_float(call, 7);
+    k.channels = opdi_cu_scratch(c * 4 * (int64_t)opd_dtype_size(acc));
+    if (!k.channels) { return -1; }
+    OPDI_CU_FLOATS(opd_dtype(x), T, {
+        if (opdi_cu_launch(opdi_cu_batch_channels<T>, dim3((unsigned)opdi_cu_ceil(c, 256)), dim3(256), 0, k)) {
+            return -1;
+        }
+    })
+    for (int i = 0; i < 2; i++) { if (now[i] && !opd_copy_(run[i], now[i])) { return -1; } }
+    if (opdi_cu_batch_run(x, NULL, desk[0], &k, hw)) { return -1; }
+    for (int i = 0; i < 3; i++) { if (opdi_cu_settle(out[i], desk[i])) { return -1; } }
+    return 0;
+}
+static int opdi_cu_batch_norm_backward(opd_call *call) {
+    opd_tensor *g = opd_arg_tensor(call, 0), *x = opd_arg_tensor(call, 1), *mean, *rstd, *sums[2], *dx, *desk, *out;
+    const opd_scalar_type acc = opdi_cu_acc_dtype(opd_dtype(x));
+    const bool train = opd_arg_bool(call, 7);
+    int64_t c;
+    opdi_cu_batch k = opdi_cu_batch();
+    opdi_cu_norm weights = opdi_cu_norm();
+    bool bad = false;
+    if (opd_results_from_fake(call)) { return -1; }
+    c = opd_size(x, 1);
+    mean = opdi_cu_norm_in(opd_arg_tensor(call, train ? 5 : 3), acc, &bad);
+    rstd = opdi_cu_norm_in(opd_arg_tensor(call, train ? 6 : 4), acc, &bad);
+    if (!train && !bad) {
+        rstd = opd_rsqrt(opd_add(rstd, opd_tensor_wrapped_number(opd_value_float(opd_arg_float(call, 8)))));
+    }
+    g = opdi_cu_norm_in(g, opd_dtype(x), &bad); x = opdi_cu_norm_in(x, opd_dtype(x), &bad);
+    for (int i = 0; i < 2; i++) { if (!(sums[i] = opdi_cu_new(opd_ints_of(&c, 1), acc))) { return -1; } }
+    if (bad || !rstd || opdi_cu_norm_params(&weights, x, opd_arg_tensor(call, 2), NULL)) { return -1; }
+    if (opdi_cu_pair_sums(x, g, opd_size(x, 0), c, opdi_cu_pixels(x), 5, mean, rstd, 1, sums[0], sums[1])) {
+        return -1;
+    }
+    if (opd_numel(x) == 0 && !opd_zero_(sums[0])) { return -1; }             /* sums of nothing, whatever the mean */
+    for (int i = 0; i < 2; i++) {
+        out = opdi_cu_result(call, 1 + i);
+        if (out && !opd_copy_(out, sums[i])) { return -1; }
+    }
+    dx = opdi_cu_result(call, 0);
+    desk = opdi_cu_desk(dx);
+    if (!dx || opd_numel(dx) == 0) { return 0; }
+    k.c = c; k.count = (double)(opd_numel(x) / c); k.eval = !train;
+    k.mean = opdi_cu_norm_data(mean); k.rstd = opdi_cu_norm_data(rstd);
+    k.w = weights.w; k.wide = weights.wide;
+    k.gx = opdi_cu_norm_data(sums[0]); k.g = opdi_cu_norm_data(sums[1]);
+    k.channels = opdi_cu_scratch(c * 4 * (int64_t)opd_dtype_size(acc));
+    if (!k.channels || !desk) { return -1; }
+    OPDI_CU_FLOATS(opd_dtype(x), T, {
+        if (opdi_cu_launch(opdi_cu_batch_backward_channels<T>, dim3((unsigned)opdi_cu_ceil(c, 256)), dim3(256), 0, k)) {
+            return -1;
+        }
+    })
+    return opdi_cu_batch_run(x, g, desk, &k, opdi_cu_pixels(x)) ? -1 : opdi_cu_settle(dx, desk);
+}
+
+static const opdi_cu_row opdi_cu_rows_softmax[] = {
+    {"_softmax", opdi_cu_softmax}, {"_log_softmax", opdi_cu_log_softmax},
+    {"_softmax_backward_data", opdi_cu_softmax_backward},
+    {"_log_softmax_backward_data", opdi_cu_log_softmax_backward},
+    {"native_layer_norm", opdi_cu_layer_norm}, {"native_layer_norm_backward", opdi_cu_layer_norm_backward},
+    {"native_group_norm", opdi_cu_group_norm}, {"native_group_norm_backward", opdi_cu_group_norm_backward},
+    {"native_batch_norm", opdi_cu_batch_norm}, {"native_batch_norm_backward", opdi_cu_batch_norm_backward},
+    {"_native_batch_norm_legit", opdi_cu_batch_norm},
+    /* programs exported for the CPU call this by its name */
+    {"_scaled_dot_product_flash_attention_for_cpu", opd_cpu_fallback},
+    {NULL, NULL}};
+

@@ -1,0 +1,378 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>cu:platform    errors, devices, launches, types, what threads of a block do together
+//----------------------------------------------------------------------------------------------------------------------
+
+#define OPDI_CU_MAX_DEVICES 16
+#define OPDI_CU_WARP 32
+#define OPDI_CU_ALL_LANES 0xffffffffu
+#define OPDI_CU_GRID 0x7fffffff                  /* blocks there can be in x */
+
+/* A row of the list of kernels; a section's list ends with {NULL, NULL}. */
+typedef struct opdi_cu_row { const char *name; opd_kernel kernel; } opdi_cu_row;
+
+static bool opdi_cu_debug;                       /* synchronise after each launch */
+
+/* Errors after which no call of this process succeeds any more: of memory (ECC, NVLink, contained), illegal address,
+   timeout, assert, what the hardware found from stack to launch, tensor memory. */
+static bool opdi_cu_sticks(cudaError_t e) {
+    const int n = (int)e;
+    return n == 214 || n == 220 || n == 226 || n == 700 || n == 702 || n == 710 || (n >= 714 && n <= 719) || n == 721;
+}
+/* 0, or -1 with an error that says what failed. */
+static int opdi_cu_failed(cudaError_t e, const char *what) {
+    (void)cudaGetLastError();                    /* one that does not stick is forgotten */
+    return opd_fail(e == cudaErrorMemoryAllocation ? OPD_ERROR_MEMORY : OPD_ERROR_KERNEL,
+                    "CUDA error: %s (%s in %s)%s%s%s", cudaGetErrorString(e), cudaGetErrorName(e), what,
+                    e == cudaErrorNoKernelImageForDevice
+                    ? "\nopdispatch_cuda.cu was compiled for other kinds of GPUs than this one: nvcc -arch=..." : "",
+                    opdi_cu_sticks(e) ? "\nThe CUDA context of this process is lost: all CUDA calls fail until the "
+                    "program is started anew. Work on the CPU goes on." : "",
+                    opdi_cu_debug ? "" : "\nKernels run asynchronously: the call that is named may be a later one than "
+                    "the one that failed. opd_cuda_debug_set(true), or OPD_CUDA_DEBUG=1, names it.");
+}
+#define OPDI_CU_TRY(call, what) do { \
+        cudaError_t opdi_cu_e = (call); \
+        if (opdi_cu_e != cudaSuccess) { return opdi_cu_failed(opdi_cu_e, what); } \
+    } while (0)
+
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ < 750
+#error "opdispatch_cuda.cu: needs compute capability 7.5 (nvcc -arch=sm_75) or newer"
+#endif
+/* What was compiled: kinds of GPUs, oldest first; nvcc without -arch makes code for 7.5 alone. */
+#if defined(__CUDA_ARCH_LIST__) && !defined(__CUDA_ARCH__)
+#define OPDI_CU_FIRST(first, ...) first
+#define OPDI_CU_SECOND(first, second, ...) second
+#define OPDI_CU_OF(which, ...) which(__VA_ARGS__, 0, 0)
+#if OPDI_CU_OF(OPDI_CU_SECOND, __CUDA_ARCH_LIST__) == 0 && OPDI_CU_OF(OPDI_CU_FIRST, __CUDA_ARCH_LIST__) < 800
+#warning "compiled for compute capability 7.5 alone: newer GPUs compile it anew when a program starts, and more slowly \
+convolve bfloat16.  -arch=native, or -arch=all-major"
+#endif
+#endif
+
+//== devices ===========================================================================================================
+
+static int opdi_cu_ndevices;                     /* found at the start */
+/* What is asked of a device again and again. */
+typedef struct opdi_cu_device { int multiprocessors, threads, shared, major, minor; } opdi_cu_device;
+static opdi_cu_device opdi_cu_devices[OPDI_CU_MAX_DEVICES];
+static thread_local cudaStream_t opdi_cu_streams[OPDI_CU_MAX_DEVICES];       /* this thread's current ones */
+
+static int opdi_cu_current() {
+    int d = 0;
+    return cudaGetDevice(&d) == cudaSuccess && d < OPDI_CU_MAX_DEVICES ? d : 0;
+}
+static const opdi_cu_device *opdi_cu_properties() { return &opdi_cu_devices[opdi_cu_current()]; }
+/* The stream that kernels and copies of this thread go to. */
+static cudaStream_t opdi_cu_stream() { return opdi_cu_streams[opdi_cu_current()]; }
+/* The device of the calling thread is another one while this lives; -1: the same. */
+struct opdi_cu_on {
+    int was, index;
+    opdi_cu_on(int index_) : was(opdi_cu_current()), index(index_ < 0 ? was : index_) {
+        if (was != index) { (void)cudaSetDevice(index); }
+    }
+    ~opdi_cu_on() { if (was != index) { (void)cudaSetDevice(was); } }
+    opdi_cu_on(const opdi_cu_on &) = delete;
+    opdi_cu_on &operator=(const opdi_cu_on &) = delete;
+};
+
+//== what kernels find wrong ===========================================================================================
+//
+//  An index out of range is never followed.  The kernel notes it in memory of the host and goes on; the next call that
+//  waits for the device, or in debug mode the launch itself, is the one that fails, and names the operator.
+
+typedef struct opdi_cu_fault {
+    volatile int32_t set;
+    const opd_op *op;
+    const char *text;                             /* NULL: of an index */
+    int64_t index, size;
+} opdi_cu_fault;
+static std::atomic<opdi_cu_fault *> opdi_cu_the_fault;     /* pinned; made for the first kernel that may note one */
+static opdi_cu_fault *opdi_cu_fault_make();
+
+/* What a kernel notes it with: an argument of the kernel, made by opdi_cu_guard_of. */
+struct opdi_cu_guard {
+    opdi_cu_fault *fault;
+    const opd_op *op;
+    const char *text;
+    __device__ void note(int64_t index, int64_t size) const {
+        if (fault->set) { return; }
+        fault->op = op; fault->text = text; fault->index = index; fault->size = size;
+        __threadfence_system();
+        fault->set = 1;
+    }
+    /* Whether an index is inside; notes one that is not. */
+    __device__ __forceinline__ bool inside(int64_t index, int64_t size) const {
+        if ((uint64_t)index < (uint64_t)size) { return true; }
+        note(index, size);
+        return false;
+    }
+};
+/* fault is NULL with an error: nothing is launched then. */
+static opdi_cu_guard opdi_cu_guard_of(const opd_call *call, const char *text = NULL) {
+    const opdi_cu_guard g = {opdi_cu_fault_make(), opd_call_operator(call), text};
+    return g;
+}
+static std::atomic<int> opdi_cu_nlost;           /* process groups that are gone, */
+static int opdi_cu_lost_check();                 /* and what that means for the current device */
+static std::atomic<int> opdi_cu_ngroups;
+static void opdi_cu_groups_flush(int index);     /* before the host waits for a device */
+/* 0, or -1 with the error of what a kernel noted, which is forgotten then, or of a process group that is gone.  The
+   device has been waited for. */
+static int opdi_cu_faults() {
+    opdi_cu_fault *f = opdi_cu_the_fault, found;
+    if (opdi_cu_nlost != 0 && opdi_cu_lost_check()) { return -1; }
+    if (!f || !f->set) { return 0; }
+    found.op = f->op; found.text = f->text; found.index = f->index; found.size = f->size;
+    f->set = 0;                                   /* the next one may be noted from here on */
+    if (found.text) { return opd_fail(OPD_ERROR_INDEX, "%s on CUDA: %s", opd_op_name(found.op), found.text); }
+    return opd_fail(OPD_ERROR_INDEX, "%s on CUDA: index %lld is out of bounds for dimension with size %lld",
+                    opd_op_name(found.op), (long long)found.index, (long long)found.size);
+}
+
+//== launches ==========================================================================================================
+
+static __host__ __device__ __forceinline__ int64_t opdi_cu_ceil(int64_t n, int64_t d) { return (n + d - 1) / d; }
+/* Blocks for n pieces of work of one thread each, in kernels that loop until all is done (by gridDim.x * blockDim.x):
+   as many as run at once, a few times over. */
+static dim3 opdi_cu_grid(int64_t n, int threads) {
+    const opdi_cu_device *p = opdi_cu_properties();
+    const int64_t most = (int64_t)p->multiprocessors * (p->threads / threads) * 8, want = opdi_cu_ceil(n, threads);
+    return dim3((unsigned)(want < 1 ? 1 : want < most ? want : most));
+}
+/* Blocks for n pieces of work of one block each, in kernels that loop by gridDim.x. */
+static dim3 opdi_cu_grid_rows(int64_t n) { return dim3((unsigned)(n < 1 ? 1 : n < (1 << 20) ? n : (1 << 20))); }
+
+static int opdi_cu_launch_failed(cudaError_t e, const void *kernel) {
+    const char *name = "a kernel";
+#if !defined(OPD_CUDA_EMULATED)
+    if (cudaFuncGetName(&name, kernel) != cudaSuccess) { name = "a kernel"; }
+#else
+    (void)kernel;
+#endif
+    return opdi_cu_failed(e, name);
+}
+static bool opdi_cu_captured(cudaStream_t stream);
+/* Debug mode, after what was queued last: waits for it, but where the stream is captured. */
+static cudaError_t opdi_cu_debug_wait(cudaStream_t stream) {
+    return !opdi_cu_debug || opdi_cu_captured(stream) ? cudaSuccess : cudaStreamSynchronize(stream);
+}
+/* Runs kernel<<<grid, block, shared>>>(args...) on the current stream; 0, or -1 with an error that names it. */
+template <typename... P, typename... A>
+static int opdi_cu_launch(void (*kernel)(P...), dim3 grid, dim3 block, size_t shared, A... args) {
+    cudaLaunchConfig_t config = cudaLaunchConfig_t();
+    cudaError_t e = cudaSuccess;
+    if (!opd_ok()) { return -1; }                /* opdi_cu_data of a tensor that is elsewhere gave NULL */
+    config.gridDim = grid;
+    config.blockDim = block;
+    config.dynamicSmemBytes = shared;
+    config.stream = opdi_cu_stream();
+    if (shared > 48 * 1024) {
+        e = cudaFuncSetAttribute((const void *)kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
+    }
+    if (e == cudaSuccess) { e = cudaLaunchKernelEx(&config, kernel, static_cast<P>(args)...); }
+    if (e == cudaSuccess) { e = opdi_cu_debug_wait(config.stream); }
+    if (e == cudaSuccess) { return opdi_cu_debug ? opdi_cu_faults() : 0; }
+    return opdi_cu_launch_failed(e, (const void *)kernel);
+}
+
+/* A loop that is unrolled, or is not, in macros too; a function that is called. */
+#if defined(OPD_CUDA_EMULATED)
+#define OPDI_CU_UNROLL
+#define OPDI_CU_ROLLED
+#define OPDI_CU_NOINLINE __attribute__((noinline))
+#else
+#define OPDI_CU_UNROLL _Pragma("unroll")
+#define OPDI_CU_ROLLED _Pragma("unroll 1")
+#define OPDI_CU_NOINLINE __noinline__
+#endif
+/* In a kernel: `unsigned char *name` is the block's dynamic shared memory, aligned to 16 bytes. */
+#if defined(OPD_CUDA_EMULATED)
+#define OPDI_CU_SHARED(name) unsigned char *name = opd_cuda_emulated_shared()
+#else
+extern __shared__ __align__(16) unsigned char opdi_cu_shared_memory[];
+#define OPDI_CU_SHARED(name) unsigned char *name = opdi_cu_shared_memory
+#endif
+
+//== types =============================================================================================================
+
+typedef __half opdi_cu_f16;
+typedef __nv_bfloat16 opdi_cu_bf16;
+struct alignas(16) opdi_cu_16 { uint64_t a, b; };                            /* 16 bytes that are moved as they are */
+
+/* Dtype checks have happened where the result was made; this is for what no kernel is written for. */
+static int opdi_cu_no_dtype(opd_scalar_type dtype) {
+    return opd_fail(OPD_ERROR_DTYPE, "not implemented for '%s' on CUDA", opd_dtype_cname(dtype));
+}
+/* OPDI_CU_FLOATS(dtype, T, body): runs body with T the type of dtype, in a function that returns int. */
+#define OPDI_CU_CASE(number, type, T, ...) case number: { typedef type T; __VA_ARGS__; break; }
+#define OPDI_CU_CASES_FLOAT(T, ...) \
+    OPDI_CU_CASE(OPD_FLOAT32, float, T, __VA_ARGS__) OPDI_CU_CASE(OPD_FLOAT64, double, T, __VA_ARGS__) \
+    OPDI_CU_CASE(OPD_FLOAT16, opdi_cu_f16, T, __VA_ARGS__) OPDI_CU_CASE(OPD_BFLOAT16, opdi_cu_bf16, T, __VA_ARGS__)
+#define OPDI_CU_CASES_INT(T, ...) \
+    OPDI_CU_CASE(OPD_UINT8, uint8_t, T, __VA_ARGS__) OPDI_CU_CASE(OPD_INT8, int8_t, T, __VA_ARGS__) \
+    OPDI_CU_CASE(OPD_INT16, int16_t, T, __VA_ARGS__) OPDI_CU_CASE(OPD_INT32, int32_t, T, __VA_ARGS__) \
+    OPDI_CU_CASE(OPD_INT64, int64_t, T, __VA_ARGS__)
+#define OPDI_CU_FLOATS(dtype, T, ...) \
+    switch (dtype) { OPDI_CU_CASES_FLOAT(T, __VA_ARGS__) default: return opdi_cu_no_dtype(dtype); }
+#define OPDI_CU_INTS(dtype, T, ...) \
+    switch (dtype) { OPDI_CU_CASES_INT(T, __VA_ARGS__) default: return opdi_cu_no_dtype(dtype); }
+/* All but complex ones. */
+#define OPDI_CU_ALL(dtype, T, ...) \
+    switch (dtype) { OPDI_CU_CASES_FLOAT(T, __VA_ARGS__) OPDI_CU_CASES_INT(T, __VA_ARGS__) \
+        OPDI_CU_CASE(OPD_BOOL, bool, T, __VA_ARGS__) default: return opdi_cu_no_dtype(dtype); }
+/* By the size of an element, for what only moves them: uint8_t to uint64_t, and 16 bytes. */
+#define OPDI_CU_SIZES(dtype, T, ...) \
+    switch (opd_dtype_size(dtype)) { \
+        OPDI_CU_CASE(1, uint8_t, T, __VA_ARGS__) OPDI_CU_CASE(2, uint16_t, T, __VA_ARGS__) \
+        OPDI_CU_CASE(4, uint32_t, T, __VA_ARGS__) OPDI_CU_CASE(8, uint64_t, T, __VA_ARGS__) \
+        OPDI_CU_CASE(16, opdi_cu_16, T, __VA_ARGS__) default: return opdi_cu_no_dtype(dtype); }
+/* int32 and int64, of indices. */
+#define OPDI_CU_INDEX(dtype, T, ...) \
+    switch (dtype) { OPDI_CU_CASE(OPD_INT32, int32_t, T, __VA_ARGS__) OPDI_CU_CASE(OPD_INT64, int64_t, T, __VA_ARGS__) \
+        default: return opdi_cu_no_dtype(dtype); }
+
+/* What sums of T are computed in: float for the short floats, int64_t for integers and bool. */
+template <typename T> struct opdi_cu_acc_of { typedef int64_t type; };
+template <> struct opdi_cu_acc_of<float> { typedef float type; };
+template <> struct opdi_cu_acc_of<double> { typedef double type; };
+template <> struct opdi_cu_acc_of<opdi_cu_f16> { typedef float type; };
+template <> struct opdi_cu_acc_of<opdi_cu_bf16> { typedef float type; };
+template <typename T> using opdi_cu_acc = typename opdi_cu_acc_of<T>::type;
+
+/* A number of one type as another: the short floats by way of float; bool is "not zero". */
+template <typename C, typename T> struct opdi_cu_convert {
+    static __host__ __device__ __forceinline__ C of(T v) { return static_cast<C>(v); }
+};
+/* Floats as narrow integers: the low bits of the long one. */
+template <typename C> __host__ __device__ __forceinline__ C opdi_cu_narrow(int64_t v) { return static_cast<C>(v); }
+#define OPDI_CU_CONVERT_NARROW(C) \
+    template <> struct opdi_cu_convert<C, float> { \
+        static __host__ __device__ __forceinline__ C of(float v) { return opdi_cu_narrow<C>((int64_t)v); } \
+    }; \
+    template <> struct opdi_cu_convert<C, double> { \
+        static __host__ __device__ __forceinline__ C of(double v) { return opdi_cu_narrow<C>((int64_t)v); } \
+    };
+OPDI_CU_CONVERT_NARROW(uint8_t)
+OPDI_CU_CONVERT_NARROW(int8_t)
+OPDI_CU_CONVERT_NARROW(int16_t)
+OPDI_CU_CONVERT_NARROW(int32_t)
+template <typename T> struct opdi_cu_convert<bool, T> {
+    static __host__ __device__ __forceinline__ bool of(T v) { return v != T(0); }
+};
+template <> struct opdi_cu_convert<bool, bool> {
+    static __host__ __device__ __forceinline__ bool of(bool v) { return v; }
+};
+template <typename C> struct opdi_cu_convert<C, opdi_cu_f16> {
+    static __host__ __device__ __forceinline__ C of(opdi_cu_f16 v) {
+        return opdi_cu_convert<C, float>::of(__half2float(v));
+    }
+};
+template <typename C> struct opdi_cu_convert<C, opdi_cu_bf16> {
+    static __host__ __device__ __forceinline__ C of(opdi_cu_bf16 v) {
+        return opdi_cu_convert<C, float>::of(__bfloat162float(v));
+    }
+};
+template <typename T> struct opdi_cu_convert<opdi_cu_f16, T> {
+    static __host__ __device__ __forceinline__ opdi_cu_f16 of(T v) { return __float2half_rn((float)v); }
+};
+template <typename T> struct opdi_cu_convert<opdi_cu_bf16, T> {
+    static __host__ __device__ __forceinline__ opdi_cu_bf16 of(T v) { return __float2bfloat16_rn((float)v); }
+};
+#define OPDI_CU_CONVERT_SHORT(C, T, expr) \
+    template <> struct opdi_cu_convert<C, T> { \
+        static __host__ __device__ __forceinline__ C of(T v) { return expr; } \
+    };
+OPDI_CU_CONVERT_SHORT(bool, opdi_cu_f16, __half2float(v) != 0.0f)
+OPDI_CU_CONVERT_SHORT(bool, opdi_cu_bf16, __bfloat162float(v) != 0.0f)
+OPDI_CU_CONVERT_SHORT(opdi_cu_f16, opdi_cu_f16, v)
+OPDI_CU_CONVERT_SHORT(opdi_cu_bf16, opdi_cu_bf16, v)
+OPDI_CU_CONVERT_SHORT(opdi_cu_f16, opdi_cu_bf16, __float2half_rn(__bfloat162float(v)))
+OPDI_CU_CONVERT_SHORT(opdi_cu_bf16, opdi_cu_f16, __float2bfloat16_rn(__half2float(v)))
+
+/* opdi_cu_cast<float>(v), opdi_cu_load<float>(p): *p as a float; opdi_cu_store(p, v): v as what p points to. */
+template <typename C, typename T> __host__ __device__ __forceinline__ C opdi_cu_cast(T v) {
+    return opdi_cu_convert<C, T>::of(v);
+}
+template <typename C, typename T> __device__ __forceinline__ C opdi_cu_load(const T *p) { return opdi_cu_cast<C>(*p); }
+template <typename T, typename C> __device__ __forceinline__ void opdi_cu_store(T *p, C v) { *p = opdi_cu_cast<T>(v); }
+
+/* N elements that are loaded and stored at once; N * sizeof(T) is 16 at most, and p aligned to it. */
+template <typename T, int N> struct alignas(sizeof(T) * N) opdi_cu_vector { T at[N]; };
+template <int N, typename T> __device__ __forceinline__ opdi_cu_vector<T, N> opdi_cu_load_vector(const T *p) {
+    return *reinterpret_cast<const opdi_cu_vector<T, N> *>(p);
+}
+template <int N, typename T> __device__ __forceinline__ void opdi_cu_store_vector(T *p, opdi_cu_vector<T, N> v) {
+    *reinterpret_cast<opdi_cu_vector<T, N> *>(p) = v;
+}
+/* Element w of them in the type computed in.  Two bfloat16 stay in one register until then, of which either is a float
+   by a shift or a mask: as elements they would take one each. */
+template <typename C, typename T, int W>
+__device__ __forceinline__ C opdi_cu_taken(const opdi_cu_vector<T, W> &v, int w) {
+    if constexpr (std::is_same<T, opdi_cu_bf16>::value && W % 2 == 0) {
+        uint32_t two;
+        memcpy(&two, v.at + w / 2 * 2, sizeof two);
+        return __uint_as_float(w % 2 ? two & 0xffff0000u : two << 16);
+    } else { return opdi_cu_cast<C>(v.at[w]); }
+}
+static __host__ __device__ __forceinline__ bool opdi_cu_aligned(const void *p) { return ((uintptr_t)p & 15) == 0; }
+
+//== tensors ===========================================================================================================
+
+/* Result i of a call whose results are made (opd_results_from_fake); NULL: undefined. */
+static opd_tensor *opdi_cu_result(opd_call *call, int i) {
+    const opd_value *v = &opd_call_rets(call)[i];
+    return v->tag == OPD_TAG_TENSOR ? v->u.t : NULL;
+}
+/* The first element of a CUDA tensor, typed; NULL with an error when it is elsewhere. */
+template <typename T> static T *opdi_cu_data(const opd_tensor *t) {
+    return static_cast<T *>(opd_device_data(t, OPD_CUDA));
+}
+/* A tensor of this device for a kernel's own use; it belongs to the kernel's scope.  NULL with an error. */
+static opd_tensor *opdi_cu_new(opd_ints sizes, opd_scalar_type dtype) {
+    return opd_tensor_new_on(sizes, dtype, opd_device_of(OPD_CUDA, -1));
+}
+/* Bytes of scratch memory; stream-ordered as every tensor.  NULL with an error. */
+static void *opdi_cu_scratch(int64_t bytes) {
+    const int64_t n = bytes < 1 ? 1 : bytes;
+    opd_tensor *t = opdi_cu_new(opd_ints_of(&n, 1), OPD_UINT8);
+    return t ? opd_device_data(t, OPD_CUDA) : NULL;
+}
+
+//== what threads do together ==========================================================================================
+
+/* Any value of 4, 8, 12, ... bytes from the lane `mask` away, or `delta` further up. */
+template <typename A> __device__ __forceinline__ A opdi_cu_shuffle_xor(A v, int mask) {
+    static_assert(sizeof(A) % 4 == 0, "whole words");
+    union { A v; int w[sizeof(A) / 4]; } u = {v};
+#pragma unroll
+    for (int i = 0; i < (int)(sizeof(A) / 4); i++) { u.w[i] = __shfl_xor_sync(OPDI_CU_ALL_LANES, u.w[i], mask); }
+    return u.v;
+}
+/* f over the values of a warp's lanes; every lane has the result. */
+template <typename A, typename F> __device__ __forceinline__ A opdi_cu_warp_reduce(A v, F f) {
+#pragma unroll
+    for (int m = OPDI_CU_WARP / 2; m > 0; m /= 2) { v = f(v, opdi_cu_shuffle_xor(v, m)); }
+    return v;
+}
+/* f over the values of a block's threads (x only, whole warps); `none` is its neutral value; every thread has the
+   result.  Every thread takes part. */
+template <typename A, typename F> __device__ A opdi_cu_block_reduce(A v, F f, A none) {
+    __shared__ __align__(16) unsigned char room[OPDI_CU_WARP * sizeof(A)];
+    A *parts = reinterpret_cast<A *>(room);
+    const int lane = threadIdx.x % OPDI_CU_WARP, warp = threadIdx.x / OPDI_CU_WARP;
+    v = opdi_cu_warp_reduce(v, f);
+    __syncthreads();                              /* parts may still be read from the last time */
+    if (lane == 0) { parts[warp] = v; }
+    __syncthreads();
+    v = lane < (int)blockDim.x / OPDI_CU_WARP ? parts[lane] : none;
+    return opdi_cu_warp_reduce(v, f);
+}
+struct opdi_cu_sum { template <typename A> __device__ __forceinline__ A operator()(A a, A b) const { return a + b; } };
+/* NaN wins, as in max and min of PyTorch. */
+struct opdi_cu_max {
+    template <typename A> __device__ __forceinline__ A operator()(A a, A b) const { return a > b || a != a ? a : b; }
+};
+struct opdi_cu_min {
+    template <typename A> __device__ __forceinline__ A operator()(A a, A b) const { return a < b || a != a ? a : b; }
+};
+

@@ -1,0 +1,501 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>cu:pointwise   the formulas
+//
+//  Each formula is a functor; three kernels run it.  Operands of one dtype in a row: 16 bytes at a time.  Operands of
+//  one dtype with strides, or repeated: the same along the innermost dimension where that is possible.  Anything else,
+//  element by element, with dtypes known at run time only.
+//----------------------------------------------------------------------------------------------------------------------
+
+/* The numbers a, b and c of a formula, and operands that are numbers. */
+template <typename C> struct opdi_cu_pw_numbers { C a, b, c, in[3]; };
+
+template <int F, typename C> struct opdi_cu_pw_formula;
+/* heavy: not plain arithmetic, so that few copies of it are made. */
+#define OPDI_CU_HEAVY_W 0
+#define OPDI_CU_HEAVY_V 0
+#define OPDI_CU_HEAVY_S 1
+#define OPDI_CU_HEAVY_D 1
+#define OPDI_CU_HEAVY_M 1
+#define OPDI_CU_HEAVY_N 1
+#define OPDI_CU_FORMULA(name, inputs_, kind, formula) \
+    template <> struct opdi_cu_pw_formula<OPD_FORMULA_##name, OPD_T> { \
+        enum { inputs = inputs_, heavy = OPDI_CU_HEAVY_##kind }; \
+        static __device__ __forceinline__ OPD_T run(OPD_T x, OPD_T y, OPD_T z, OPD_T a, OPD_T b, OPD_T c) { \
+            (void)y; (void)z; (void)a; (void)b; (void)c; \
+            return (OPD_T)(formula); \
+        } \
+    };
+#define OPD_FORMULA_QUALIFIERS static __device__ inline
+#define OPD_ADD(x, y) ((x) + (y))
+#define OPD_SUB(x, y) ((x) - (y))
+#define OPD_MUL(x, y) ((x) * (y))
+#define OPD_NEG(x) (-(x))
+#define OPD_T float
+#define OPD_FN(name) name##f
+#define OPD_H(name) opdi_cu_f32_##name
+#define OPD_FORMULA_HELPERS_FLOAT
+#include "opdispatch.h"
+OPD_FORMULAS_ALL(OPDI_CU_FORMULA)
+OPD_FORMULAS_FLOAT(OPDI_CU_FORMULA)
+#undef OPD_T
+#undef OPD_FN
+#undef OPD_H
+#define OPD_T double
+#define OPD_FN(name) name
+#define OPD_H(name) opdi_cu_f64_##name
+#define OPD_FORMULA_HELPERS_FLOAT
+#include "opdispatch.h"
+OPD_FORMULAS_ALL(OPDI_CU_FORMULA)
+OPD_FORMULAS_FLOAT(OPDI_CU_FORMULA)
+#undef OPD_T
+#undef OPD_FN
+#undef OPD_H
+#undef OPD_ADD
+#undef OPD_SUB
+#undef OPD_MUL
+#undef OPD_NEG
+#define OPD_T int64_t
+#define OPD_H(name) opdi_cu_i64_##name
+#define OPD_HELPER(name) opdi_cu_i64_##name
+#define OPD_ADD(x, y) ((int64_t)((uint64_t)(x) + (uint64_t)(y)))
+#define OPD_SUB(x, y) ((int64_t)((uint64_t)(x) - (uint64_t)(y)))
+#define OPD_MUL(x, y) ((int64_t)((uint64_t)(x) * (uint64_t)(y)))
+#define OPD_NEG(x) ((int64_t)(0 - (uint64_t)(x)))
+#define OPD_NOTES
+#define OPD_PASS_NOTES
+#define OPD_NOTE(k)                               /* the result is 0, as in PyTorch it is anything */
+#define OPD_SMALLEST INT64_MIN
+#define OPD_FORMULA_HELPERS_INT
+#include "opdispatch.h"
+OPD_FORMULAS_ALL(OPDI_CU_FORMULA)
+OPD_FORMULAS_INT(OPDI_CU_FORMULA)
+#undef OPD_T
+#undef OPD_H
+#undef OPD_HELPER
+#undef OPD_ADD
+#undef OPD_SUB
+#undef OPD_MUL
+#undef OPD_NEG
+#undef OPD_NOTES
+#undef OPD_PASS_NOTES
+#undef OPD_NOTE
+#undef OPD_SMALLEST
+
+/* What the fast kernels store: bool for questions, the inputs' type for everything else; the condition of where is
+   bool, too. */
+__host__ __device__ constexpr bool opdi_cu_asks(int f) {
+    return f == OPD_FORMULA_eq || f == OPD_FORMULA_ne || f == OPD_FORMULA_lt || f == OPD_FORMULA_le ||
+           f == OPD_FORMULA_gt || f == OPD_FORMULA_ge || f == OPD_FORMULA_logical_not ||
+           f == OPD_FORMULA_logical_and || f == OPD_FORMULA_logical_or || f == OPD_FORMULA_logical_xor ||
+           f == OPD_FORMULA_isnan || f == OPD_FORMULA_isinf || f == OPD_FORMULA_isfinite ||
+           f == OPD_FORMULA_isposinf || f == OPD_FORMULA_isneginf || f == OPD_FORMULA_signbit;
+}
+template <bool B, typename T> struct opdi_cu_or_bool { typedef T type; };
+template <typename T> struct opdi_cu_or_bool<true, T> { typedef bool type; };
+
+//== rows ==============================================================================================================
+
+#define OPDI_CU_TEAM 256
+
+template <typename C> struct opdi_cu_pw_flat {
+    void *out;
+    const void *in[3];                            /* NULL: a number */
+    int64_t n;
+    int32_t numbers;                              /* bit k: in[k] is one */
+    opdi_cu_pw_numbers<C> s;
+};
+/* The first `runs` of U runs of N elements, `step` apart; nothing of a number.  The runs of all operands are loaded
+   before one of them is looked at, so that all loads are on their way at once: what is a number is asked of `numbers`
+   afterwards, which the compiler does not know to be the same question. */
+template <int N, int U, typename T>
+__device__ __forceinline__ void opdi_cu_pw_fetch(opdi_cu_vector<T, N> *to /*[U]*/, const T *p, int64_t i, int step,
+                                                 int runs) {
+    if (p) {
+        OPDI_CU_UNROLL
+        for (int u = 0; u < U; u++) { if (u < runs) { to[u] = opdi_cu_load_vector<N>(p + i + u * step); } }
+    }
+}
+template <typename C, typename T, int N>
+__device__ __forceinline__ C opdi_cu_pw_taken(const opdi_cu_vector<T, N> &v, int j, bool number, C s) {
+    return number ? s : opdi_cu_taken<C>(v, j);
+}
+/* Runs of 16 bytes a thread of a block computes: enough loads on their way with one operand or two; of what is heavy
+   few copies. */
+__host__ __device__ constexpr int opdi_cu_pw_unrolled(int inputs, bool heavy, int size) {
+    return heavy ? inputs == 1 && size >= 4 ? 2 : 1 : inputs == 1 ? 4 : 2;
+}
+template <int F, typename C, typename T> __global__ void __launch_bounds__(OPDI_CU_TEAM)
+opdi_cu_pointwise_flat(const opdi_cu_pw_flat<C> f) {
+    typedef opdi_cu_pw_formula<F, C> formula;
+    typedef typename opdi_cu_or_bool<opdi_cu_asks(F), T>::type R;
+    typedef typename opdi_cu_or_bool<F == OPD_FORMULA_where, T>::type X;
+    constexpr int N = 16 / sizeof(T), K = formula::inputs, step = OPDI_CU_TEAM * N;
+    constexpr int U = opdi_cu_pw_unrolled(K, formula::heavy, sizeof(T));
+    R *out = (R *)f.out;
+    const X *xp = (const X *)f.in[0];
+    const T *yp = (const T *)f.in[1], *zp = (const T *)f.in[2];
+    const int64_t i = (int64_t)blockIdx.x * (step * U) + (int)threadIdx.x * N, left = f.n - i;
+    const int runs = left >= step * U ? U : left < N ? 0 : (int)((uint32_t)(left - N) / (uint32_t)step) + 1;
+    opdi_cu_vector<X, N> x[U];
+    opdi_cu_vector<T, N> y[U], z[U];
+    opdi_cu_pw_fetch<N, U>(x, xp, i, step, runs);
+    if (K > 1) { opdi_cu_pw_fetch<N, U>(y, yp, i, step, runs); }
+    if (K > 2) { opdi_cu_pw_fetch<N, U>(z, zp, i, step, runs); }
+    OPDI_CU_UNROLL
+    for (int u = 0; u < U; u++) {
+        opdi_cu_vector<R, N> r;
+        OPDI_CU_UNROLL
+        for (int j = 0; j < N; j++) {
+            const C a = opdi_cu_pw_taken(x[u], j, f.numbers & 1, f.s.in[0]);
+            const C b = K > 1 ? opdi_cu_pw_taken(y[u], j, f.numbers & 2, f.s.in[1]) : a;
+            const C c = K > 2 ? opdi_cu_pw_taken(z[u], j, f.numbers & 4, f.s.in[2]) : a;
+            r.at[j] = opdi_cu_cast<R>(formula::run(a, b, c, f.s.a, f.s.b, f.s.c));
+        }
+        if (u < runs) { opdi_cu_store_vector<N>(out + i + u * step, r); }
+    }
+    const int64_t last = f.n / N * N + threadIdx.x;             /* what is no run */
+    if (blockIdx.x == gridDim.x - 1 && last < f.n) {
+        const C a = xp ? opdi_cu_load<C>(xp + last) : f.s.in[0];
+        const C b = K > 1 ? (yp ? opdi_cu_load<C>(yp + last) : f.s.in[1]) : a;
+        const C c = K > 2 ? (zp ? opdi_cu_load<C>(zp + last) : f.s.in[2]) : a;
+        opdi_cu_store(out + last, formula::run(a, b, c, f.s.a, f.s.b, f.s.c));
+    }
+}
+
+//== strides ===========================================================================================================
+
+#define OPDI_CU_PW_DIMS 12
+/* n / d for n below 2^31, by a multiplication: (n * m >> 32) + n >> s. */
+struct opdi_cu_pw_divider {
+    uint32_t d, m, s;
+    __device__ __forceinline__ uint32_t of(uint32_t n) const { return (__umulhi(n, m) + n) >> s; }
+};
+static opdi_cu_pw_divider opdi_cu_divide_by(uint32_t d) {
+    opdi_cu_pw_divider r = {d, 0, 0};
+    while ((uint64_t)1 << r.s < d) { r.s++; }
+    r.m = (uint32_t)((((uint64_t)1 << 32) * (((uint64_t)1 << r.s) - d)) / d + 1);
+    return r;
+}
+/* Where the elements of up to four operands are: fewer than 2^31, dim 0 innermost; strides in elements. */
+struct opdi_cu_pw_walk {
+    int32_t ndim, n;
+    opdi_cu_pw_divider sizes[OPDI_CU_PW_DIMS];
+    int64_t strides[4][OPDI_CU_PW_DIMS];
+    void *data[4];                                /* NULL: a number */
+    int32_t dtype[4];
+};
+/* The offsets of K operands of element i. */
+template <int K> __device__ __forceinline__ void opdi_cu_pw_offsets(const opdi_cu_pw_walk &w, uint32_t i, int64_t *at) {
+#pragma unroll
+    for (int k = 0; k < K; k++) { at[k] = 0; }
+#pragma unroll 1
+    for (int d = 0; d < w.ndim - 1; d++) {
+        const uint32_t q = w.sizes[d].of(i);
+        const int64_t r = i - q * w.sizes[d].d;
+#pragma unroll
+        for (int k = 0; k < K; k++) { at[k] += r * w.strides[k][d]; }
+        i = q;
+    }
+#pragma unroll
+    for (int k = 0; k < K; k++) { at[k] += (int64_t)i * w.strides[k][w.ndim - 1]; }
+}
+/* Element i, or, with `run`, the N elements from i * N on, which lie in a row or are one element repeated. */
+template <typename C> struct opdi_cu_pw_strided { opdi_cu_pw_walk w; opdi_cu_pw_numbers<C> s; int32_t run, numbers; };
+/* The run at p; of an element that is repeated (stride 0) it alone, in the first place. */
+template <int N, typename T>
+__device__ __forceinline__ void opdi_cu_pw_fetch_run(opdi_cu_vector<T, N> *to, const T *p, int64_t at, int64_t stride) {
+    if (!p) { return; }
+    if (stride) { *to = opdi_cu_load_vector<N>(p + at); } else { to->at[0] = p[at]; }
+}
+template <int F, typename C, typename T> __global__ void __launch_bounds__(OPDI_CU_TEAM)
+opdi_cu_pointwise_strided(const opdi_cu_pw_strided<C> f) {
+    typedef opdi_cu_pw_formula<F, C> formula;
+    typedef typename opdi_cu_or_bool<opdi_cu_asks(F), T>::type R;
+    typedef typename opdi_cu_or_bool<F == OPD_FORMULA_where, T>::type X;
+    constexpr int N = 16 / sizeof(T), K = formula::inputs + 1, Y = K > 2 ? 2 : 0, Z = K > 3 ? 3 : 0;
+    R *out = (R *)f.w.data[0];
+    const X *xp = (const X *)f.w.data[1];
+    const T *yp = (const T *)f.w.data[2], *zp = (const T *)f.w.data[3];
+    const uint32_t step = gridDim.x * OPDI_CU_TEAM;
+    int64_t at[K];
+    if (f.run) {
+        const bool xs = f.w.strides[1][0] != 0, ys = f.w.strides[2][0] != 0, zs = f.w.strides[3][0] != 0;
+        OPDI_CU_ROLLED
+        for (uint32_t i = blockIdx.x * OPDI_CU_TEAM + threadIdx.x; i < (uint32_t)f.w.n; i += step) {
+            opdi_cu_vector<X, N> x;
+            opdi_cu_vector<T, N> y, z;
+            opdi_cu_vector<R, N> r;
+            opdi_cu_pw_offsets<K>(f.w, i * N, at);
+            opdi_cu_pw_fetch_run<N>(&x, xp, at[1], f.w.strides[1][0]);
+            if (K > 2) { opdi_cu_pw_fetch_run<N>(&y, yp, at[Y], f.w.strides[2][0]); }
+            if (K > 3) { opdi_cu_pw_fetch_run<N>(&z, zp, at[Z], f.w.strides[3][0]); }
+            OPDI_CU_UNROLL
+            for (int j = 0; j < N; j++) {
+                const C a = opdi_cu_cast<C>(xs ? x.at[j] : x.at[0]);
+                const C b = opdi_cu_cast<C>(ys ? y.at[j] : y.at[0]), c = opdi_cu_cast<C>(zs ? z.at[j] : z.at[0]);
+                const C av = f.numbers & 1 ? f.s.in[0] : a;
+                r.at[j] = opdi_cu_cast<R>(formula::run(av, K > 2 ? (f.numbers & 2 ? f.s.in[1] : b) : av,
+                                                       K > 3 ? (f.numbers & 4 ? f.s.in[2] : c) : av, f.s.a, f.s.b,
+                                                       f.s.c));
+            }
+            opdi_cu_store_vector<N>(out + at[0], r);
+        }
+        return;
+    }
+    OPDI_CU_ROLLED
+    for (uint32_t i = blockIdx.x * OPDI_CU_TEAM + threadIdx.x; i < (uint32_t)f.w.n; i += step) {
+        opdi_cu_pw_offsets<K>(f.w, i, at);
+        const C x = xp ? opdi_cu_load<C>(xp + at[1]) : f.s.in[0];
+        const C y = K > 2 ? (yp ? opdi_cu_load<C>(yp + at[Y]) : f.s.in[1]) : x;
+        const C z = K > 3 ? (zp ? opdi_cu_load<C>(zp + at[Z]) : f.s.in[2]) : x;
+        opdi_cu_store(out + at[0], formula::run(x, y, z, f.s.a, f.s.b, f.s.c));
+    }
+}
+
+//== dtypes known at run time ==========================================================================================
+
+#define OPDI_CU_EACH_DTYPE(X) \
+    X(OPD_FLOAT32, float) X(OPD_FLOAT64, double) X(OPD_FLOAT16, opdi_cu_f16) X(OPD_BFLOAT16, opdi_cu_bf16) \
+    X(OPD_UINT8, uint8_t) X(OPD_INT8, int8_t) X(OPD_INT16, int16_t) X(OPD_INT32, int32_t) X(OPD_INT64, int64_t) \
+    X(OPD_BOOL, bool)
+template <typename C> __device__ OPDI_CU_NOINLINE C opdi_cu_load_as(const void *p, int64_t i, int dtype) {
+    switch (dtype) {
+#define OPDI_CU_LOAD_CASE(number, T) case number: return opdi_cu_load<C>((const T *)p + i);
+        OPDI_CU_EACH_DTYPE(OPDI_CU_LOAD_CASE)
+        default: return C(0);
+    }
+}
+template <typename C> __device__ OPDI_CU_NOINLINE void opdi_cu_store_as(void *p, int64_t i, int dtype, C v) {
+    switch (dtype) {
+#define OPDI_CU_STORE_CASE(number, T) case number: opdi_cu_store((T *)p + i, v); break;
+        OPDI_CU_EACH_DTYPE(OPDI_CU_STORE_CASE)
+        default: break;
+    }
+}
+/* v as it is after a conversion to dtype. */
+template <typename C> __device__ OPDI_CU_NOINLINE C opdi_cu_through(C v, int dtype) {
+    switch (dtype) {
+#define OPDI_CU_THROUGH_CASE(number, T) case number: return opdi_cu_cast<C>(opdi_cu_cast<T>(v));
+        OPDI_CU_EACH_DTYPE(OPDI_CU_THROUGH_CASE)
+        default: return v;
+    }
+}
+/* common: what inputs of another dtype are converted to first; -1: nothing more than the compute type. */
+template <typename C> struct opdi_cu_pw_general { opdi_cu_pw_walk w; opdi_cu_pw_numbers<C> s; int32_t common; };
+template <typename C>
+__device__ __forceinline__ C opdi_cu_pw_general_in(const opdi_cu_pw_general<C> &f, int k, int64_t at) {
+    if (!f.w.data[k]) { return f.s.in[k - 1]; }
+    const C v = opdi_cu_load_as<C>(f.w.data[k], at, f.w.dtype[k]);
+    return f.common < 0 || f.common == f.w.dtype[k] ? v : opdi_cu_through<C>(v, f.common);
+}
+template <int F, typename C> __global__ void __launch_bounds__(OPDI_CU_TEAM)
+opdi_cu_pointwise_general(const opdi_cu_pw_general<C> f) {
+    typedef opdi_cu_pw_formula<F, C> formula;
+    constexpr int K = formula::inputs + 1;
+    const uint32_t step = gridDim.x * OPDI_CU_TEAM;
+    OPDI_CU_ROLLED
+    for (uint32_t i = blockIdx.x * OPDI_CU_TEAM + threadIdx.x; i < (uint32_t)f.w.n; i += step) {
+        int64_t at[K];
+        opdi_cu_pw_offsets<K>(f.w, i, at);
+        const C x = opdi_cu_pw_general_in(f, 1, at[1]);
+        const C y = K > 2 ? opdi_cu_pw_general_in(f, 2, at[K > 2 ? 2 : 0]) : x;
+        const C z = K > 3 ? opdi_cu_pw_general_in(f, 3, at[K > 3 ? 3 : 0]) : x;
+        opdi_cu_store_as<C>(f.w.data[0], at[0], f.w.dtype[0], formula::run(x, y, z, f.s.a, f.s.b, f.s.c));
+    }
+}
+
+//== which kernel ======================================================================================================
+
+/* The kernels of a formula in compute type C; NULL: none for that dtype, or no such formula. */
+template <typename C> struct opdi_cu_pw_kernels {
+    void (*flat[3])(opdi_cu_pw_flat<C>);             /* by opdi_cu_fast_dtype */
+    void (*strided[3])(opdi_cu_pw_strided<C>);
+    void (*general)(opdi_cu_pw_general<C>);
+    int inputs;
+    bool heavy;
+};
+/* The kernel for strides, of what is not heavy. */
+template <int F, typename C, typename T, bool heavy> struct opdi_cu_pw_pick {
+    static void (*strided())(opdi_cu_pw_strided<C>) { return opdi_cu_pointwise_strided<F, C, T>; }
+};
+template <int F, typename C, typename T> struct opdi_cu_pw_pick<F, C, T, true> {
+    static void (*strided())(opdi_cu_pw_strided<C>) { return NULL; }
+};
+template <int F> static opdi_cu_pw_kernels<float> opdi_cu_kernels_f32() {
+    typedef opdi_cu_pw_formula<F, float> formula;
+    const opdi_cu_pw_kernels<float> k = {
+        {opdi_cu_pointwise_flat<F, float, float>, opdi_cu_pointwise_flat<F, float, opdi_cu_f16>,
+         opdi_cu_pointwise_flat<F, float, opdi_cu_bf16>},
+        {opdi_cu_pw_pick<F, float, float, formula::heavy>::strided(),
+         opdi_cu_pw_pick<F, float, opdi_cu_f16, formula::heavy>::strided(),
+         opdi_cu_pw_pick<F, float, opdi_cu_bf16, formula::heavy>::strided()},
+        opdi_cu_pointwise_general<F, float>, formula::inputs, formula::heavy != 0};
+    return k;
+}
+template <int F> static opdi_cu_pw_kernels<double> opdi_cu_kernels_f64() {
+    typedef opdi_cu_pw_formula<F, double> formula;
+    const opdi_cu_pw_kernels<double> k = {
+        {opdi_cu_pointwise_flat<F, double, double>, NULL, NULL},
+        {opdi_cu_pw_pick<F, double, double, formula::heavy>::strided(), NULL, NULL},
+        opdi_cu_pointwise_general<F, double>, formula::inputs, formula::heavy != 0};
+    return k;
+}
+template <int F> static opdi_cu_pw_kernels<int64_t> opdi_cu_kernels_i64() {
+    typedef opdi_cu_pw_formula<F, int64_t> formula;
+    const opdi_cu_pw_kernels<int64_t> k = {
+        {opdi_cu_pointwise_flat<F, int64_t, int64_t>, opdi_cu_pointwise_flat<F, int64_t, int32_t>, NULL},
+        {opdi_cu_pw_pick<F, int64_t, int64_t, formula::heavy>::strided(), NULL, NULL},
+        opdi_cu_pointwise_general<F, int64_t>, formula::inputs, formula::heavy != 0};
+    return k;
+}
+#define OPDI_CU_PICK_f32(name, inputs, kind, formula) \
+    case OPD_FORMULA_##name: return opdi_cu_kernels_f32<OPD_FORMULA_##name>();
+#define OPDI_CU_PICK_f64(name, inputs, kind, formula) \
+    case OPD_FORMULA_##name: return opdi_cu_kernels_f64<OPD_FORMULA_##name>();
+#define OPDI_CU_PICK_i64(name, inputs, kind, formula) \
+    case OPD_FORMULA_##name: return opdi_cu_kernels_i64<OPD_FORMULA_##name>();
+static opdi_cu_pw_kernels<float> opdi_cu_pw_kernels_of(int formula, float) {
+    switch (formula) {
+        OPD_FORMULAS_ALL(OPDI_CU_PICK_f32) OPD_FORMULAS_FLOAT(OPDI_CU_PICK_f32)
+        default: return opdi_cu_pw_kernels<float>();
+    }
+}
+static opdi_cu_pw_kernels<double> opdi_cu_pw_kernels_of(int formula, double) {
+    switch (formula) {
+        OPD_FORMULAS_ALL(OPDI_CU_PICK_f64) OPD_FORMULAS_FLOAT(OPDI_CU_PICK_f64)
+        default: return opdi_cu_pw_kernels<double>();
+    }
+}
+static opdi_cu_pw_kernels<int64_t> opdi_cu_pw_kernels_of(int formula, int64_t) {
+    switch (formula) {
+        OPD_FORMULAS_ALL(OPDI_CU_PICK_i64) OPD_FORMULAS_INT(OPDI_CU_PICK_i64)
+        default: return opdi_cu_pw_kernels<int64_t>();
+    }
+}
+/* The dtypes of the fast kernels by their place in opdi_cu_pw_kernels; -1: another. */
+static int opdi_cu_fast_dtype(opd_scalar_type t, float) {
+    return t == OPD_FLOAT32 ? 0 : t == OPD_FLOAT16 ? 1 : t == OPD_BFLOAT16 ? 2 : -1;
+}
+static int opdi_cu_fast_dtype(opd_scalar_type t, double) { return t == OPD_FLOAT64 ? 0 : -1; }
+static int opdi_cu_fast_dtype(opd_scalar_type t, int64_t) { return t == OPD_INT64 ? 0 : t == OPD_INT32 ? 1 : -1; }
+/* The place of the fast kernel for these operands' dtypes. */
+template <typename C> static int opdi_cu_pw_fast(const opd_pointwise *p) {
+    const int which = opdi_cu_fast_dtype(p->common, C(0));
+    int k;
+    if (which < 0 || p->operands[0].dtype != (opdi_cu_asks(p->formula) ? OPD_BOOL : p->common)) { return -1; }
+    for (k = 1; k < p->noperands; k++) {
+        const opd_operand *o = &p->operands[k];
+        if (!o->data) { continue; }
+        if (o->dtype != (p->formula == OPD_FORMULA_where && k == 1 ? OPD_BOOL : p->common)) { return -1; }
+    }
+    return which;
+}
+static float opdi_cu_pw_number(const opd_operand *o, float) { return (float)o->f64[0]; }
+static double opdi_cu_pw_number(const opd_operand *o, double) { return o->f64[0]; }
+static int64_t opdi_cu_pw_number(const opd_operand *o, int64_t) { return o->i64; }
+static const float *opdi_cu_abc(const opd_pointwise *p, float) { return p->f32; }
+static const double *opdi_cu_abc(const opd_pointwise *p, double) { return p->f64; }
+static const int64_t *opdi_cu_abc(const opd_pointwise *p, int64_t) { return p->i64; }
+template <typename C> static opdi_cu_pw_numbers<C> opdi_cu_pw_numbers_of(const opd_pointwise *p) {
+    const C *abc = opdi_cu_abc(p, C(0));
+    opdi_cu_pw_numbers<C> s = {abc[0], abc[1], abc[2], {C(0), C(0), C(0)}};
+    int k;
+    for (k = 1; k < p->noperands; k++) { s.in[k - 1] = opdi_cu_pw_number(&p->operands[k], C(0)); }
+    return s;
+}
+/* Bit k - 1: operand k is a number. */
+static int32_t opdi_cu_pw_which_numbers(const opd_pointwise *p) {
+    int32_t bits = 0;
+    int k;
+    for (k = 1; k < p->noperands; k++) { bits |= p->operands[k].data ? 0 : 1 << (k - 1); }
+    return bits;
+}
+/* All of it as a walk; false: too many elements or dimensions for one. */
+static bool opdi_cu_pw_walk_of(const opd_pointwise *p, opdi_cu_pw_walk *w) {
+    int k, d;
+    if (p->ndim > OPDI_CU_PW_DIMS || p->numel > INT32_MAX) { return false; }
+    memset(w, 0, sizeof *w);
+    w->ndim = p->ndim;
+    w->n = (int32_t)p->numel;
+    for (d = 0; d < p->ndim; d++) { w->sizes[d] = opdi_cu_divide_by((uint32_t)p->sizes[d]); }
+    for (k = 0; k < p->noperands; k++) {
+        const opd_operand *o = &p->operands[k];
+        w->data[k] = o->data;
+        w->dtype[k] = o->dtype;
+        for (d = 0; o->data && d < p->ndim; d++) { w->strides[k][d] = p->ndim == 1 && p->linear ? 1 : o->strides[d]; }
+    }
+    return true;
+}
+/* Whether N elements from any multiple of N on lie in a row, aligned, or are one repeated, for every operand. */
+static bool opdi_cu_pw_in_runs(const opdi_cu_pw_walk *w, int nops, int n) {
+    int k, d;
+    if (w->sizes[0].d % (uint32_t)n || w->strides[0][0] != 1) { return false; }
+    for (k = 0; k < nops; k++) {
+        const int64_t size = w->data[k] ? (int64_t)opd_dtype_size((opd_scalar_type)w->dtype[k]) : 0;
+        if (!w->data[k] || w->strides[k][0] == 0) { continue; }
+        if (w->strides[k][0] != 1 || (uintptr_t)w->data[k] % (uintptr_t)(size * n)) { return false; }
+        for (d = 1; d < w->ndim; d++) { if (w->strides[k][d] % n) { return false; } }
+    }
+    return true;
+}
+template <typename C> static int opdi_cu_pointwise_part(const opd_pointwise *p) {
+    const opdi_cu_pw_kernels<C> kernels = opdi_cu_pw_kernels_of(p->formula, C(0));
+    const int fast = opdi_cu_pw_fast<C>(p);
+    const opdi_cu_pw_numbers<C> s = opdi_cu_pw_numbers_of<C>(p);
+    opdi_cu_pw_walk w;
+    bool aligned = true;
+    int k;
+    if (!kernels.general) { return opd_fail(OPD_ERROR_NO_KERNEL, "formula %d is not known on CUDA", (int)p->formula); }
+    for (k = 0; k < p->noperands; k++) { aligned = aligned && opdi_cu_aligned(p->operands[k].data); }
+    if (p->linear && fast >= 0 && aligned) {
+        const int size = (int)opd_dtype_size(p->common);
+        const int per_thread = 16 / size * opdi_cu_pw_unrolled(kernels.inputs, kernels.heavy, size);
+        opdi_cu_pw_flat<C> f = {p->operands[0].data, {NULL, NULL, NULL}, p->numel, opdi_cu_pw_which_numbers(p), s};
+        for (k = 1; k < p->noperands; k++) { f.in[k - 1] = p->operands[k].data; }
+        return opdi_cu_launch(kernels.flat[fast], dim3((unsigned)opdi_cu_ceil(p->numel, OPDI_CU_TEAM * per_thread)),
+                              OPDI_CU_TEAM, 0, f);
+    }
+    if (!opdi_cu_pw_walk_of(p, &w)) { return 1; }
+    if (fast >= 0 && kernels.strided[fast]) {
+        const int n = (int)(16 / opd_dtype_size(p->common));
+        opdi_cu_pw_strided<C> f = {w, s, opdi_cu_pw_in_runs(&w, p->noperands, n), opdi_cu_pw_which_numbers(p)};
+        if (f.run) { f.w.n /= n; }
+        return opdi_cu_launch(kernels.strided[fast], opdi_cu_grid(f.w.n, OPDI_CU_TEAM), OPDI_CU_TEAM, 0, f);
+    }
+    opdi_cu_pw_general<C> f = {w, s, p->common == p->compute ? -1 : (int32_t)p->common};
+    return opdi_cu_launch(kernels.general, opdi_cu_grid(w.n, OPDI_CU_TEAM), OPDI_CU_TEAM, 0, f);
+}
+static int opdi_cu_copy_part(const opd_pointwise *p);
+static int opdi_cu_pointwise_one(const opd_pointwise *p) {
+    if (p->formula == OPD_FORMULA_copy) { return opdi_cu_copy_part(p); }
+    return p->compute == OPD_FLOAT32 ? opdi_cu_pointwise_part<float>(p)
+        : p->compute == OPD_FLOAT64 ? opdi_cu_pointwise_part<double>(p) : opdi_cu_pointwise_part<int64_t>(p);
+}
+/* A part that is too large for one launch (1) is done in two or more, along its outermost dimension. */
+static int opdi_cu_pointwise_split(const opd_pointwise *p) {
+    const int rc = opdi_cu_pointwise_one(p), last = p->ndim - 1;
+    int64_t sizes[OPD_MAX_DIMS], at, step = p->ndim > OPDI_CU_PW_DIMS ? 1 : opdi_cu_ceil(p->sizes[last], 2);
+    opd_pointwise half = *p;
+    int k;
+    if (rc <= 0) { return rc; }
+    memcpy(sizes, p->sizes, (size_t)p->ndim * sizeof *sizes);
+    half.sizes = sizes;
+    for (at = 0; at < p->sizes[last]; at += step) {
+        sizes[last] = p->sizes[last] - at < step ? p->sizes[last] - at : step;
+        half.numel = p->numel / p->sizes[last] * sizes[last];
+        half.ndim = p->ndim > OPDI_CU_PW_DIMS ? last : p->ndim;
+        for (k = 0; k < p->noperands; k++) {
+            const opd_operand *o = &p->operands[k];
+            const int64_t stride = p->linear ? 1 : o->strides[last];
+            if (o->data) { half.operands[k].data = (char *)o->data + at * stride * (int64_t)opd_dtype_size(o->dtype); }
+        }
+        if (opdi_cu_pointwise_split(&half)) { return -1; }
+    }
+    return 0;
+}
+static int opdi_cu_pointwise(void *user, int index, const opd_pointwise *p) {
+    const opdi_cu_on on(index);
+    (void)user;
+    return opdi_cu_pointwise_split(p);
+}
+

@@ -1,0 +1,130 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>cu:random      random numbers
+//
+//  Counter-based, and the same as the CPU's for the same seed: see opd_draw.  Uniform and integer ones bit for bit;
+//  what goes through a logarithm, sine or cosine (normal, exponential) but for the last bits, which are those of
+//  CUDA's.
+//----------------------------------------------------------------------------------------------------------------------
+
+/* Philox 4x32-10: four words of a counter. */
+__device__ __forceinline__ void opdi_cu_philox(uint64_t key, uint64_t counter, uint32_t *out /*[4]*/) {
+    uint32_t a = (uint32_t)counter, b = (uint32_t)(counter >> 32), c = 0, d = 0, k0 = (uint32_t)key;
+    uint32_t k1 = (uint32_t)(key >> 32);
+#pragma unroll
+    for (int round = 0; round < 10; round++, k0 += 0x9e3779b9u, k1 += 0xbb67ae85u) {
+        const uint64_t x = (uint64_t)a * 0xd2511f53u, y = (uint64_t)c * 0xcd9e8d57u;
+        a = (uint32_t)(y >> 32) ^ b ^ k0;
+        b = (uint32_t)y;
+        c = (uint32_t)(x >> 32) ^ d ^ k1;
+        d = (uint32_t)x;
+    }
+    out[0] = a; out[1] = b; out[2] = c; out[3] = d;
+}
+/* x * y + z, rounded twice as on the CPU. */
+__device__ __forceinline__ float opdi_cu_mul_add(float x, float y, float z) {
+#if defined(OPD_CUDA_EMULATED)
+    const float p = x * y;
+    return p + z;
+#else
+    return __fadd_rn(__fmul_rn(x, y), z);
+#endif
+}
+__device__ __forceinline__ double opdi_cu_mul_add(double x, double y, double z) {
+#if defined(OPD_CUDA_EMULATED)
+    const double p = x * y;
+    return p + z;
+#else
+    return __dadd_rn(__dmul_rn(x, y), z);
+#endif
+}
+__device__ __forceinline__ float opdi_cu_log1p(float x) { return log1pf(x); }
+__device__ __forceinline__ double opdi_cu_log1p(double x) { return log1p(x); }
+/* The numbers of four words: uniform ones, or pairs of normal ones; how many. */
+__device__ __forceinline__ int opdi_cu_drawn(const uint32_t *r /*[4]*/, bool normal, float *x /*[4]*/) {
+#pragma unroll
+    for (int k = 0; k < 4; k++) { x[k] = (float)(int32_t)(r[k] >> 8) * 5.9604644775390625e-8f; }
+#pragma unroll
+    for (int k = 0; normal && k < 4; k += 2) {
+        const float radius = sqrtf(-2.0f * logf(x[k] + 2.98023223876953125e-8f));
+        float s, c;
+        sincosf((float)(int32_t)(r[k + 1] >> 8) * 3.7450704e-7f, &s, &c);
+        x[k] = radius * c;
+        x[k + 1] = radius * s;
+    }
+    return 4;
+}
+__device__ __forceinline__ int opdi_cu_drawn(const uint32_t *r /*[4]*/, bool normal, double *x /*[2]*/) {
+    double s, c, radius;
+#pragma unroll
+    for (int k = 0; k < 2; k++) {
+        x[k] = (double)(((uint64_t)r[2 * k + 1] << 32 | r[2 * k]) >> 11) * 1.1102230246251565404e-16;
+    }
+    if (!normal) { return 2; }
+    radius = sqrt(-2.0 * log(1.0 - x[0]));
+    sincos(6.28318530717958647693 * x[1], &s, &c);
+    x[0] = radius * c;
+    x[1] = radius * s;
+    return 2;
+}
+/* state: in a capture, the key and the place in the sequence that d.at counts from; NULL: d says all.
+   W: float or double, as the numbers are drawn; bits: of a uniform number that are kept, 0: all. */
+template <typename T, typename W> __global__ void opdi_cu_draw_floats(opd_draw d, const uint64_t *state, W bits) {
+    const int64_t step = (int64_t)gridDim.x * blockDim.x, per = 16 / sizeof(W) , nblocks = (d.numel + per - 1) / per;
+    const W a = (W)d.a, b = (W)d.b, width = (W)(d.b - d.a);
+    const uint64_t key = state ? state[0] : d.key, at = d.at + (state ? state[1] : 0);
+    T *out = (T *)d.data;
+    for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < nblocks; i += step) {
+        uint32_t r[4];
+        W x[4];
+        opdi_cu_philox(key, at / 4 + (uint64_t)i, r);
+        const int n = opdi_cu_drawn(r, d.kind == OPD_DRAW_NORMAL, x);
+        for (int k = 0; k < n && i * per + k < d.numel; k++) {
+            W v = x[k];
+            if (d.kind == OPD_DRAW_UNIFORM) {
+                if (bits > 0) { v = (W)(int32_t)(v * bits) / bits; }
+                v = opdi_cu_mul_add(v, width, a);
+            }
+            else if (d.kind == OPD_DRAW_NORMAL) { v = opdi_cu_mul_add(v, b, a); }
+            else if (d.kind == OPD_DRAW_EXPONENTIAL) { v = -opdi_cu_log1p(-v) / a; }
+            else { v = v < a ? 1 : 0; }
+            opdi_cu_store(out + i * per + k, v);
+        }
+    }
+}
+template <typename T> __global__ void opdi_cu_draw_integers(opd_draw d, const uint64_t *state) {
+    const int64_t step = (int64_t)gridDim.x * blockDim.x;
+    const uint64_t key = state ? state[0] : d.key, at = d.at + (state ? state[1] : 0);
+    T *out = (T *)d.data;
+    for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < (d.numel + 1) / 2; i += step) {
+        uint32_t r[4];
+        opdi_cu_philox(key, at / 4 + (uint64_t)i, r);
+        for (int k = 0; k < 2 && 2 * i + k < d.numel; k++) {
+            const uint32_t low = r[2 * k], high = r[2 * k + 1];
+            uint64_t x = (uint64_t)high << 32 | low;
+            if (d.range && d.range <= UINT32_MAX) { x = (high * d.range + (low * d.range >> 32)) >> 32; }
+            else if (d.range) { x %= d.range; }
+            opdi_cu_store(out + 2 * i + k, (int64_t)((uint64_t)d.low + x));
+        }
+    }
+}
+static int opdi_cu_draw_on(const opd_draw *d, const uint64_t *state) {
+    const dim3 grid = opdi_cu_grid(opdi_cu_ceil(d->numel, 2), 256);
+    if (d->kind == OPD_DRAW_INTEGERS) {
+        OPDI_CU_ALL(d->dtype, T, return opdi_cu_launch(opdi_cu_draw_integers<T>, grid, 256, 0, *d, state))
+    }
+    if (d->dtype == OPD_FLOAT64) {
+        return opdi_cu_launch(opdi_cu_draw_floats<double, double>, grid, 256, 0, *d, state, 0.0);
+    }
+    OPDI_CU_ALL(d->dtype, T, return opdi_cu_launch(opdi_cu_draw_floats<T, float>, grid, 256, 0, *d, state,
+                d->dtype == OPD_FLOAT16 ? 2048.0f : d->dtype == OPD_BFLOAT16 ? 256.0f : 0.0f))
+    return 0;
+}
+static int opdi_cu_draw(void *user, int index, const opd_draw *d) {
+    const opdi_cu_on on(index);
+    const uint64_t *state = NULL;
+    opd_draw part = *d;
+    (void)user;
+    if (opdi_cu_sequence_of(index, &part, &state)) { return -1; }
+    return opdi_cu_draw_on(&part, state);
+}
+

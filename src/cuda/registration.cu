@@ -1,0 +1,77 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>cu:registration which kernel is for which operator
+//----------------------------------------------------------------------------------------------------------------------
+
+static const opdi_cu_row *const opdi_cu_rows[] = {
+    opdi_cu_rows_reductions, opdi_cu_rows_softmax, opdi_cu_rows_scans, opdi_cu_rows_indexing, opdi_cu_rows_pooling,
+    opdi_cu_rows_resampling, opdi_cu_rows_losses, opdi_cu_rows_distances, opdi_cu_rows_matmul,
+    opdi_cu_rows_convolution, opdi_cu_rows_optimizers};
+
+/* The GPUs of this machine: how many; 0: none, or no driver, which later errors say.  Makes no context on any of them:
+   that is left to the first call that needs one. */
+static int opdi_cu_find_devices() {
+    static char why[400];
+    int n = 0, i;
+    const cudaError_t e = cudaGetDeviceCount(&n);
+    if (e != cudaSuccess || n == 0) {
+        (void)cudaGetLastError();
+        (void)snprintf(why, sizeof why, "the NVIDIA driver of this machine does not work: %s (%s, %d)%s",
+                       cudaGetErrorString(e), cudaGetErrorName(e), (int)e, e == cudaErrorSystemNotReady
+                       ? "; its GPUs may wait for the fabric manager (systemctl status nvidia-fabricmanager)"
+                       : "; nvidia-smi may say more");
+        opd_backend_missing_set(OPD_CUDA, e == cudaErrorInsufficientDriver
+            ? "there is no NVIDIA driver on this machine, or one that is older than the companion opdispatch_cuda.cu"
+            : e == cudaSuccess || e == cudaErrorNoDevice ? "there is no GPU in this machine, or none is visible "
+            "(CUDA_VISIBLE_DEVICES)" : why);
+        return 0;
+    }
+    n = n < OPDI_CU_MAX_DEVICES ? n : OPDI_CU_MAX_DEVICES;
+    for (i = 0; i < n; i++) {
+        opdi_cu_device *p = &opdi_cu_devices[i];
+        (void)cudaDeviceGetAttribute(&p->multiprocessors, cudaDevAttrMultiProcessorCount, i);
+        (void)cudaDeviceGetAttribute(&p->threads, cudaDevAttrMaxThreadsPerMultiProcessor, i);
+        (void)cudaDeviceGetAttribute(&p->shared, cudaDevAttrMaxSharedMemoryPerBlockOptin, i);
+        (void)cudaDeviceGetAttribute(&p->major, cudaDevAttrComputeCapabilityMajor, i);
+        (void)cudaDeviceGetAttribute(&p->minor, cudaDevAttrComputeCapabilityMinor, i);
+    }
+    return n;
+}
+
+OPD_LIBRARY_IMPL(aten, CUDA, lib) {
+    opd_backend_desc d = opd_backend_desc();
+    const char *debug = getenv("OPD_CUDA_DEBUG");
+    const char *no_cache = getenv("OPD_CUDA_NO_CACHE");
+    opdi_cu_debug = debug && *debug && *debug != '0';
+    opdi_cu_no_cache = no_cache && *no_cache && *no_cache != '0';
+    opdi_cu_ndevices = opdi_cu_find_devices();
+    if (opdi_cu_ndevices == 0) { return; }
+    opdi_cu_all_pieces = new std::unordered_map<void *, opdi_cu_piece *>();
+    opdi_cu_all_pinned = new std::map<char *, opdi_cu_piece *>();
+    opdi_cu_free_pinned = new std::multimap<size_t, opdi_cu_piece *>();
+    opdi_cu_capturing = new std::vector<opdi_cu_pool *>();
+    opdi_cu_marks = new std::vector<opdi_cu_mark>();
+    opdi_cu_held = new std::vector<opdi_cu_piece *>();
+    opdi_cu_idle_streams = new std::vector<opdi_cu_use>();
+    opdi_cu_idle_handles = new std::vector<cublasHandle_t>[OPDI_CU_MAX_DEVICES];
+    for (int i = 0; i < opdi_cu_ndevices; i++) { opdi_cu_pools[i].device = i; }
+    d.alloc = opdi_cu_alloc; d.free = opdi_cu_free; d.copy = opdi_cu_copy_bytes;
+    d.device_count = opdi_cu_device_count; d.device_get = opdi_cu_device_get; d.device_set = opdi_cu_device_set;
+    d.synchronize = opdi_cu_synchronize;
+    d.stream_new = opdi_cu_stream_new; d.stream_free = opdi_cu_stream_free;
+    d.stream_get = opdi_cu_stream_get; d.stream_set = opdi_cu_stream_set; d.stream_wait = opdi_cu_stream_wait;
+    d.stream_synchronize = opdi_cu_stream_synchronize;
+    d.pointwise = opdi_cu_pointwise; d.draw = opdi_cu_draw;
+    d.copy_async = opdi_cu_copy_async; d.host_alloc = opdi_cu_host_alloc; d.host_free = opdi_cu_host_free;
+    d.empty_cache = opdi_cu_empty_cache; d.cached = opdi_cu_cached;
+    d.event_new = opdi_cu_event_new; d.event_free = opdi_cu_event_free; d.event_record = opdi_cu_event_record;
+    d.event_wait = opdi_cu_event_wait; d.event_synchronize = opdi_cu_event_synchronize;
+    d.event_done = opdi_cu_event_done; d.event_elapsed = opdi_cu_event_elapsed;
+    d.capture_begin = opdi_cu_capture_begin; d.capture_end = opdi_cu_capture_end;
+    d.capture_replay = opdi_cu_capture_replay; d.capture_free = opdi_cu_capture_free;
+    d.debug_set = opdi_cu_debug_set; d.record_stream = opdi_cu_record_stream;
+    d.group_id = opdi_cu_group_id; d.group_new = opdi_cu_group_new;
+    if (opd_backend_register(OPD_CUDA, &d)) { return; }
+    for (size_t s = 0; s < sizeof opdi_cu_rows / sizeof *opdi_cu_rows; s++) {
+        for (const opdi_cu_row *r = opdi_cu_rows[s]; r->name; r++) { (void)opd_impl(lib, r->name, r->kernel); }
+    }
+}

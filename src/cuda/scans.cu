@@ -1,0 +1,232 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>cu:scans       scans and sorting
+//----------------------------------------------------------------------------------------------------------------------
+
+//== scans =============================================================================================================
+//
+//  A line along the dim is taken in tiles of 4 elements a thread: each thread scans its own, the threads' totals are
+//  scanned by warps and over them, and what has been so far is carried to the next tile.  Short lines belong to a warp,
+//  or to a thread where they lie side by side.  Few long lines are cut into chunks: their totals first, then the chunks
+//  with what is before them.  join(a, b) takes b as what comes behind a.
+
+template <typename A> __device__ __forceinline__ A opdi_cu_shuffle_up(A v, int by) {
+    static_assert(sizeof(A) % 4 == 0, "whole words");
+    union { A v; int w[sizeof(A) / 4]; } u = {v};
+    OPDI_CU_UNROLL
+    for (int i = 0; i < (int)(sizeof(A) / 4); i++) {
+        u.w[i] = __shfl_up_sync(OPDI_CU_ALL_LANES, u.w[i], (unsigned)by);
+    }
+    return u.v;
+}
+template <typename C> struct opdi_cu_scan_value { C v; };
+template <typename C> struct opdi_cu_scan_place { C v; int64_t at; };
+template <typename T> struct opdi_cu_scan_sum {
+    typedef opdi_cu_acc<T> C;
+    typedef opdi_cu_scan_value<C> S;
+    static __device__ __forceinline__ S none() { const S s = {0}; return s; }
+    static __device__ __forceinline__ S of(C x, int64_t) { const S s = {x}; return s; }
+    static __device__ __forceinline__ S join(S a, S b) { a.v = opdi_cu_plus(a.v, b.v); return a; }
+    static __device__ __forceinline__ void store(const S &s, T *y, int64_t *, int64_t i) { opdi_cu_store(y + i, s.v); }
+};
+template <typename T> struct opdi_cu_scan_prod {
+    typedef opdi_cu_acc<T> C;
+    typedef opdi_cu_scan_value<C> S;
+    static __device__ __forceinline__ S none() { const S s = {1}; return s; }
+    static __device__ __forceinline__ S of(C x, int64_t) { const S s = {x}; return s; }
+    static __device__ __forceinline__ S join(S a, S b) { a.v = opdi_cu_times(a.v, b.v); return a; }
+    static __device__ __forceinline__ void store(const S &s, T *y, int64_t *, int64_t i) { opdi_cu_store(y + i, s.v); }
+};
+/* log(sum exp) as the largest term m and the sum of the others over exp(m): rounded to the size of m
+   once, at the end. */
+template <typename C> struct opdi_cu_scan_terms { C m, others; };
+template <typename T> struct opdi_cu_scan_exps {
+    typedef opdi_cu_acc<T> C;
+    typedef opdi_cu_scan_terms<C> S;
+    static __device__ __forceinline__ S none() { const S s = {opdi_cu_lowest<C>(), 0}; return s; }
+    static __device__ __forceinline__ S of(C x, int64_t) { const S s = {x, 0}; return s; }
+    static __device__ __forceinline__ S join(S a, S b) {
+        if (a.m < b.m || b.m != b.m) { const S t = a; a = b; b = t; }
+        a.others += (1 + b.others) * (a.m == b.m ? (C)1 : opdi_cu_exp(b.m - a.m));
+        return a;
+    }
+    static __device__ __forceinline__ void store(const S &s, T *y, int64_t *, int64_t i) {
+        opdi_cu_store(y + i, s.m + (C)log1p(s.others));
+    }
+};
+/* The last of the largest (LEAST: smallest) so far; NaN stays once it is there. */
+template <typename T, bool LEAST> struct opdi_cu_scan_extreme {
+    typedef opdi_cu_acc<T> C;
+    typedef opdi_cu_scan_place<C> S;
+    static __device__ __forceinline__ S none() { const S s = {0, -1}; return s; }
+    static __device__ __forceinline__ S of(C x, int64_t at) { const S s = {x, at}; return s; }
+    static __device__ __forceinline__ S join(S a, S b) {
+        if (a.at < 0 || (b.at >= 0 && (b.v != b.v || (a.v == a.v && (LEAST ? b.v <= a.v : b.v >= a.v))))) { return b; }
+        return a;
+    }
+    static __device__ __forceinline__ void store(const S &s, T *y, int64_t *index, int64_t i) {
+        opdi_cu_store(y + i, s.v);
+        index[i] = s.at;
+    }
+};
+template <typename T> using opdi_cu_scan_max = opdi_cu_scan_extreme<T, false>;
+template <typename T> using opdi_cu_scan_min = opdi_cu_scan_extreme<T, true>;
+
+/* Lines [outer, n, inner]; chunk: elements of a chunk, of which there are `chunks` a line; with several the totals
+   are `states` [lines][chunks]: written first (totals), then, scanned, what is before each chunk. */
+typedef struct opdi_cu_scan_plan {
+    opdi_cu_line l;
+    int64_t chunk, chunks;
+    void *states;
+    bool totals, vector;                          /* vector: four neighbours are loaded at once */
+} opdi_cu_scan_plan;
+/* blockDim.x threads (a warp, or 8) a chunk of a line, blockDim.y chunks a block. */
+template <typename T, typename L>
+__global__ void opdi_cu_scan_lines(const opdi_cu_scan_plan k, const T *x, T *y, int64_t *index) {
+    typedef typename L::C C;
+    typedef typename L::S S;
+    __shared__ __align__(16) unsigned char room[OPDI_CU_WARP * sizeof(S)];
+    S *warps = reinterpret_cast<S *>(room);
+    const int lanes = (int)blockDim.x, me = (int)threadIdx.x, lane = me % OPDI_CU_WARP, I = 4;
+    const int64_t items = k.l.outer * k.l.inner * k.chunks;
+    for (int64_t first = (int64_t)blockIdx.x * blockDim.y; first < items; first += (int64_t)gridDim.x * blockDim.y) {
+        const int64_t item = first + threadIdx.y, line = item / k.chunks, c = item % k.chunks;
+        const bool in = item < items;
+        const int64_t base = line / k.l.inner * k.l.n * k.l.inner + line % k.l.inner, begin = c * k.chunk;
+        const int64_t end = !in ? begin : begin + k.chunk < k.l.n ? begin + k.chunk : k.l.n;
+        S carry = L::none();
+        if (k.chunks > 1 && !k.totals && in && c > 0) { carry = ((const S *)k.states)[item - 1]; }
+        for (int64_t tile = begin; tile < begin + k.chunk; tile += (int64_t)lanes * I) {
+            const int64_t from = tile + (int64_t)me * I;
+            S s[I], all = L::none(), before;
+            T v[I];
+            if (k.vector && from + I <= end) { opdi_cu_load_pieces<I>(x + base + from, v); }
+            else {
+                OPDI_CU_UNROLL
+                for (int i = 0; i < I; i++) { if (from + i < end) { v[i] = x[base + (from + i) * k.l.inner]; } }
+            }
+            OPDI_CU_UNROLL
+            for (int i = 0; i < I; i++) {
+                if (from + i < end) {
+                    const S now = L::of(opdi_cu_cast<C>(v[i]), from + i);
+                    all = i ? L::join(all, now) : now;
+                }
+                s[i] = all;
+            }
+            for (int by = 1; by < OPDI_CU_WARP; by *= 2) {
+                const S other = opdi_cu_shuffle_up(all, by);
+                if (lane >= by) { all = L::join(other, all); }
+            }
+            before = opdi_cu_shuffle_up(all, 1);
+            if (lane == 0) { before = L::none(); }
+            if (lanes > OPDI_CU_WARP) {
+                __syncthreads();
+                if (lane == OPDI_CU_WARP - 1) { warps[me / OPDI_CU_WARP] = all; }
+                __syncthreads();
+                S outside = L::none(), total = L::none();
+                for (int w = 0; w < lanes / OPDI_CU_WARP; w++) {
+                    if (w == me / OPDI_CU_WARP) { outside = total; }
+                    total = w ? L::join(total, warps[w]) : warps[0];
+                }
+                before = L::join(outside, before);
+                all = total;
+            } else {
+                union { S s; int w[sizeof(S) / 4]; } u = {all};
+                for (int i = 0; i < (int)(sizeof(S) / 4); i++) {
+                    u.w[i] = __shfl_sync(OPDI_CU_ALL_LANES, u.w[i], OPDI_CU_WARP - 1);
+                }
+                all = u.s;
+            }
+            before = L::join(carry, before);
+            OPDI_CU_UNROLL
+            for (int i = 0; i < I; i++) {
+                if (k.totals || from + i >= end) { continue; }
+                L::store(L::join(before, s[i]), y, index, base + (from + i) * k.l.inner);
+            }
+            carry = L::join(carry, all);
+        }
+        if (k.totals && in && me == 0) { ((S *)k.states)[item] = carry; }
+    }
+}
+/* The chunks' totals of a line, 512 at most, become what is up to each chunk's end: a block a line. */
+template <typename L> __global__ void __launch_bounds__(512) opdi_cu_scan_totals(typename L::S *states, int chunks) {
+    typedef typename L::S S;
+    __shared__ __align__(16) unsigned char room[512 * sizeof(S)];
+    S *all = reinterpret_cast<S *>(room);
+    const int c = (int)threadIdx.x;
+    S s = L::none();
+    states += (int64_t)blockIdx.x * chunks;
+    if (c < chunks) { s = states[c]; }
+    for (int by = 1; by < chunks; by *= 2) {
+        all[c] = s;
+        __syncthreads();
+        if (c >= by) { s = L::join(all[c - by], s); }
+        __syncthreads();
+    }
+    if (c < chunks) { states[c] = s; }
+}
+/* A thread a line; those that lie side by side belong to one warp. */
+template <typename T, typename L>
+__global__ void opdi_cu_scan_columns(const opdi_cu_line l, const T *x, T *y, int64_t *index) {
+    typedef typename L::C C;
+    const int64_t lines = l.outer * l.inner;
+    for (int64_t line = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; line < lines;
+         line += (int64_t)gridDim.x * blockDim.x) {
+        int64_t at = line / l.inner * l.n * l.inner + line % l.inner;
+        typename L::S s = L::none();
+        for (int64_t i = 0; i < l.n; i++, at += l.inner) {
+            const typename L::S now = L::of(opdi_cu_load<C>(x + at), i);
+            s = i ? L::join(s, now) : now;
+            L::store(s, y, index, at);
+        }
+    }
+}
+template <typename T, typename L> static int opdi_cu_scan_run(opdi_cu_line l, const T *x, T *y, int64_t *index) {
+    typedef typename L::S S;
+    const int64_t lines = l.outer * l.inner;
+    opdi_cu_scan_plan k = {l, l.n, 1, NULL, false, l.inner == 1 && l.n % 4 == 0 && opdi_cu_aligned(x)};
+    dim3 block = l.n <= 1024 ? dim3(OPDI_CU_WARP, 4) : dim3(256, 1);
+    if (l.n <= 8 || (l.inner >= 16 && lines >= 4096)) {
+        return opdi_cu_launch(opdi_cu_scan_columns<T, L>, opdi_cu_grid(lines, 128), dim3(128), 0, l, x, y, index);
+    }
+    if (lines < 128 && l.n >= 32768) {
+        k.chunks = 512 / lines < l.n / 8192 ? 512 / lines : l.n / 8192;
+        k.chunk = opdi_cu_ceil(opdi_cu_ceil(l.n, k.chunks), 1024) * 1024;
+        k.chunks = opdi_cu_ceil(l.n, k.chunk);
+        k.states = opdi_cu_scratch(lines * k.chunks * (int64_t)sizeof(S));
+        if (!k.states) { return -1; }
+        k.totals = true;
+        if (opdi_cu_launch(opdi_cu_scan_lines<T, L>, opdi_cu_grid_rows(lines * k.chunks), block, 0, k, x, y, index) ||
+            opdi_cu_launch(opdi_cu_scan_totals<L>, dim3((unsigned)lines), dim3(512), 0, (S *)k.states, (int)k.chunks)) {
+            return -1;
+        }
+        k.totals = false;
+    }
+    return opdi_cu_launch(opdi_cu_scan_lines<T, L>, opdi_cu_grid_rows(opdi_cu_ceil(lines * k.chunks, block.y)), block,
+                          0, k, x, y, index);
+}
+/* Along dim argument 1, into one result or two. */
+template <template <class> class L, bool INTEGERS> static int opdi_cu_scan_of(opd_call *call, bool two) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *y, *index = NULL, *desk, *index_desk = NULL;
+    const opdi_cu_line l = opdi_cu_line_of(x, opd_arg_int(call, 1));
+    if (opd_results_from_fake(call)) { return -1; }
+    y = opdi_cu_result(call, 0);
+    desk = opdi_cu_desk(y);
+    if (two) { index = opdi_cu_result(call, 1); index_desk = opdi_cu_desk(index); }
+    if (!desk || (two && !index_desk)) { return -1; }
+    if (opd_numel(y) == 0) { return 0; }
+    x = opd_contiguous(opd_dtype(x) == opd_dtype(y) ? x : opd_to_dtype(x, opd_dtype(y)));
+    if (!x) { return -1; }
+#define OPDI_CU_SCAN_RUN(T)                                                                                           \
+    if (opdi_cu_scan_run<T, L<T> >(l, opdi_cu_data<T>(x), opdi_cu_data<T>(desk),                                      \
+                                   two ? opdi_cu_data<int64_t>(index_desk) : NULL)) { return -1; }
+    if constexpr (INTEGERS) { OPDI_CU_ALL(opd_dtype(y), T, OPDI_CU_SCAN_RUN(T)) }
+    else { OPDI_CU_FLOATS(opd_dtype(y), T, OPDI_CU_SCAN_RUN(T)) }
+#undef OPDI_CU_SCAN_RUN
+    return opdi_cu_settle(y, desk) || (two && opdi_cu_settle(index, index_desk)) ? -1 : 0;
+}
+static int opdi_cu_cumsum(opd_call *call) { return opdi_cu_scan_of<opdi_cu_scan_sum, true>(call, false); }
+static int opdi_cu_cumprod(opd_call *call) { return opdi_cu_scan_of<opdi_cu_scan_prod, true>(call, false); }
+static int opdi_cu_logcumsumexp(opd_call *call) { return opdi_cu_scan_of<opdi_cu_scan_exps, false>(call, false); }
+static int opdi_cu_cummax(opd_call *call) { return opdi_cu_scan_of<opdi_cu_scan_max, true>(call, true); }
+static int opdi_cu_cummin(opd_call *call) { return opdi_cu_scan_of<opdi_cu_scan_min, true>(call, true); }
+

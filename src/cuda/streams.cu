@@ -1,0 +1,317 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>cu:streams     streams, events, graphs
+//
+//  Numbers of streams, events and captures are their addresses; stream 0 is CUDA's default one.  Streams that are freed
+//  are kept for the next that are asked for: whoever still has one as its current one has a stream.
+//----------------------------------------------------------------------------------------------------------------------
+
+static int opdi_cu_device_count(void *user) { (void)user; return opdi_cu_ndevices; }
+static int opdi_cu_device_get(void *user) { (void)user; return opdi_cu_current(); }
+static int opdi_cu_device_set(void *user, int index) {
+    (void)user;
+    OPDI_CU_TRY(cudaSetDevice(index), "cudaSetDevice");
+    return 0;
+}
+static int opdi_cu_synchronize(void *user, int index) {
+    const opdi_cu_on on(index);
+    (void)user;
+    if (opdi_cu_none_captured(index, "to wait for the device")) { return -1; }
+    opdi_cu_groups_flush(index);
+    OPDI_CU_TRY(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
+    return opdi_cu_faults();
+}
+
+static int opdi_cu_stream_new(void *user, int index, int64_t *stream) {
+    const opdi_cu_on on(index);
+    cudaStream_t s;
+    (void)user;
+    {
+        std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
+        for (size_t i = opdi_cu_idle_streams->size(); i-- > 0;) {
+            if ((*opdi_cu_idle_streams)[i].device != index) { continue; }
+            *stream = (int64_t)(intptr_t)(*opdi_cu_idle_streams)[i].stream;
+            opdi_cu_idle_streams->erase(opdi_cu_idle_streams->begin() + (long)i);
+            return 0;
+        }
+    }
+    OPDI_CU_TRY(cudaStreamCreateWithFlags(&s, cudaStreamNonBlocking), "cudaStreamCreate");
+    *stream = (int64_t)(intptr_t)s;
+    return 0;
+}
+static void opdi_cu_capture_drop(cudaStream_t stream);
+/* Its cached memory goes to the default stream when its work is done. */
+static void opdi_cu_stream_free(void *user, int index, int64_t stream) {
+    const opdi_cu_on on(index);
+    const cudaStream_t s = (cudaStream_t)(intptr_t)stream;
+    (void)user;
+    opdi_cu_capture_drop(s);
+    (void)cudaStreamSynchronize(s);
+    (void)cudaGetLastError();
+    if (opdi_cu_streams[index] == s) { opdi_cu_streams[index] = NULL; }
+    std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
+    opdi_cu_stream_forget(index, s);
+    opdi_cu_idle_streams->push_back({index, s});
+}
+static int64_t opdi_cu_stream_get(void *user, int index) {
+    (void)user;
+    return (int64_t)(intptr_t)opdi_cu_streams[index];
+}
+static int opdi_cu_stream_set(void *user, int index, int64_t stream) {
+    (void)user;
+    opdi_cu_streams[index] = (cudaStream_t)(intptr_t)stream;
+    return 0;
+}
+static int opdi_cu_stream_synchronize(void *user, int index, int64_t stream) {
+    const opdi_cu_on on(index);
+    const cudaStream_t s = (cudaStream_t)(intptr_t)stream;
+    (void)user;
+    if (opdi_cu_uncaptured(s, "to wait for the stream")) { return -1; }
+    opdi_cu_groups_flush(index);
+    OPDI_CU_TRY(cudaStreamSynchronize(s), "cudaStreamSynchronize");
+    return opdi_cu_faults();
+}
+
+static int opdi_cu_event_new(void *user, int index, bool timing, int64_t *event) {
+    const opdi_cu_on on(index);
+    cudaEvent_t e;
+    (void)user;
+    OPDI_CU_TRY(cudaEventCreateWithFlags(&e, timing ? cudaEventDefault : cudaEventDisableTiming), "cudaEventCreate");
+    *event = (int64_t)(intptr_t)e;
+    return 0;
+}
+static void opdi_cu_event_free(void *user, int index, int64_t event) {
+    const opdi_cu_on on(index);
+    (void)user;
+    (void)cudaEventDestroy((cudaEvent_t)(intptr_t)event);
+}
+static int opdi_cu_event_record(void *user, int index, int64_t event, int64_t stream) {
+    const opdi_cu_on on(index);
+    (void)user;
+    OPDI_CU_TRY(cudaEventRecord((cudaEvent_t)(intptr_t)event, (cudaStream_t)(intptr_t)stream), "cudaEventRecord");
+    return 0;
+}
+static int opdi_cu_event_wait(void *user, int index, int64_t event, int64_t stream) {
+    const opdi_cu_on on(index);
+    (void)user;
+    OPDI_CU_TRY(cudaStreamWaitEvent((cudaStream_t)(intptr_t)stream, (cudaEvent_t)(intptr_t)event, 0),
+                "cudaStreamWaitEvent");
+    return 0;
+}
+static int opdi_cu_event_synchronize(void *user, int index, int64_t event) {
+    const opdi_cu_on on(index);
+    (void)user;
+    opdi_cu_groups_flush(index);
+    OPDI_CU_TRY(cudaEventSynchronize((cudaEvent_t)(intptr_t)event), "cudaEventSynchronize");
+    return opdi_cu_faults();
+}
+static int opdi_cu_event_done(void *user, int index, int64_t event) {
+    const opdi_cu_on on(index);
+    const cudaError_t e = cudaEventQuery((cudaEvent_t)(intptr_t)event);
+    (void)user;
+    if (e == cudaErrorNotReady) { (void)cudaGetLastError(); return 0; }
+    if (opdi_cu_nlost != 0 && opdi_cu_lost_check()) { return -1; }
+    return e == cudaSuccess ? 1 : opdi_cu_failed(e, "cudaEventQuery");
+}
+static int opdi_cu_event_elapsed(void *user, int index, int64_t from, int64_t to, double *milliseconds) {
+    const opdi_cu_on on(index);
+    float ms = 0;
+    (void)user;
+    OPDI_CU_TRY(cudaEventElapsedTime(&ms, (cudaEvent_t)(intptr_t)from, (cudaEvent_t)(intptr_t)to),
+                "cudaEventElapsedTime");
+    *milliseconds = ms;
+    return 0;
+}
+static int opdi_cu_stream_wait(void *user, int index, int64_t stream, int other_index, int64_t other) {
+    int64_t event = 0;
+    int rc = opdi_cu_event_new(user, other_index, false, &event);
+    if (rc == 0) { rc = opdi_cu_event_record(user, other_index, event, other); }
+    if (rc == 0) { rc = opdi_cu_event_wait(user, index, event, stream); }
+    if (event) { opdi_cu_event_free(user, other_index, event); }
+    return rc;
+}
+
+//== captures ==========================================================================================================
+//
+//  Random numbers: inside a capture a generator's words are counted from where it was at the first draw.  They are
+//  given back when the capture ends, and taken at each replay, which tells the kernels in memory of the device where.
+
+typedef struct opdi_cu_graph {
+    cudaGraphExec_t exec;
+    opdi_cu_pool *pool;
+    cudaStream_t last;                            /* where it ran last, or was captured, */
+    cudaEvent_t done;                             /* and has, when this has passed */
+} opdi_cu_graph;
+
+/* The blocks of a pool are the device's from here on; those in use, once they are freed. */
+static void opdi_cu_pool_free(opdi_cu_pool *pool) {
+    opdi_cu_pool *to = &opdi_cu_pools[pool->device];
+    std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
+    for (const opdi_cu_sequence &q : pool->sequences) { opdi_cu_give(q.state); }
+    for (auto &i : *opdi_cu_all_pieces) {
+        if (i.second->pool != pool) { continue; }
+        i.second->pool = to;
+        if (!i.second->used) { to->free.insert(i.second); }
+    }
+    delete pool;
+}
+/* Ends what is captured on a stream: its pool, and the graph or what was wrong; NULL: it is not captured. */
+static opdi_cu_pool *opdi_cu_capture_stop(cudaStream_t stream, cudaGraph_t *graph, cudaError_t *e) {
+    opdi_cu_pool *pool = NULL;
+    std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
+    for (size_t i = 0; i < opdi_cu_capturing->size() && !pool; i++) {
+        if ((*opdi_cu_capturing)[i]->stream != stream) { continue; }
+        pool = (*opdi_cu_capturing)[i];
+        opdi_cu_capturing->erase(opdi_cu_capturing->begin() + (long)i);
+        opdi_cu_ncapturing--;
+    }
+    *graph = NULL;
+    if (!pool) { return NULL; }
+    *e = cudaStreamEndCapture(stream, graph);
+    for (const opdi_cu_sequence &q : pool->sequences) { opd_generator_give_back(q.generator, q.at, q.words); }
+    if (opdi_cu_capturing->empty()) {
+        std::vector<opdi_cu_piece *> held;
+        held.swap(*opdi_cu_held);
+        for (opdi_cu_piece *p : held) { opdi_cu_retire(p); }
+    }
+    return pool;
+}
+static void opdi_cu_capture_drop(cudaStream_t stream) {
+    cudaGraph_t graph = NULL;
+    cudaError_t e = cudaSuccess;
+    opdi_cu_pool *pool = opdi_cu_ncapturing == 0 ? NULL : opdi_cu_capture_stop(stream, &graph, &e);
+    if (graph) { (void)cudaGraphDestroy(graph); }
+    if (e != cudaSuccess) { (void)cudaGetLastError(); }
+    if (pool) { opdi_cu_pool_free(pool); }
+}
+static bool opdi_cu_blas_take(cublasStatus_t *s);
+/* What is made once is made before. */
+static int opdi_cu_capture_begin(void *user, int index, int64_t stream) {
+    const opdi_cu_on on(index);
+    cublasStatus_t blas;
+    const cudaStream_t s = (cudaStream_t)(intptr_t)stream;
+    cudaStreamCaptureStatus status = cudaStreamCaptureStatusNone;
+    cudaError_t e;
+    (void)user;
+    if (!s) { return opd_fail(OPD_ERROR_ARGUMENT, "the default stream cannot be captured, make one (opd_stream_new)"); }
+    if (!opdi_cu_fault_make()) { return -1; }
+    (void)opdi_cu_blas_take(&blas);
+    std::lock_guard<std::mutex> guard(opdi_cu_memory_lock);
+    if (opdi_cu_capture_pool(s)) { return opd_fail(OPD_ERROR_ARGUMENT, "this stream is being captured already"); }
+    opdi_cu_pool *pool = new (std::nothrow) opdi_cu_pool();
+    if (!pool) { return opd_fail(OPD_ERROR_MEMORY, "no memory for a capture"); }
+    pool->device = index; pool->captures = true; pool->stream = s;
+    if ((e = cudaStreamBeginCapture(s, cudaStreamCaptureModeRelaxed)) != cudaSuccess) {
+        delete pool;
+        return opdi_cu_failed(e, "cudaStreamBeginCapture");
+    }
+    (void)cudaStreamGetCaptureInfo(s, &status, &pool->id);
+    opdi_cu_capturing->push_back(pool);
+    opdi_cu_ncapturing++;
+    return 0;
+}
+static int opdi_cu_capture_end(void *user, int index, int64_t stream, int64_t *capture) {
+    const opdi_cu_on on(index);
+    const cudaStream_t s = (cudaStream_t)(intptr_t)stream;
+    cudaGraph_t graph = NULL;
+    cudaError_t e = cudaSuccess;
+    opdi_cu_pool *pool = opdi_cu_capture_stop(s, &graph, &e);
+    opdi_cu_graph *g = pool && !pool->broken && e == cudaSuccess ? new (std::nothrow) opdi_cu_graph() : NULL;
+    (void)user;
+    if (!pool) { return opd_fail(OPD_ERROR_ARGUMENT, "this stream is not being captured"); }
+    if (g && (e = cudaGraphInstantiate(&g->exec, graph, 0)) == cudaSuccess &&
+        (e = cudaEventCreateWithFlags(&g->done, cudaEventDisableTiming)) == cudaSuccess) {
+        e = cudaEventRecord(g->done, s);
+    }
+    if (graph) { (void)cudaGraphDestroy(graph); }
+    if (g && e == cudaSuccess) {
+        g->pool = pool;
+        g->last = s;
+        *capture = (int64_t)(intptr_t)g;
+        return 0;
+    }
+    if (pool->broken) { (void)opd_fail(OPD_ERROR_KERNEL, "the capture is void: %s was asked for", pool->broken); }
+    else if (e == cudaSuccess) { (void)opd_fail(OPD_ERROR_MEMORY, "no memory for a capture"); }
+    else {
+        (void)opdi_cu_failed(e, "a capture: something that was called meanwhile cannot be captured, or was called for "
+                             "the first time (run what is captured once before)");
+    }
+    if (g && g->done) { (void)cudaEventDestroy(g->done); }
+    if (g && g->exec) { (void)cudaGraphExecDestroy(g->exec); }
+    (void)cudaGetLastError();
+    delete g;
+    opdi_cu_pool_free(pool);
+    return -1;
+}
+
+/* Inside a capture: *state is where kernels find what d->at, which is changed, counts from. */
+static int opdi_cu_sequence_of(int index, opd_draw *d, const uint64_t **state) {
+    if (opdi_cu_ncapturing == 0) { return 0; }
+    opdi_cu_hold hold(opdi_cu_memory_lock);
+    opdi_cu_pool *pool = opdi_cu_capture_pool(opdi_cu_streams[index]);
+    opdi_cu_sequence *q = NULL;
+    if (!pool) { return 0; }
+    for (opdi_cu_sequence &other : pool->sequences) { if (other.generator == d->generator) { q = &other; } }
+    if (!q) {
+        /* not of the capture's memory, which kernels of the graph write before they read this */
+        opdi_cu_piece *p = opdi_cu_piece_new(hold, &opdi_cu_pools[index], opdi_cu_streams[index], 512);
+        if (!p || !opdi_cu_pool_lives(pool)) {
+            if (p) { opdi_cu_give(p); }
+            return opd_fail(OPD_ERROR_MEMORY, "CUDA: no memory for the state of a generator"); }
+        pool->sequences.push_back({d->generator, d->key, d->at, 0, p});
+        q = &pool->sequences.back();
+    }
+    if (q->key != d->key) {
+        pool->broken = "to seed a generator between two draws";
+        return opd_fail(OPD_ERROR_KERNEL, "CUDA: a generator was seeded between two draws of a capture");
+    }
+    d->at -= q->at;
+    if ((int64_t)d->at + d->words > q->words) { q->words = (int64_t)d->at + d->words; }
+    *state = (const uint64_t *)q->state->at;
+    return 0;
+}
+__global__ void opdi_cu_set_state(uint64_t *state, uint64_t key, uint64_t at) { state[0] = key; state[1] = at; }
+/* Takes what a replay draws, and tells its kernels. */
+static int opdi_cu_sequences_take(const opdi_cu_pool *pool) {
+    for (const opdi_cu_sequence &q : pool->sequences) {
+        uint64_t key, at = opd_generator_take(q.generator, q.words, &key);
+        if (opdi_cu_launch(opdi_cu_set_state, dim3(1), dim3(1), 0, (uint64_t *)q.state->at, key, at)) { return -1; }
+    }
+    return 0;
+}
+/* A replay waits for the one before it, also on another stream: they use the same memory. */
+static int opdi_cu_capture_replay(void *user, int index, int64_t capture, int64_t stream) {
+    const opdi_cu_on on(index);
+    opdi_cu_graph *g = (opdi_cu_graph *)(intptr_t)capture;
+    const cudaStream_t s = (cudaStream_t)(intptr_t)stream, was = opdi_cu_streams[index];
+    int rc;
+    (void)user;
+    if (opdi_cu_uncaptured(s, "a replay")) { return -1; }
+    if (s != g->last) { OPDI_CU_TRY(cudaStreamWaitEvent(s, g->done, 0), "cudaStreamWaitEvent"); }
+    opdi_cu_streams[index] = s;
+    rc = opdi_cu_sequences_take(g->pool);
+    opdi_cu_streams[index] = was;
+    if (rc) { return -1; }
+    OPDI_CU_TRY(cudaGraphLaunch(g->exec, s), "cudaGraphLaunch");
+    g->last = s;
+    OPDI_CU_TRY(cudaEventRecord(g->done, s), "cudaEventRecord");
+    return opdi_cu_debug ? opdi_cu_stream_synchronize(user, index, stream) : 0;
+}
+static void opdi_cu_capture_free(void *user, int index, int64_t capture) {
+    const opdi_cu_on on(index);
+    opdi_cu_graph *g = (opdi_cu_graph *)(intptr_t)capture;
+    (void)user;
+    (void)cudaEventSynchronize(g->done);          /* it may still run */
+    (void)cudaGraphExecDestroy(g->exec);
+    (void)cudaEventDestroy(g->done);
+    (void)cudaGetLastError();
+    opdi_cu_pool_free(g->pool);
+    delete g;
+}
+
+static bool opdi_cu_debug_set(void *user, bool on) {
+    const bool was = opdi_cu_debug;
+    (void)user;
+    opdi_cu_debug = on;
+    return was;
+}
+
