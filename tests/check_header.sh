@@ -411,7 +411,7 @@ check_other_places() {
 }
 # In a program that has included dlpack.h, whose structs have the names that the header declares.
 check_beside_dlpack() {
-    { sed -n '/^typedef struct.*DLPackVersion/,/^} DLManagedTensorVersioned/p' "$root/tests/test_exchange.c"
+    { sed -n '/^typedef struct.*DLPackVersion/,/^} DLManagedTensorVersioned/p' "$root/tests/files/test_exchange.c"
       cat "$tmp/implementation.c"; } | sed '1i #include <stdint.h>' >"$tmp/dlpack.c"
     grep -q '^} DLManagedTensorVersioned' "$tmp/dlpack.c" || echo 'test_exchange.c has no structs'
     quiet $CC -fsyntax-only $inc "$tmp/dlpack.c"

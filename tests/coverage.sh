@@ -7,7 +7,7 @@ help() {
 usage: sh tests/coverage.sh [options] [name...]
 
 Builds the implementation with clang's source-based coverage, runs all tests, and prints for each room of the header
-how many of its lines and of its branches were run, the least covered room first.  All tests: tests/test_*.c and
+how many of its lines and of its branches were run, the least covered room first.  All tests: tests/*/test_*.c and
 test_*.cpp, tests/linkage.sh, tests/mpi.sh and, of tests/cuda.sh, devices, streams and groups emulated on the CPU (its
 walk over all operators is of its own kernels, which are not counted here).  With names: test_NAME alone, or with
 linkage, mpi or cuda that script.  Code that a script has printed into the header (wrappers and lists of operators) is
@@ -56,13 +56,13 @@ script() {
 if [ -n "$run" ]; then
     # a pool of four files (%4m), merged while programs run
     LLVM_PROFILE_FILE="$folder/counts.%4m.profraw"; export LLVM_PROFILE_FILE
-    [ -n "$names" ] || names="$(ls "$here"/test_*.c* | sed 's/.*test_\(.*\)\.c.*/\1/' | grep -v -x cuda) linkage mpi cuda"
+    [ -n "$names" ] || names="$(ls "$here"/*/test_*.c* | sed 's/.*test_\(.*\)\.c.*/\1/' | grep -v -x cuda) linkage mpi cuda"
     for name in $names; do
         case $name in
             linkage|mpi) script $name ;;
             cuda) script cuda cuda_emulated_async cuda_emulated_out_of_memory cuda_emulated_nccl cuda_emulated_mpi ;;
             *)
-                source=$(ls "$here/test_$name".c*)
+                source=$(ls "$here"/*/"test_$name".c*)
                 CC=clang CXX=clang++ CFLAGS="-O1 $flags" OBJECTS=$folder sh "$here/run.sh" "$name" </dev/null 2>&1 |
                     grep -a -E '^(test_[a-z0-9_]*\.c.*: |.*does not build)'
                 # what the declarations define inline is a part of each test file

@@ -86,7 +86,7 @@ linux() {
         have "$emulator" || { skip "no $emulator"; return; }
         run="$emulator -L $sysroot"
     fi
-    if ! $cc "$@" $flags -c tests/test_kernels.c -o "$tmp/$target.o" >"$tmp/out" 2>&1; then
+    if ! $cc "$@" $flags -c tests/kernels/test_kernels.c -o "$tmp/$target.o" >"$tmp/out" 2>&1; then
         bad 'the implementation does not build' "$tmp/out"; return
     fi
     if $cc "$@" -O0 "$tmp/examples/quickstart.c" "$tmp/$target.o" -o "$tmp/program" -lm -lpthread $libs >"$tmp/out" 2>&1
@@ -95,7 +95,7 @@ linux() {
     else bad 'quickstart.c does not build' "$tmp/out"; fi
     for name in $tests; do
         cases=; case $name in *:*) cases=$(echo "${name#*:}" | tr , ' '); name=${name%%:*} ;; esac
-        source=tests/test_$name.c; [ "$name" != kernels ] || source=          # that is the implementation
+        source=$(echo tests/*/test_$name.c); [ "$name" != kernels ] || source=          # that is the implementation
         if $cc "$@" -O0 $source "$tmp/$target.o" -o "$tmp/program" -lm -lpthread $libs >"$tmp/out" 2>&1; then
             run_test "$name" $run "$tmp/program" $cases
         else bad "test_$name.c does not build" "$tmp/out"; fi

@@ -43,7 +43,7 @@ sanitized_part=${CHECK_PART:-32} plugin_part=${CHECK_PART:-16}
 printf '#define OPDISPATCH_IMPLEMENTATION\n#include "opdispatch.h"\n' >"$tmp/implementation.c"
 # The implementation, once; what $CC makes of it the other tests show.
 implementation() { [ -f "$tmp/implementation.o" ] || quiet $quick_c -O0 -I"$root" -c "$tmp/implementation.c" -o "$tmp/implementation.o"; }
-tests_object() { [ -f "$tmp/tests.o" ] || quiet $quick_c -O0 -I"$root" -c "$root/tests/test_cuda.c" -o "$tmp/tests.o"; }
+tests_object() { [ -f "$tmp/tests.o" ] || quiet $quick_c -O0 -I"$root" -c "$root/tests/cuda/test_cuda.c" -o "$tmp/tests.o"; }
 # Addresses that are no multiple of what is loaded from them end the program, as on a GPU.  Optimised: what that takes is
 # less than what the walk over all operators saves.
 emulated() {
@@ -142,7 +142,7 @@ check_cuda_first_run_without_gpu() {
 }
 check_cuda_emulated_sanitized() {
     flags='-g1 -O0 -DOPD_NO_CACHE -fsanitize=address'
-    quiet $quick_c $flags -I"$root" "$root/tests/test_cuda.c" -c -o "$tmp/s_tests.o"
+    quiet $quick_c $flags -I"$root" "$root/tests/cuda/test_cuda.c" -c -o "$tmp/s_tests.o"
     quiet $quick_c $flags -I"$root" -c "$tmp/implementation.c" -o "$tmp/s_implementation.o"
     quiet $quick $flags -std=c++17 -I"$root/tests/cuda" -I"$root" -x c++ -c "$root/opdispatch_cuda.cu" -o "$tmp/s_emulated.o"
     quiet $quick $flags "$tmp/s_tests.o" "$tmp/s_implementation.o" "$tmp/s_emulated.o" -o "$tmp/sanitized" $lib

@@ -54,7 +54,7 @@ part_build() {
     optimised='-O2 -O1'; [ -z "$QUICK" ] || optimised='-O0 -O0'
     set -- $optimised
     made implementation "$CC" "$1" -I"$root" -c implementation.c -o implementation.o &
-    made test_cuda "$CC" "$2" -I"$root" -c "$root/tests/test_cuda.c" -o test_cuda.o &
+    made test_cuda "$CC" "$2" -I"$root" -c "$root/tests/cuda/test_cuda.c" -o test_cuda.o &
     made probes "$CC" "$2" -I"$root" -c "$root/tests/cuda/probes.c" -o probes.o &
     made nccl_ranks "$CC" "$2" -I"$root" -c "$root/tests/cuda/nccl_ranks.c" -o nccl_ranks.o &
     made bench "$CC" "$2" -I"$root/bench" -c bench_cuda.c -o bench_cuda.o &

@@ -460,7 +460,7 @@ check_lapack() {
     for name in potrf getrf getrs geqrf orgqr ormqr gelsy syevd gesdd; do
         for type in s d; do nm "$tmp/lapack.o" | grep -q " U $type${name}_" || echo "$type${name}_ is not called"; done
     done
-    quiet $quick_c -O0 -w $inc "$root/tests/test_linalg.c" "$tmp/lapack.o" -o "$tmp/lapack" $lapack $lib
+    quiet $quick_c -O0 -w $inc "$root/tests/ops/test_linalg.c" "$tmp/lapack.o" -o "$tmp/lapack" $lapack $lib
     "$tmp/lapack" 2>&1 | grep -q ' passed, 0 failed' || "$tmp/lapack" 2>&1 | head -n 8
 }
 # The recipe of the README.

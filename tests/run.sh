@@ -6,7 +6,7 @@ help() {
     cat <<'TEXT'
 usage: sh tests/run.sh [options] [name]
 
-Builds every tests/test_*.c and test_*.cpp, runs it, checks the header itself (tests/check_header.sh) and every way to
+Builds every tests/*/test_*.c and .cpp, runs it, checks the header itself (tests/check_header.sh) and every way to
 link or load operators (tests/linkage.sh).  With a name: the test file test_NAME.c, or the checks of those two that have
 it in their names (linkage: all of the second), or else the cases whose name has it in them.  With the name cuda: the
 CUDA companion (tests/cuda.sh), which nothing else runs; it needs no GPU.  cuda_emulated_races, each access of its kernels
@@ -134,7 +134,7 @@ trap 'exit 130' INT TERM
 #-- what to run --------------------------------------------------------------------------------------------------------
 
 header=no; header_name=; linkage=no; linkage_name=; cuda=no; cuda_name=
-files=$(ls "$here"/test_*.c "$here"/test_*.cpp 2>/dev/null | grep -v test_cuda.c)      # that one is cuda.sh's
+files=$(ls "$here"/*/test_*.c "$here"/*/test_*.cpp 2>/dev/null | grep -v test_cuda.c)      # that one is cuda.sh's
 case $mode in
     plain) header=yes; [ -n "$name" ] || linkage=yes; ;;
     header|std11) header=yes ;;
@@ -165,7 +165,7 @@ RUN_COMPILER=$CC; RUN_LANGUAGE=c; language=c
 case $mode in
     cxx*) RUN_COMPILER="$CXX -std=c++11"; RUN_LANGUAGE=c++; [ $mode = cxx_on_c ] || language=c++ ;;
 esac
-RUN_WHOLE=$here/test_kernels.c
+RUN_WHOLE=$here/kernels/test_kernels.c
 [ $language = c ] && build="$CC $RUN_FLAGS" || build="$RUN_COMPILER -x c++ $RUN_FLAGS"
 built_from=$(cat "$here/../opdispatch.h" "$RUN_WHOLE" "$here/inside.h" "$here/check.h" | cksum)
 RUN_OBJECT=${OBJECTS:-$RUN_TMP}/implementation_$(echo "$build $built_from" | cksum | tr ' ' _).o

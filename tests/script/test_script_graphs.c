@@ -1,0 +1,126 @@
+/* Graphs of scripts, and tensors, print as PyTorch prints them: the functions of golden/script_graphs.py, and what
+   PyTorch says of them in golden/script_graphs.txt, made by golden/make_script_graphs.py: nodes, their order, names and
+   numbers of values, places. */
+#include "../../opdispatch.h"
+#include "../check.h"
+
+static char source[50000], wanted[200000];
+
+static void read_golden(const char *name, char *text, size_t cap) {
+    FILE *file = check_golden(name);
+    const size_t length = file ? fread(text, 1, cap - 1, file) : 0;
+    text[length] = 0;
+    CHECK(length > 0 && length < cap - 1);
+    if (file) { fclose(file); }
+}
+/* Takes away places where PyTorch names one in a text of its own. */
+static void strip_line(char *line) {
+    char *const place = strstr(line, " # ");
+    if (place) { *place = 0; }
+}
+/* True if both texts are equal, line by line. */
+static bool same_graph(const char *name, const char *got, const char *want, size_t length) {
+    char first[2000], second[2000];
+    const char *const end = want + length;
+    while (want < end && *got) {
+        const int ours = (int)strcspn(got, "\n"), theirs = (int)strcspn(want, "\n");
+        (void)snprintf(first, sizeof first, "%.*s", ours, got);
+        (void)snprintf(second, sizeof second, "%.*s", theirs, want);
+        if (strstr(second, "# <string>")) {
+            strip_line(first);
+            strip_line(second);
+        }
+        if (strcmp(first, second) != 0) {
+            printf("%s: '%s', not '%s'\n", name, first, second);
+            return false;
+        }
+        got += ours + (got[ours] == '\n');
+        want += theirs + (want[theirs] == '\n');
+    }
+    return want >= end && !*got;
+}
+
+TEST(functions_print_as_pytorch_prints_them) {
+    static char text[50000];
+    read_golden("script_graphs.py", source, sizeof source);
+    read_golden("script_graphs.txt", wanted, sizeof wanted);
+    opd_script *script = opd_script_compile(source, "script_graphs.py");
+    int count = 0;
+    CHECK(script != NULL);
+    for (char *at = strstr(wanted, "== "); script && at; ) {
+        char name[100];
+        char *const next = strstr(at + 3, "\n== ");
+        const char *const body = strchr(at, '\n') + 1, *const end = next ? next + 1 : at + strlen(at);
+        (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(at + 3, "\n"), at + 3);
+        const opd_graph *graph = opd_script_graph(script, name);
+        CHECK(graph != NULL);
+        if (graph) { CHECK(opd_graph_print(graph, text, sizeof text) < sizeof text); }
+        CHECK(graph && same_graph(name, text, body, (size_t)(end - body)));
+        count++;
+        at = next ? next + 1 : NULL;
+    }
+    CHECK(count > 60);
+    opd_script_free(script);
+}
+
+/* Takes the folders out of what a graph says of places. */
+static void plain_places(char *text) {
+    char *to = text;
+    for (const char *at = text; *at; at++) {
+        const char *const slash = strncmp(at, " # /", 4) == 0 ? at + 3 + strcspn(at + 3, "\n") : NULL;
+        const char *last = at + 2;
+        for (const char *k = at + 3; slash && k < slash; k++) { if (*k == '/') { last = k; } }
+        *to++ = *at;
+        if (!slash) { continue; }
+        memcpy(to, "# ", 2);
+        to += 2;
+        at = last;
+    }
+    *to = 0;
+}
+/* Archives tell, beside their texts, of which sources these were made. */
+TEST(archives_print_with_the_places_of_their_sources) {
+    static char text[10000];
+    static uint8_t bytes[10000];
+    FILE *file = check_golden("scripts/enums.pt");
+    CHECK_OR_RETURN(file != NULL);
+    const size_t size = fread(bytes, 1, sizeof bytes, file);
+    (void)fclose(file);
+    read_golden("scripts/enums.txt", wanted, sizeof wanted);
+    opd_script *script = opd_script_from_bytes(bytes, size);
+    CHECK_OR_RETURN(script != NULL);
+    CHECK(opd_graph_print(opd_script_graph(script, NULL), text, sizeof text) < sizeof text);
+    plain_places(text);
+    CHECK(same_graph("enums", text, wanted, strlen(wanted)));
+    opd_script_free(script);
+    for (size_t i = 0; i + 9 < size; i++) {        /* places that are damaged are no places */
+        if (memcmp(bytes + i, "debug_pkl", 9) == 0) { bytes[i] = 'D'; }
+    }
+    script = opd_script_from_bytes(bytes, size);
+    CHECK_OR_RETURN(script != NULL);
+    CHECK(opd_graph_print(opd_script_graph(script, NULL), text, sizeof text) < sizeof text);
+    CHECK(strstr(text, "# code/__torch__.py:") != NULL);
+    opd_script_free(script);
+}
+
+/* Texts of torch.jit's print. */
+static void check_print(opd_tensor *tensor, const char *want) {
+    char text[2000];
+    (void)opd_value_print(opd_value_tensor(tensor), text, sizeof text);
+    CHECK_STR(text, want);
+}
+TEST(tensors_print_as_libtorch_writes_them) {
+    const double mixed[] = {1.5, -2.25, 1234567.5, 0.5}, tiny[] = {1.5e-6, -2.5e-6};
+    OPD_SCOPED;
+    check_print(opd_full(opd_ints_of(NULL, 0), OPD_V(0.1), OPD_FLOAT32), "0.10000000149011612\n[ CPUFloatType{} ]");
+    check_print(opd_arange(OPD_V(3), OPD_INT64), " 0\n 1\n 2\n[ CPULongType{3} ]");
+    check_print(opd_zeros(OPD_INTS(2, 0), OPD_FLOAT32), "[ CPUFloatType{2,0} ]");
+    check_print(opd_tensor_from(mixed, OPD_INTS(2), OPD_FLOAT64), " 1.5000\n-2.2500\n[ CPUDoubleType{2} ]");
+    check_print(opd_tensor_from(mixed, OPD_INTS(2, 2), OPD_FLOAT64),
+                " 1.5000e+00 -2.2500e+00\n 1.2346e+06  5.0000e-01\n[ CPUDoubleType{2,2} ]");
+    check_print(opd_tensor_from(tiny, OPD_INTS(1, 2), OPD_FLOAT64),
+                "1e-06 *\n 1.5000 -2.5000\n[ CPUDoubleType{1,2} ]");
+    check_print(opd_reshape(opd_arange(OPD_V(8), OPD_FLOAT32), OPD_INTS(2, 2, 2)),
+                "(1,.,.) = \n 0  1\n  2  3\n\n(2,.,.) = \n 4  5\n  6  7\n[ CPUFloatType{2,2,2} ]");
+}
+CHECK_MAIN()

@@ -1,3 +1,0 @@
-/* Random programs of views, writes, modes, hooks and gradients, of fixed seeds: fuzz/fuzz_program.c. */
-#define FUZZ_SEEDS 2000
-#include "fuzz/fuzz_program.c"

@@ -1,3 +1,0 @@
-/* The fuzz target of transforms of transforms, with fixed seeds. */
-#define FUZZ_SEEDS 400
-#include "fuzz/fuzz_stacks.c"
