@@ -159,6 +159,52 @@ OPD_UNUSED static FILE *check_golden(const char *name) {
     return file;
 }
 
+/* Runs it once for what grows once, then with each allocation failing in turn, every second time with all after it too:
+   the attempt, in a scope of its own, must be well (0 or more) or end with OPD_ERROR_MEMORY, and lose nothing.  needed:
+   there is no allocation that it can do without.  Each of the first `dense`, then every seventh up to ten times as
+   many.  Returns the number of the first that does not come to pass; `what` is said of a failure. */
+OPD_UNUSED static int64_t check_allocations_at(int (*attempt)(void *arg), void *arg, const char *what, int64_t dense,
+                                               bool needed, const char *file, int line) {
+    int64_t n, live;
+    int rc = 0, wrong = 0;
+    bool last = false;
+    OPD_SCOPE { (void)attempt(arg); }
+    opd_error_clear();
+    for (n = 1; n < 10 * dense && wrong < 3; n += n < dense ? 1 : 7) {
+        live = opd_memory_stats().live;
+        (void)opd_memory_fail_at(n, (n & 1) != 0);
+        OPD_SCOPE { rc = attempt(arg); }
+        last = opd_memory_fail_at(0, false) < n;
+        if (!last && (opd_ok() ? rc < 0 || needed : opd_error_code() != OPD_ERROR_MEMORY)) {
+            printf("%s: allocation %d: %d %s\n", what, (int)n, rc, opd_error_message());
+            wrong++;
+        }
+        opd_error_clear();
+        if (opd_memory_stats().live > live) {
+            printf("%s: allocation %d: loses %d bytes\n", what, (int)n, (int)(opd_memory_stats().live - live));
+            wrong++;
+        }
+        if (last) { break; }
+    }
+    if (check_failed(!wrong, file, line)) { printf("%s: an allocation that failed did harm\n", what); }
+    return n;
+}
+
+//-- what a test says --------------------------------------------------------------------------------------------------
+
+#define CHECK(cond) ((void)check_true(!!(cond), #cond, __FILE__, __LINE__))
+#define CHECK_STR(a, b) ((void)check_str(a, b, #a, __FILE__, __LINE__))
+#define CHECK_INT(a, b) ((void)check_int((long long)(a), (long long)(b), #a, __FILE__, __LINE__))
+#define CHECK_NEAR(a, b, tol) ((void)check_near((double)(a), (double)(b), (double)(tol), #a, __FILE__, __LINE__))
+#define CHECK_OK() ((void)check_ok(__FILE__, __LINE__))
+#define CHECK_ERROR(code, part) ((void)check_error(code, part, __FILE__, __LINE__))
+/* For what makes no sense to go on after: leaves the case when the condition does not hold. */
+#define CHECK_OR_RETURN(cond) do { if (!check_true(!!(cond), #cond, __FILE__, __LINE__)) { return; } } while (0)
+/* Leaves the case, which counts as skipped. */
+#define SKIP(why) do { check_skip(why); return; } while (0)
+#define check_allocations(attempt, arg, what, dense, needed) \
+    check_allocations_at(attempt, arg, what, dense, needed, __FILE__, __LINE__)
+
 #define TEST(name) CHECK_CASE(name, 0)
 #define TEST_KEEPS(name) CHECK_CASE(name, 1)
 #if defined(OPDISPATCH_IMPLEMENTATION)

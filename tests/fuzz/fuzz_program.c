@@ -1,4 +1,4 @@
-// Fuzz target of the tape: fuzz.h says how it is built and run, and tests/test_fuzz_program.c runs it as a test.  Input:
+// Fuzz target of the tape: fuzz.h says how it is built and run, and tests/fuzz/test_fuzz_program.c runs it as a test.  Input:
 // a script, a byte for each step and some for what it needs.  A program makes tensors, views and views of views, writes
 // into them, switches grad and inference mode, detaches, hooks, packs, resizes, gives other data, opens and closes
 // scopes, and asks for gradients of first and second order, on several threads at times.  After every step: it failed

@@ -4,7 +4,7 @@
     OPD_LIST_CASES=1 ./test_golden > cases.txt       (each line: operator, tab, case)
     python3 make_complex.py cases.txt > complex.txt  (needs PyTorch; made with 2.15)
 
-The inputs are those of tests/test_complex.c, made again here: complex128, parts that are multiples of 1/64.  A line is
+The inputs are those of tests/ops/test_complex.c, made again here: complex128, parts that are multiples of 1/64.  A line is
 operator | case | kinds | result ... | grad ..., where kinds has a letter for each floating tensor of the case: C complex,
 R left real.  A result is dtype, [sizes] and the elements, complex ones as two numbers.  A gradient (of the floating tensors in their order, with the test's numbers as gradients of the results) is
 written likewise; "none" where there is none.  "!" stands for results that PyTorch refuses, and for gradients that it

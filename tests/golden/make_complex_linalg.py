@@ -3,7 +3,7 @@
 
     python3 make_complex_linalg.py > complex_linalg.txt      (needs PyTorch; made with 2.15)
 
-The functions are those of tests/test_complex_linalg.c, by name, and give nothing that depends on how vectors are turned.
+The functions are those of tests/ops/test_complex_linalg.c, by name, and give nothing that depends on how vectors are turned.
 A line is: function, kind, number of dims, sizes, number of results; for each result how many numbers it has and the
 numbers (complex ones as two); then the numbers of the gradient of x.  The loss is the sum of Re(conj(w) result) for w
 made like x, from other seeds.

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Writes forward.txt: random programs of dual tensors, views and writes in place, with the values and tangents that PyTorch
-(1.13) gives; and of functions on the tape, with the gradients of their tangents.  tests/test_forward.c runs them.
+(1.13) gives; and of functions on the tape, with the gradients of their tangents.  tests/autograd/test_forward.c runs them.
 
     /usr/bin/python3 make_forward.py > forward.txt
 

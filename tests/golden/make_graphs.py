@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Writes graphs.txt: random programs and the text of the graphs that PyTorch's tracer (1.13) makes of them, without
-source locations.  tests/test_graphs.c traces and runs the same programs.
+source locations.  tests/graphs/test_graphs.c traces and runs the same programs.
 
     /usr/bin/python3 make_graphs.py > graphs.txt
 

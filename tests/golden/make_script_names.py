@@ -226,7 +226,7 @@ def real(value):
 
 
 def encode(value):
-    """As tests/test_script_names.c reads it."""
+    """As tests/script/test_script_names.c reads it."""
     if isinstance(value, torch.Tensor):
         value = value.detach()
         assert value.layout == torch.strided and not value.is_quantized and not value.is_mkldnn and value.device.type == 'cpu' and not value.is_nested

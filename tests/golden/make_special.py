@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Makes special.txt: special functions as mpmath and PyTorch compute them, for tests/test_special.c.
+"""Makes special.txt: special functions as mpmath and PyTorch compute them, for tests/ops/test_special.c.
 
 Rows of what mpmath computes: "~ operator x y value error", error being how far PyTorch's float64 is off, relative to
 value; arguments are float32 numbers, y is - where there is one argument.  Rows close to zeros of functions and where

@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Writes statistics.txt: how far PyTorch's statistics and normalisations are off, for numbers whose mean is up to a million
-times their deviation.  tests/test_statistics.c makes the same numbers, and must not be further off.
+times their deviation.  tests/ops/test_statistics.c makes the same numbers, and must not be further off.
 
     python3 make_statistics.py > statistics.txt          (PyTorch 2.15 on x86-64; one thread)
 

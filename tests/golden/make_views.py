@@ -1,6 +1,6 @@
 #!/usr/bin/python3
 """Writes views.txt: random programs of views and writes in place, and what PyTorch (1.13) says of each: which steps it
-refuses and how, what every tensor is at the end, first and second gradients.  tests/test_inplace_views.c runs them.
+refuses and how, what every tensor is at the end, first and second gradients.  tests/autograd/test_inplace_views.c runs them.
 
     /usr/bin/python3 make_views.py > views.txt
 
