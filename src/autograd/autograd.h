@@ -4,29 +4,7 @@
 
 #if !defined(OPDI_AUTOGRAD_H)
 #define OPDI_AUTOGRAD_H
-#include "../plugins/plugins.h"
-
-//== layers ============================================================================================================
-
-typedef enum opdi_layer_kind { OPDI_LAYER_VMAP, OPDI_LAYER_GRAD, OPDI_LAYER_JVP } opdi_layer_kind;
-/* A layer of transforms.  It lives in a block of the scope stack, whose handle keeps it. */
-typedef struct opdi_layer {
-    struct opdi_layer *outer, *inner;
-    opdi_thread *th;
-    int32_t level, vmaps;                         /* from 1; vmap layers from here outwards */
-    opdi_layer_kind kind;
-    opd_randomness randomness;
-    int64_t size;                                 /* vmap: how many examples */
-    opdi_state around;                            /* the thread's state when it was entered */
-    opdi_state through;                           /* vmap: when the call came that a tape inside has before its rule */
-    struct opdi_level *forward;                   /* the level of forward mode around it */
-    uint32_t serial, tape;                        /* its number; th->innermost.tape before */
-    opd_tensor **inputs;                          /* grad, jvp: of the function inside */
-    int ninputs;
-    uint64_t since;                               /* grad: the number of the first node inside */
-    bool bare;                                    /* vmap: calls pass by the tape, see opdi_untaped_begin */
-    bool at_tape;                                 /* vmap: a call is at the tape inside it */
-} opdi_layer;
+#include "../levels/levels.h"
 
 //== nodes =============================================================================================================
 
@@ -388,10 +366,6 @@ struct opdi_tracer;
 struct opdi_gnode;
 OPDI_SHARED int opdi_as_strided_bw(opd_backward_call *bw);
 #if defined(OPDI_CORE)
-OPDI_INTERNAL int opdi_is_captured(opdi_thread *thread, const opd_tensor *tensor);
-OPDI_INTERNAL opd_tensor *opdi_batch_wrap(opd_tensor *value, int dim, int level, uint32_t serial);
-OPDI_INTERNAL int opdi_batch_fit(const opd_tensor *tensor);
-OPDI_INTERNAL bool opdi_any_element(opd_tensor *tensor, bool nan);
 OPDI_INTERNAL int opdi_once_deeper(const opd_node *from, opd_tensor **tensors, opd_tensor *const *reads, int count,
                                    int below);
 OPDI_INTERNAL int opdi_grad_batched(opd_tensor *const *outputs, int count, opd_tensor *const *inputs, int ninputs,

@@ -548,6 +548,68 @@ int opd_autograd_record(const char *name, opd_backward_fn backward, opd_tensor *
 }
 
 OPDI_INTERNAL int opdi_forward_function(opd_context *ctx);
+
+/* Checks that tensor may be given the data of `data`; 0, or -1 with an error. */
+static int opdi_check_set_data(const opd_tensor *tensor, const opd_tensor *data) {
+    if (opdi_plain_tensor(tensor, "opd_tensor_set_data") || opdi_null_tensor(data, "opd_tensor_set_data")) {
+        return -1;
+    }
+    if (tensor->flags & OPDI_BATCHED) {
+        return opd_fail(OPD_ERROR_ARGUMENT, "modifying `data` under vmap transform is not allowed");
+    }
+    if ((data->meta && data->meta->inner) || (data->flags & OPDI_BATCHED) ||
+        (tensor->backend == OPD_META) != (data->backend == OPD_META)) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "Attempted to call `variable.set_data(tensor)`, but `variable` and "
+                        "`tensor` have incompatible tensor type.");
+    }
+    if (opd_tensor_requires_grad(tensor) && !opdi_differentiable(data)) {
+        return opd_fail(OPD_ERROR_AUTOGRAD,
+                        "data set to a tensor that requires gradients must be floating point or complex dtype");
+    }
+    if (opdi_is_inference(tensor) != opdi_is_inference(data)) {
+        return opd_fail(OPD_ERROR_AUTOGRAD, "Cannot set version_counter for inference tensor");
+    }
+    return !opdi_is_dual(tensor) ? 0
+        : opd_fail(OPD_ERROR_AUTOGRAD, "cannot set the data of a variable that has a forward grad");
+}
+
+/* Makes tensor look at the memory of `data`; tensor keeps its version, its history and its identity.  0, or -1
+   with an error. */
+int opd_tensor_set_data(opd_tensor *tensor, opd_tensor *data) {
+    const bool more = data && tensor && 2 * data->ndim > tensor->room;
+    int64_t *dims = NULL;
+    opdi_storage *storage;
+    opdi_meta *meta;
+    if (opdi_check_set_data(tensor, data)) { return -1; }
+    if (tensor == data) { return 0; }
+    if (!(meta = opdi_meta_of(tensor)) || opdi_own_replace(tensor)) { return -1; }
+    if (more && !(dims = (int64_t *)opdi_alloc(2 * (size_t)data->ndim * sizeof *dims))) { return -1; }
+    if (!(storage = opdi_storage_again(data->storage, OPDI_LOAD(&tensor->storage->version)))) {
+        if (dims) { opdi_free(dims, 2 * (size_t)data->ndim * sizeof *dims); }
+        return -1;
+    }
+    opdi_view_untie(tensor);
+    if (tensor->storage->block == tensor) {
+        meta->home = tensor->storage;
+        opdi_home_trim(tensor);
+    } else { opdi_storage_drop(tensor->storage); }
+    tensor->storage = storage;
+    tensor->data = data->data;
+    if (dims) {
+        opdi_free(meta->dims, (size_t)meta->dims_count * sizeof *dims);
+        meta->dims = dims;
+        meta->dims_count = 2 * data->ndim;
+    }
+    tensor->dims = more ? meta->dims : (int64_t *)(void *)(tensor + 1);
+    tensor->dtype = data->dtype;
+    tensor->backend = data->backend;
+    tensor->backend_bit = data->backend_bit;
+    tensor->functionality = data->functionality;
+    const unsigned follow = OPDI_WRAPPED | OPDI_LAZY | OPDI_STORED;
+    tensor->flags = (uint8_t)((tensor->flags & ~follow) | (data->flags & follow));
+    opdi_set_dims(tensor, data->dims, data->dims + data->ndim, data->ndim, data->numel);
+    return 0;
+}
 #endif
 OPDI_COLD_END
 

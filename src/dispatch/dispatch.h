@@ -588,7 +588,6 @@ OPDI_SHARED void opdi_store_one(opd_scalar_type from, const void *number, opd_sc
 OPDI_SHARED opd_scalar_type opdi_result_type_of(opd_tensor *const *ts, int count);
 OPDI_SHARED int opdi_lazy_fallback(opd_call *call);
 OPDI_SHARED int opdi_autograd_fallback(opd_call *call);
-OPDI_SHARED bool opdi_autocast_is_on(const opdi_thread *thread, int device);
 OPDI_SHARED int opdi_batched_kernel(opd_call *call);
 OPDI_SHARED int opdi_detach__kernel(opd_call *call);
 OPDI_SHARED int opdi_register_builtins(void);
@@ -600,8 +599,6 @@ OPDI_INTERNAL int opdi_dead_argument(opd_call *call);
 OPDI_INTERNAL void opdi_duals_drop(opdi_storage *storage);
 OPDI_INTERNAL bool opdi_backend_pointwise(int type);
 OPDI_INTERNAL void opdi_device_free(opdi_storage *storage);
-OPDI_INTERNAL int opdi_device_arg(const opd_op *op, const opd_value *args);
-OPDI_INTERNAL int opdi_by_device(const opd_op *op, const opdi_table *table, const opd_value *args);
 OPDI_INTERNAL int opdi_by_device_kernel(opd_call *call);
 OPDI_INTERNAL void opdi_guard_slot(const opd_op *op, opdi_table *table, int slot, opdi_chosen how);
 OPDI_INTERNAL void opdi_plugins_sweep(void);

@@ -215,6 +215,11 @@ static unsigned opdi_family_slot(const char *name) {
     for (size_t i = 0; i < length; i++) { hash = hash * 31 + (unsigned char)name[i]; }
     return (hash ^ hash >> 15) % OPDI_FAMILY_SLOTS;
 }
+/* The names of the built-in operators, in the order of opd_op_id. */
+static const char *const opdi_builtin_names[] = {
+#include "operator_names.printed.h"
+};
+OPDI_SHARED const char *opdi_builtin_name(int i) { return opdi_builtin_names[i]; }
 /* Makes the lists of built-in operators by family, in their order, so that a name finds its own without the others. */
 static void opdi_families_note(void) {
     memset(opdi_registry.family_first, 0, sizeof opdi_registry.family_first);

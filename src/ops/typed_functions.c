@@ -10,10 +10,10 @@
 #define OPDISPATCH_WRAPPERS
 #include <stdarg.h>
 
+#if defined(OPDISPATCH_PLUGIN)
 static const char *const opd_builtin_names[] = {
 #include "operator_names.printed.h"
 };
-#if defined(OPDISPATCH_PLUGIN)
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -21,11 +21,8 @@ extern "C" {
 opd_op *opd_op_builtin(opd_op_id id) {
     return (unsigned)id < (unsigned)OPD_OP_COUNT ? opd_find_quiet(opd_builtin_names[id]) : NULL;
 }
-#else
-OPDI_SHARED const char *opdi_builtin_name(int i) { return opd_builtin_names[i]; }
-#ifdef __cplusplus
+#elif defined(__cplusplus)
 extern "C" {
-#endif
 #endif
 
 #define OPD_GIVEN_MAX 20         /* no typed function takes more */

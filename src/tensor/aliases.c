@@ -76,6 +76,29 @@ OPDI_SHARED int opdi_resize(opd_tensor *tensor, const int64_t *sizes, int ndim) 
     return 0;
 }
 
+/* Gives tensor other sizes and strides of its storage, at an offset from its first element, all known to stay
+   inside. */
+OPDI_SHARED int opdi_redescribe(opd_tensor *tensor, const int64_t *sizes, const int64_t *strides, int ndim,
+                                int64_t offset) {
+    int64_t numel = opdi_count(sizes, ndim, opd_dtype_size((opd_scalar_type)tensor->dtype));
+    opdi_meta *meta = tensor->meta;
+    if (numel < 0) { return -1; }
+    if (2 * ndim > tensor->room) {
+        if (!(meta = opdi_meta_of(tensor))) { return -1; }
+        if (2 * ndim > meta->dims_count) {
+            int64_t *dims = (int64_t *)opdi_alloc(2 * (size_t)ndim * sizeof *dims);
+            if (!dims) { return -1; }
+            opdi_free(meta->dims, (size_t)meta->dims_count * sizeof *dims);
+            meta->dims = dims;
+            meta->dims_count = 2 * ndim;
+        }
+        tensor->dims = meta->dims;
+    } else { tensor->dims = (int64_t *)(void *)(tensor + 1); }
+    opdi_set_dims(tensor, sizes, strides, ndim, numel);
+    if (tensor->data && numel) { tensor->data += offset * (int64_t)opd_dtype_size((opd_scalar_type)tensor->dtype); }
+    return 0;
+}
+
 //== the same memory, another count of writes ==========================================================================
 
 static void opdi_storage_root_drop(void *data, void *root) {
@@ -83,7 +106,7 @@ static void opdi_storage_root_drop(void *data, void *root) {
     opdi_storage_drop((opdi_storage *)root);
 }
 /* Makes a storage with the memory of storage, which it holds, and a version of its own; one reference, or NULL. */
-static opdi_storage *opdi_storage_again(opdi_storage *storage, uint32_t version) {
+OPDI_INTERNAL opdi_storage *opdi_storage_again(opdi_storage *storage, uint32_t version) {
     opdi_foreign *foreign = (opdi_foreign *)opdi_alloc(sizeof *foreign);
     if (!foreign) { return NULL; }
     if (storage->block_bytes == OPDI_AGAIN) { storage = (opdi_storage *)((opdi_foreign *)(void *)storage)->user; }
@@ -107,7 +130,7 @@ OPDI_INTERNAL opdi_storage *opdi_storage_root(const opd_tensor *tensor) {
     return storage->block_bytes == OPDI_AGAIN ? (opdi_storage *)((opdi_foreign *)(void *)storage)->user : storage;
 }
 
-static int opdi_plain_tensor(const opd_tensor *tensor, const char *who) {
+OPDI_INTERNAL int opdi_plain_tensor(const opd_tensor *tensor, const char *who) {
     if (!opd_ok() || opdi_null_tensor(tensor, who)) { return -1; }
     return !tensor->meta ||
         !tensor->meta->inner ? 0 : opd_fail(OPD_ERROR_ARGUMENT, "%s: the tensor stands for another one", who);
@@ -140,64 +163,3 @@ OPDI_INTERNAL void opdi_home_trim(const opd_tensor *tensor) {
     home->bytes = 0;
 }
 
-/* Checks that tensor may be given the data of `data`; 0, or -1 with an error. */
-static int opdi_check_set_data(const opd_tensor *tensor, const opd_tensor *data) {
-    if (opdi_plain_tensor(tensor, "opd_tensor_set_data") || opdi_null_tensor(data, "opd_tensor_set_data")) {
-        return -1;
-    }
-    if (tensor->flags & OPDI_BATCHED) {
-        return opd_fail(OPD_ERROR_ARGUMENT, "modifying `data` under vmap transform is not allowed");
-    }
-    if ((data->meta && data->meta->inner) || (data->flags & OPDI_BATCHED) ||
-        (tensor->backend == OPD_META) != (data->backend == OPD_META)) {
-        return opd_fail(OPD_ERROR_AUTOGRAD, "Attempted to call `variable.set_data(tensor)`, but `variable` and "
-                        "`tensor` have incompatible tensor type.");
-    }
-    if (opd_tensor_requires_grad(tensor) && !opdi_differentiable(data)) {
-        return opd_fail(OPD_ERROR_AUTOGRAD,
-                        "data set to a tensor that requires gradients must be floating point or complex dtype");
-    }
-    if (opdi_is_inference(tensor) != opdi_is_inference(data)) {
-        return opd_fail(OPD_ERROR_AUTOGRAD, "Cannot set version_counter for inference tensor");
-    }
-    return !opdi_is_dual(tensor) ? 0
-        : opd_fail(OPD_ERROR_AUTOGRAD, "cannot set the data of a variable that has a forward grad");
-}
-
-/* Makes tensor look at the memory of `data`; tensor keeps its version, its history and its identity.  0, or -1
-   with an error. */
-int opd_tensor_set_data(opd_tensor *tensor, opd_tensor *data) {
-    const bool more = data && tensor && 2 * data->ndim > tensor->room;
-    int64_t *dims = NULL;
-    opdi_storage *storage;
-    opdi_meta *meta;
-    if (opdi_check_set_data(tensor, data)) { return -1; }
-    if (tensor == data) { return 0; }
-    if (!(meta = opdi_meta_of(tensor)) || opdi_own_replace(tensor)) { return -1; }
-    if (more && !(dims = (int64_t *)opdi_alloc(2 * (size_t)data->ndim * sizeof *dims))) { return -1; }
-    if (!(storage = opdi_storage_again(data->storage, OPDI_LOAD(&tensor->storage->version)))) {
-        if (dims) { opdi_free(dims, 2 * (size_t)data->ndim * sizeof *dims); }
-        return -1;
-    }
-    opdi_view_untie(tensor);
-    if (tensor->storage->block == tensor) {
-        meta->home = tensor->storage;
-        opdi_home_trim(tensor);
-    } else { opdi_storage_drop(tensor->storage); }
-    tensor->storage = storage;
-    tensor->data = data->data;
-    if (dims) {
-        opdi_free(meta->dims, (size_t)meta->dims_count * sizeof *dims);
-        meta->dims = dims;
-        meta->dims_count = 2 * data->ndim;
-    }
-    tensor->dims = more ? meta->dims : (int64_t *)(void *)(tensor + 1);
-    tensor->dtype = data->dtype;
-    tensor->backend = data->backend;
-    tensor->backend_bit = data->backend_bit;
-    tensor->functionality = data->functionality;
-    const unsigned follow = OPDI_WRAPPED | OPDI_LAZY | OPDI_STORED;
-    tensor->flags = (uint8_t)((tensor->flags & ~follow) | (data->flags & follow));
-    opdi_set_dims(tensor, data->dims, data->dims + data->ndim, data->ndim, data->numel);
-    return 0;
-}

@@ -302,6 +302,8 @@ typedef struct opdi_backend {
 #if defined(OPDI_CORE)
 #define OPDI_DEVICE_WITH(device, hook, what) opdi_device_with(device, offsetof(opd_backend_desc, hook), what)
 #endif
+OPDI_SHARED int opdi_redescribe(opd_tensor *tensor, const int64_t *sizes, const int64_t *strides, int ndim,
+                                int64_t offset);
 
 //== functions of higher layers that this layer calls ==================================================================
 
@@ -314,7 +316,6 @@ OPDI_SHARED int opdi_copy__kernel(opd_call *call);
 OPDI_SHARED int opdi_copy_by_formula(opd_tensor *dst, const opd_tensor *src);
 #if defined(OPDI_CORE)
 OPDI_INTERNAL opd_tensor *opdi_batch_again(const opd_tensor *tensor, opd_tensor *value);
-OPDI_INTERNAL int opdi_own_replace(opd_tensor *self);
 OPDI_INTERNAL opd_tensor *opdi_batch_clone(const opd_tensor *tensor);
 OPDI_INTERNAL opd_tensor *opdi_batch_part(opd_tensor *tensor, opd_ints sizes, opd_ints strides, int64_t offset,
                                           uint64_t keys);

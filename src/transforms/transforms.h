@@ -1,55 +1,10 @@
 //----------------------------------------------------------------------------------------------------------------------
-//  >>transforms_h layers and batches: types and inline functions that several files use
+//  >>transforms_h autocast, batching, derivatives: types and inline functions that several files use
 //----------------------------------------------------------------------------------------------------------------------
 
 #if !defined(OPDI_TRANSFORMS_H)
 #define OPDI_TRANSFORMS_H
 #include "../autograd/autograd.h"
-
-//== layers ============================================================================================================
-
-#if defined(OPDI_CORE)
-#define OPDI_FRONT_BIT OPD_BIT_OF(OPD_F_DYNAMIC_LAYER_FRONT)
-/* Makes `layer` the one that calls on this thread go to first; NULL: none. */
-static inline void opdi_layer_set(opdi_thread *thread, opdi_layer *layer) {
-    thread->innermost.layer = layer;
-    if (layer && layer->vmaps) { thread->state.include |= OPDI_FRONT_BIT; }
-    else { thread->state.include &= ~OPDI_FRONT_BIT; }
-}
-/* True if the value that batched tensor holds is what it was when the tensor was made. */
-static inline bool opdi_batch_fits(const opd_tensor *tensor) {
-    const opd_tensor *value = opdi_batched_of(tensor)->value;
-    const int dim = opdi_batched_of(tensor)->dim, ndim = tensor->ndim;
-    if (value->ndim != ndim + 1 || value->storage != tensor->storage || value->data != tensor->data ||
-        value->dtype != tensor->dtype || ((value->functionality ^ tensor->functionality) & OPDI_LAZY_KEYS)) {
-        return false;
-    }
-    for (int i = 0; i < ndim; i++) {
-        const int from = i < dim ? i : i + 1;
-        if (tensor->dims[i] != value->dims[from] || tensor->dims[ndim + i] != value->dims[value->ndim + from]) {
-            return false;
-        }
-    }
-    return true;
-}
-
-OPDI_NOINLINE OPDI_INTERNAL int opdi_batch_refit(opd_tensor *tensor);
-OPDI_INTERNAL int opdi_batch_ended(const opd_tensor *tensor);
-/* Checks that tensor, which is batched at `layer`'s level, is of that layer and has its examples; 0, or -1 with
-   an error. */
-static inline int opdi_batch_check(opd_tensor *tensor, const opdi_layer *layer) {
-    const opdi_batched *batched = opdi_batched_of(tensor);
-    if (OPDI_UNLIKELY(batched->serial != layer->serial)) { return opdi_batch_ended(tensor); }
-    if (OPDI_UNLIKELY(!opdi_batch_fits(tensor)) && opdi_batch_refit(tensor)) { return -1; }
-    if (OPDI_LIKELY(batched->value->dims[batched->dim] == layer->size)) { return 0; }
-    return opd_fail(OPD_ERROR_ARGUMENT, "a tensor inside vmap has %lld examples by now, not %lld: it was given other "
-                    "data after it was wrapped (at level %d). Do that before",
-                    (long long)batched->value->dims[batched->dim], (long long)layer->size, (int)batched->level);
-}
-static inline bool opdi_batched_at(const opd_tensor *tensor, int level) {
-    return tensor && (tensor->flags & OPDI_BATCHED) && opdi_batched_of(tensor)->level == level;
-}
-#endif
 
 //== autocast ==========================================================================================================
 
@@ -166,12 +121,11 @@ struct opd_cost {
     int nrows, room;
     int64_t begun, most, given;                   /* live bytes of fakes: at the beginning, at most */
 };
+OPDI_SHARED bool opdi_autocast_is_on(const opdi_thread *thread, int device);
 
 //== functions of higher layers that this layer calls ==================================================================
 
 OPDI_SHARED int opdi_detach_kernel(opd_call *call);
-OPDI_SHARED int opdi_redescribe(opd_tensor *tensor, const int64_t *sizes, const int64_t *strides, int ndim,
-                                int64_t offset);
 #if defined(OPDI_CORE)
 OPDI_INTERNAL int opdi_trace_outside(opd_tensor *tensor);
 #endif

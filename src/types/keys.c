@@ -448,44 +448,6 @@ void opd_keys_restore(opd_key_guard guard) {
     thread->state.allow |= guard.exclude;
 }
 
-opd_dispatch_state opd_dispatch_state_get(void) {
-    const opdi_thread *thread = opdi_self();
-    opd_dispatch_state state;
-    memset(&state, 0, sizeof state);
-    state.included = thread->state.include;
-    state.excluded = ~thread->state.allow;
-    state.grad_enabled = !thread->state.no_grad;
-    state.inference = thread->state.inference != 0;
-    state.no_forward_grad = !opd_forward_grad_enabled();
-    state.autocast = thread->state.autocast;
-    return state;
-}
-
-opd_dispatch_state opd_dispatch_state_set(opd_dispatch_state state) {
-    opdi_thread *thread = opdi_self();
-    const opd_dispatch_state was = opd_dispatch_state_get();
-    thread->state.include = state.included;
-    thread->state.allow = ~state.excluded;
-    thread->state.no_grad = !state.grad_enabled;
-    thread->state.inference = state.inference;
-    (void)opd_forward_grad_set(!state.no_forward_grad);
-    thread->state.autocast = state.autocast;
-    return was;
-}
-
-bool opd_inference_mode_enabled(void) { return opdi_self()->state.inference != 0; }
-opd_dispatch_state opd_inference_mode_set(bool on) {
-    opdi_state *state = &opdi_self()->state;
-    const opd_dispatch_state was = opd_dispatch_state_get();
-    const uint64_t below = OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW);
-    state->inference = on;
-    state->no_grad = on;
-    (void)opd_forward_grad_set(!on);
-    state->include = on ? state->include & ~below : state->include | below;
-    state->allow = on ? state->allow & ~OPDI_AUTOGRAD_BITS : state->allow | OPDI_AUTOGRAD_BITS;
-    return was;
-}
-
 /* Sets the keys for a call on the tape of a vmap layer that goes on to the batching rule (see >>layers); the operators
    that the rule calls are recorded. */
 OPDI_INTERNAL void opdi_back_keys(opdi_state *state) {

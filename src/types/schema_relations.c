@@ -397,17 +397,21 @@ static bool opdi_places_share(const opd_schema *schema, int first, int second) {
     return i < alias->nafter;
 }
 
+/* True if two tensors that there are share memory. */
+static bool opdi_same_tensors(const opd_tensor *first, const opd_tensor *second) {
+    return first && second && opdi_same_memory(first, second);
+}
 /* True if two known values are the same memory. */
 static bool opdi_values_alias(const opd_value *value, const opd_value *wrapped) {
     if (value == NULL || wrapped == NULL || value->tag != wrapped->tag) { return false; }
-    if (value->tag == OPD_TAG_TENSOR) { return opd_tensor_same_storage(value->u.t, wrapped->u.t); }
+    if (value->tag == OPD_TAG_TENSOR) { return opdi_same_tensors(value->u.t, wrapped->u.t); }
     return value->tag >= OPD_TAG_INTS && value->tag <= OPD_TAG_LIST && value->n > 0 && value->u.list == wrapped->u.list;
 }
 /* True if the memory of known value value lies in list wrapped. */
 static bool opdi_value_inside(const opd_value *value, const opd_value *wrapped) {
     if (value == NULL || wrapped == NULL) { return false; }
     for (int i = 0; wrapped->tag == OPD_TAG_TENSORS && value->tag == OPD_TAG_TENSOR && i < wrapped->n; i++) {
-        if (opd_tensor_same_storage(value->u.t, wrapped->u.tensors[i])) { return true; }
+        if (opdi_same_tensors(value->u.t, wrapped->u.tensors[i])) { return true; }
     }
     for (int i = 0; wrapped->tag == OPD_TAG_LIST && i < wrapped->n; i++) {
         if (opdi_values_alias(value, &wrapped->u.list[i]) || opdi_value_inside(value, &wrapped->u.list[i])) {

@@ -366,28 +366,6 @@ OPDI_OP(rot90) {
 
 //== the same, written into self's own description =====================================================================
 
-/* Gives tensor other sizes and strides of its storage, at an offset from its first element, all known to stay
-   inside. */
-OPDI_SHARED int opdi_redescribe(opd_tensor *tensor, const int64_t *sizes, const int64_t *strides, int ndim,
-                                int64_t offset) {
-    int64_t numel = opdi_count(sizes, ndim, opd_dtype_size((opd_scalar_type)tensor->dtype));
-    opdi_meta *meta = tensor->meta;
-    if (numel < 0) { return -1; }
-    if (2 * ndim > tensor->room) {
-        if (!(meta = opdi_meta_of(tensor))) { return -1; }
-        if (2 * ndim > meta->dims_count) {
-            int64_t *dims = (int64_t *)opdi_alloc(2 * (size_t)ndim * sizeof *dims);
-            if (!dims) { return -1; }
-            opdi_free(meta->dims, (size_t)meta->dims_count * sizeof *dims);
-            meta->dims = dims;
-            meta->dims_count = 2 * ndim;
-        }
-        tensor->dims = meta->dims;
-    } else { tensor->dims = (int64_t *)(void *)(tensor + 1); }
-    opdi_set_dims(tensor, sizes, strides, ndim, numel);
-    if (tensor->data && numel) { tensor->data += offset * (int64_t)opd_dtype_size((opd_scalar_type)tensor->dtype); }
-    return 0;
-}
 static int opdi_redescribed(opd_call *call, opd_tensor *tensor, const opdi_geometry *geometry) {
     return opdi_redescribe(tensor, geometry->sizes, geometry->strides, geometry->ndim, 0) ? -1 : opd_return_tensor(call,
         tensor);

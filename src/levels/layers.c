@@ -1,4 +1,4 @@
-#include "transforms.h"
+#include "levels.h"
 
 //----------------------------------------------------------------------------------------------------------------------
 //  >>layers       the stack of layers of transforms, batched tensors
