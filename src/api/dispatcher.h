@@ -83,7 +83,8 @@ typedef struct opd_op_desc {
     opd_vmap_rule vmap;
     opd_autocast autocast;
     const char *inplace;         /* in-place form derived from this one: its name, e.g. "add_.Tensor" */
-    const char *out;             /* out= form: its name ("add.out"), or a whole schema where the names are irregular */
+    const char *out;             /* out= form: its name ("add.out"), with the names of several out arguments behind it
+                                    ("sort.values(values, indices)"); or a whole schema */
     const char *cases;           /* argument lists that the generic tests walk, in a small language: see the manual */
     void *user;                  /* handed to kernels as opd_call_user */
     void (*destroy)(void *user); /* called when the last kernel that holds `user` is gone and no call is inside */

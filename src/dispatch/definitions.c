@@ -371,33 +371,82 @@ OPDI_INTERNAL opdi_card *opdi_bare_card(opd_op *op) {
     return known ? known : card;
 }
 
-/* Makes the schema of a derived form from the functional schema schema, with self written (inplace) or an out argument;
-   a `name` that is a whole schema is parsed instead.  NULL with an error. */
+/* Appends to a text of cap bytes that has that length; returns the length it has, or would have. */
+OPD_PRINTF_LIKE(4, 5) static size_t opdi_schema_add(char *text, size_t cap, size_t length, const char *format, ...) {
+    va_list list;
+    if (length >= cap) { return length; }
+    va_start(list, format);
+    const int count = vsnprintf(text + length, cap - length, format, list);
+    va_end(list);
+    return count < 0 ? cap : length + (size_t)count;
+}
+
+/* True if an out= form leaves an argument out: the options of what makes a tensor, which the out argument has. */
+static bool opdi_is_option(const opd_schema *schema, const opdi_arg *arg) {
+    static const char *const options[] = {"dtype", "layout", "device", "pin_memory"};
+    int found = 0;
+    bool one = false;
+    for (int i = 0; i < schema->nargs; i++) {
+        for (size_t k = 0; k < sizeof options / sizeof options[0]; k++) {
+            const bool same = strcmp(schema->args[i].name, options[k]) == 0;
+            found += same;
+            one = one || (same && &schema->args[i] == arg);
+        }
+    }
+    return one && found == (int)(sizeof options / sizeof options[0]);
+}
+
+/* Appends what an out= form writes, "Tensor(a!) values, Tensor(b!) indices", and its results, which have the names that
+   they have in the functional schema.  names: "(values, indices)", or "" for one that is called out. */
+static size_t opdi_outs_add(char *text, size_t cap, size_t length, const opd_schema *schema, const char *names) {
+    const bool list = schema->nreturns == 1 && schema->returns[0].type->kind == OPDI_TYPE_LIST;
+    const char *at = *names ? names + 1 : "out)";
+    int count = 0;
+    for (size_t n; (n = strcspn(at, ",)")) > 0 && count < 26; count++) {
+        length = opdi_schema_add(text, cap, length, ", Tensor(%c!)%s %.*s", 'a' + count, list ? "[]" : "", (int)n, at);
+        at += n + (at[n] == ',');
+        at += strspn(at, " ");
+    }
+    length = opdi_schema_add(text, cap, length, ") -> %s", count == 1 && !list ? "" : "(");
+    for (int i = 0; i < count && !list; i++) {
+        const char *const name = count > 1 && i < schema->nreturns ? schema->returns[i].name : "";
+        length = opdi_schema_add(text, cap, length, "%sTensor(%c!)%s%s", i ? ", " : "", 'a' + i,
+                                 name && *name ? " " : "", name ? name : "");
+    }
+    return opdi_schema_add(text, cap, length, "%s", count == 1 && !list ? "" : ")");
+}
+
+/* Makes the schema of a derived form from a functional one, with self written (inplace) or out arguments behind the
+   others.  name: "add.out"; "sort.values(values, indices)" names several out arguments; a whole schema is parsed
+   instead.  NULL with an error. */
 static opd_schema *opdi_derived_schema(const opd_schema *schema, const char *ns, const char *name, bool inplace) {
     char text[1600], item[600];
-    size_t length = (size_t)snprintf(text, sizeof text, "%s(", name);
-    bool star = false;
-    if (strchr(name, '(')) { return opdi_schema_parse(name, strlen(name), ns, true); }
-    for (int i = 0; i < schema->nargs && length < sizeof text; i++) {
+    const size_t cap = sizeof text;
+    size_t length = opdi_schema_add(text, cap, 0, "%.*s(", (int)strcspn(name, "("), name);
+    bool star = false, first = true;
+    const char *const names = strchr(name, '(');
+    if (names && (strstr(name, "->") || inplace || names[1] == ')' || !strchr(names, ')'))) {
+        return opdi_schema_parse(name, strlen(name), ns, true);
+    }
+    for (int i = 0; i < schema->nargs; i++) {
         const opdi_arg *arg = &schema->args[i];
+        if (!inplace && opdi_is_option(schema, arg)) { continue; }
         (void)opdi_arg_print(arg, item, sizeof item);
         if (arg->keyword_only && !star) {
             star = true;
-            length += (size_t)snprintf(text + length, sizeof text - length, "%s*", i ? ", " : "");
+            length = opdi_schema_add(text, cap, length, "%s*", first ? "" : ", ");
+            first = false;
         }
-        if (inplace && i == 0) {
-            length += (size_t)snprintf(text + length, sizeof text - length, "Tensor(a!) %s", arg->name);
-        }
-        else if (length < sizeof text) {
-            length += (size_t)snprintf(text + length, sizeof text - length, "%s%s", i || star ? ", " : "", item);
-        }
+        length = inplace && i == 0 ? opdi_schema_add(text, cap, length, "Tensor(a!) %s", arg->name)
+            : opdi_schema_add(text, cap, length, "%s%s", first ? "" : ", ", item);
+        first = false;
     }
-    if (!inplace && length < sizeof text) {
-        length += (size_t)snprintf(text + length, sizeof text - length, "%s%sTensor(a!) out",
-                                   star ? "" : schema->nargs ? ", *" : "*", ", ");
+    if (inplace) { length = opdi_schema_add(text, cap, length, ") -> Tensor(a!)"); }
+    else {
+        length = opdi_schema_add(text, cap, length, "%s", star ? "" : first ? "*" : ", *");
+        length = opdi_outs_add(text, cap, length, schema, names ? names : "");
     }
-    if (length < sizeof text) { length += (size_t)snprintf(text + length, sizeof text - length, ") -> Tensor(a!)"); }
-    if (length >= sizeof text) {
+    if (length >= cap) {
         (void)opd_fail(OPD_ERROR_REGISTER, "the schema of %s is too long", name);
         return NULL;
     }

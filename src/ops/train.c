@@ -976,8 +976,7 @@ OPDI_OP(_foreach_norm_Scalar) {
     static opdi_foreach row = {"aten::linalg_vector_norm", NULL};
     op->schema = "_foreach_norm.Scalar(Tensor[] self, Scalar ord=2, ScalarType? dtype=None) -> Tensor[]";
     opdi_foreach_card(op, &row);
-    op->out = "_foreach_norm.Scalar_out(Tensor[] self, Scalar ord=2, ScalarType? dtype=None, *, Tensor(a!)[] out) -> "
-        "()";
+    op->out = "_foreach_norm.Scalar_out";
     op->cases = "{[2,3]u,[4]u}";
 }
 /* opd_foreach_powsum_Scalar: linalg__powsum of each tensor of a list */
@@ -985,8 +984,7 @@ OPDI_OP(_foreach_powsum_Scalar) {
     static opdi_foreach row = {"aten::linalg__powsum", NULL};
     op->schema = "_foreach_powsum.Scalar(Tensor[] self, Scalar ord=2, ScalarType? dtype=None) -> Tensor[]";
     opdi_foreach_card(op, &row);
-    op->out = "_foreach_powsum.Scalar_out(Tensor[] self, Scalar ord=2, ScalarType? dtype=None, *, Tensor(a!)[] out) -> "
-        "()";
+    op->out = "_foreach_powsum.Scalar_out";
     op->cases = "{[2,3]u,[4]u}";
 }
 /* opd_foreach_pow_List: pow of each tensor of a list, with the tensors of another list */

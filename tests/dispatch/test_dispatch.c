@@ -1427,6 +1427,45 @@ TEST(derived_forms_that_cannot_be) {
     opd_library_close(d);
 }
 
+TEST(out_arguments_by_name) {
+    static const struct { const char *schema, *out, *name, *whole; } rows[] = {
+        {"a(Tensor x) -> (Tensor, Tensor)", "a.out(first, second)", "outs::a.out",
+         "outs::a.out(Tensor x, *, Tensor(a!) first, Tensor(b!) second) -> (Tensor(a!), Tensor(b!))"},
+        {"b(Tensor x, *, int n=1) -> (Tensor values, Tensor indices)", "b.values(values,indices)", "outs::b.values",
+         "outs::b.values(Tensor x, *, int n=1, Tensor(a!) values, Tensor(b!) indices) -> "
+         "(Tensor(a!) values, Tensor(b!) indices)"},
+        {"c(int n, *, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None, "
+         "int m=2) -> Tensor", "c.out", "outs::c.out", "outs::c.out(int n, *, int m=2, Tensor(a!) out) -> Tensor(a!)"},
+        {"d(Tensor x, ScalarType? dtype=None) -> Tensor", "d.out(to)", "outs::d.out",
+         "outs::d.out(Tensor x, ScalarType? dtype=None, *, Tensor(a!) to) -> Tensor(a!)"},
+        {"e() -> Tensor", "e.out", "outs::e.out", "outs::e.out(*, Tensor(a!) out) -> Tensor(a!)"},
+        {"f(Tensor x) -> Tensor[]", "f.out", "outs::f.out", "outs::f.out(Tensor x, *, Tensor(a!)[] out) -> ()"}};
+    static const char *const wrong[] = {"g.out(x", "g.out()", "g.out(one)", "g.out(one, two, three)",
+                                        "g.out(1, 2)", "g.out(one two, three)"};
+    opd_library *lib = lib_new(OPD_DEF, "outs", NULL, "d", 1);
+    opd_op_desc desc;
+    char text[400];
+    size_t i;
+    memset(&desc, 0, sizeof desc);
+    desc.cpu = k_recovers;
+    for (i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        desc.schema = rows[i].schema;
+        desc.out = rows[i].out;
+        CHECK_INT(opd_define(lib, &desc), 0);
+        (void)opd_schema_print(opd_op_schema(opd_find(rows[i].name)), text, sizeof text);
+        CHECK_STR(text, rows[i].whole);
+    }
+    desc.schema = "g(Tensor x) -> (Tensor, Tensor)";
+    for (i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        desc.out = wrong[i];
+        if (opd_define(lib, &desc) == 0) { printf("%s is taken\n", wrong[i]); }
+        CHECK(!opd_ok() && opd_find_quiet("outs::g") == NULL);
+        opd_error_clear();
+    }
+    opd_library_close(lib);
+    CHECK_OK();
+}
+
 static int k_too_much(opd_call *call) {
     opd_tensor *t = opd_arg_tensor(call, 0);
     return opd_return_tensor(call, t) || opd_return_tensor(call, t);

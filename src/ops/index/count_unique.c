@@ -327,8 +327,7 @@ OPDI_OP(_unique2) {
         "(Tensor, Tensor, Tensor)";
     op->any = opdi__unique2_kernel; op->backward = opdi_refused_backward;
     op->vmap = opdi_batch_dynamic; op->tags = OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE;
-    op->out = "_unique2.out(Tensor self, bool sorted=True, bool return_inverse=False, bool return_counts=False, *, "
-        "Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))";
+    op->out = "_unique2.out(out0, out1, out2)";
     op->cases = "[6]i3; [2,3]i4, True, True; [2,4]i3, True, True, True";
 }
 /* opd_unique_dim: the slices of dim that occur, where each is in it, and how often */
@@ -337,9 +336,7 @@ OPDI_OP(unique_dim) {
         "return_counts=False) -> (Tensor, Tensor, Tensor)";
     op->any = opdi_unique_dim_kernel; op->backward = opdi_refused_backward;
     op->vmap = opdi_batch_dynamic; op->tags = OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE;
-    op->out = "unique_dim.out(Tensor self, int dim, bool sorted=True, bool return_inverse=False, bool "
-        "return_counts=False, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), "
-        "Tensor(c!))";
+    op->out = "unique_dim.out(out0, out1, out2)";
     op->cases = "[4,2]i2, 0; [2,4]i2, 1, True, True, True";
 }
 /* opd_unique_consecutive: what occurs in a row once, where each element is in it, and how often */
@@ -348,8 +345,7 @@ OPDI_OP(unique_consecutive) {
         "-> (Tensor, Tensor, Tensor)";
     op->any = opdi_unique_consecutive_kernel; op->backward = opdi_refused_backward;
     op->vmap = opdi_batch_dynamic; op->tags = OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE;
-    op->out = "unique_consecutive.out(Tensor self, bool return_inverse=False, bool return_counts=False, int? "
-        "dim=None, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))";
+    op->out = "unique_consecutive.out(out0, out1, out2)";
     op->cases = "[6]i2; [4,2]i2, True, True; [4,2]i2, True, True, 0";
 }
 /* opd_unique_dim_consecutive: slices that occur in a row once, where each is in it, and how often */
@@ -358,7 +354,6 @@ OPDI_OP(unique_dim_consecutive) {
         "-> (Tensor, Tensor, Tensor)";
     op->any = opdi_unique_dim_consecutive_kernel; op->backward = opdi_refused_backward;
     op->vmap = opdi_batch_dynamic; op->tags = OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE;
-    op->out = "unique_dim_consecutive.out(Tensor self, int dim, bool return_inverse=False, bool return_counts=False, "
-        "*, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))";
+    op->out = "unique_dim_consecutive.out(out0, out1, out2)";
     op->cases = "[4,2]i2, 0";
 }

@@ -516,9 +516,7 @@ OPDI_OP(_embedding_bag) {
     op->cpu = op->fake = opdi__embedding_bag_kernel; op->backward = opdi__embedding_bag_backward;
     op->save = "weight(per_sample_weights), indices, offsets, per_sample_weights, result1, result2, result3";
     op->vmap = OPD_BATCH_LOOP; op->tags = OPD_OPTAG_CORE;
-    op->out = "_embedding_bag.out(Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, int "
-        "mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool include_last_offset=False, int "
-        "padding_idx=-1" OPDI_BAG_OUT;
+    op->out = "_embedding_bag.out(out0, out1, out2, out3)";
     op->cases = "[5,3], [4]i5, [1]i1; [5,3], [4]i5, [1]i1, False, 1; [5,3], [4]i5, [1]i1, False, 2; [5,3], [4]i5, "
         "[1]i1, False, 0, False, [4]; [5,3], [4]i5, [2]i1, False, 0, False, None, True, 2";
 }
@@ -530,9 +528,7 @@ OPDI_OP(_embedding_bag_forward_only) {
     op->cpu = op->fake = opdi__embedding_bag_forward_only_kernel; op->backward = opdi__embedding_bag_backward;
     op->save = "weight(per_sample_weights), indices, offsets, per_sample_weights, result1, result2, result3";
     op->vmap = OPD_BATCH_LOOP;
-    op->out = "_embedding_bag_forward_only.out(Tensor weight, Tensor indices, Tensor offsets, bool "
-        "scale_grad_by_freq=False, int mode=0, bool sparse=False, Tensor? per_sample_weights=None, bool "
-        "include_last_offset=False, int padding_idx=-1" OPDI_BAG_OUT;
+    op->out = "_embedding_bag_forward_only.out(out0, out1, out2, out3)";
     op->cases = "[5,3], [4]i5, [1]i1; [5,3], [4]i5, [1]i1, False, 1; [5,3], [4]i5, [1]i1, False, 2; [5,3], [4]i5, "
         "[1]i1, False, 0, False, [4]; [5,3], [4]i5, [2]i1, False, 0, False, None, True, 2";
 }

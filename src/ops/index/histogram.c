@@ -237,8 +237,7 @@ OPDI_OP(_histogramdd_bin_edges) {
         "density=False) -> Tensor[]";
     op->any = opdi__histogramdd_bin_edges_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = OPD_BATCH_LOOP;
-    op->out = "_histogramdd_bin_edges.out(Tensor self, int[] bins, *, float[]? range=None, Tensor? weight=None, bool "
-        "density=False, Tensor(a!)[] out) -> ()";
+    op->out = "_histogramdd_bin_edges.out";
     op->cases = "[5,2], (3,2); [5,1], (2,), range=(0.0,1.0)";
 }
 /* opd__histogramdd_from_bin_cts: how many rows fall in each of bins of equal size */
@@ -265,8 +264,7 @@ OPDI_OP(histogram_bins_tensor) {
         "(Tensor hist, Tensor bin_edges)";
     op->any = opdi_histogram_bins_tensor_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = OPD_BATCH_LOOP;
-    op->out = "histogram.bins_tensor_out(Tensor self, Tensor bins, *, Tensor? weight=None, bool density=False, "
-        "Tensor(a!) hist, Tensor(b!) bin_edges) -> (Tensor(a!) hist, Tensor(b!) bin_edges)";
+    op->out = "histogram.bins_tensor_out(hist, bin_edges)";
     op->cases = "";
 }
 /* opd_histogram_bin_ct: how many elements fall in each of bins of equal size, and their edges */
@@ -275,8 +273,7 @@ OPDI_OP(histogram_bin_ct) {
         "density=False) -> (Tensor hist, Tensor bin_edges)";
     op->any = opdi_histogram_bin_ct_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = OPD_BATCH_LOOP;
-    op->out = "histogram.bin_ct_out(Tensor self, int bins=100, *, float[]? range=None, Tensor? weight=None, bool "
-        "density=False, Tensor(a!) hist, Tensor(b!) bin_edges) -> (Tensor(a!) hist, Tensor(b!) bin_edges)";
+    op->out = "histogram.bin_ct_out(hist, bin_edges)";
     op->cases = "[6], 3; [2,5], 4, range=(-1.0,1.0), density=True; [6], 2, weight=[6]";
 }
 /* opd_histogramdd: histogram over rows of several numbers */

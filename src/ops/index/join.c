@@ -765,8 +765,7 @@ OPDI_OP(reflection_pad1d_backward) {
     op->schema = "reflection_pad1d_backward(Tensor grad_output, Tensor self, int[2] padding) -> Tensor";
     op->cpu = op->fake = opdi_pad_nd_backward_kernel; op->backward = opdi_reflection_pad1d_backward_backward;
     op->vmap = opdi_pad_nd_batch;
-    op->out = "reflection_pad1d_backward.grad_input(Tensor grad_output, Tensor self, int[2] padding, *, Tensor(a!) "
-        "grad_input) -> Tensor(a!)";
+    op->out = "reflection_pad1d_backward.grad_input(grad_input)";
     op->cases = "[2,3,7], [2,3,4], (1,2)";
 }
 
@@ -792,8 +791,7 @@ OPDI_OP(reflection_pad2d_backward) {
     op->schema = "reflection_pad2d_backward(Tensor grad_output, Tensor self, int[4] padding) -> Tensor";
     op->cpu = op->fake = opdi_pad_nd_backward_kernel; op->backward = opdi_reflection_pad2d_backward_backward;
     op->vmap = opdi_pad_nd_batch;
-    op->out = "reflection_pad2d_backward.grad_input(Tensor grad_output, Tensor self, int[4] padding, *, Tensor(a!) "
-        "grad_input) -> Tensor(a!)";
+    op->out = "reflection_pad2d_backward.grad_input(grad_input)";
     op->cases = "[2,4,7], [2,3,4], (1,2,1,0)";
 }
 
@@ -819,8 +817,7 @@ OPDI_OP(reflection_pad3d_backward) {
     op->schema = "reflection_pad3d_backward(Tensor grad_output, Tensor self, int[6] padding) -> Tensor";
     op->cpu = op->fake = opdi_pad_nd_backward_kernel; op->backward = opdi_reflection_pad3d_backward_backward;
     op->vmap = opdi_pad_nd_batch;
-    op->out = "reflection_pad3d_backward.grad_input(Tensor grad_output, Tensor self, int[6] padding, *, Tensor(a!) "
-        "grad_input) -> Tensor(a!)";
+    op->out = "reflection_pad3d_backward.grad_input(grad_input)";
     op->cases = "[2,3,4,7], [2,2,3,4], (1,2,1,0,0,1)";
 }
 
@@ -846,8 +843,7 @@ OPDI_OP(replication_pad1d_backward) {
     op->schema = "replication_pad1d_backward(Tensor grad_output, Tensor self, int[2] padding) -> Tensor";
     op->cpu = op->fake = opdi_pad_nd_backward_kernel; op->backward = opdi_replication_pad1d_backward_backward;
     op->vmap = opdi_pad_nd_batch;
-    op->out = "replication_pad1d_backward.grad_input(Tensor grad_output, Tensor self, int[2] padding, *, Tensor(a!) "
-        "grad_input) -> Tensor(a!)";
+    op->out = "replication_pad1d_backward.grad_input(grad_input)";
     op->cases = "[2,3,7], [2,3,4], (1,2)";
 }
 
@@ -873,8 +869,7 @@ OPDI_OP(replication_pad2d_backward) {
     op->schema = "replication_pad2d_backward(Tensor grad_output, Tensor self, int[4] padding) -> Tensor";
     op->cpu = op->fake = opdi_pad_nd_backward_kernel; op->backward = opdi_replication_pad2d_backward_backward;
     op->vmap = opdi_pad_nd_batch;
-    op->out = "replication_pad2d_backward.grad_input(Tensor grad_output, Tensor self, int[4] padding, *, Tensor(a!) "
-        "grad_input) -> Tensor(a!)";
+    op->out = "replication_pad2d_backward.grad_input(grad_input)";
     op->cases = "[2,4,7], [2,3,4], (1,2,1,0)";
 }
 
@@ -900,8 +895,7 @@ OPDI_OP(replication_pad3d_backward) {
     op->schema = "replication_pad3d_backward(Tensor grad_output, Tensor self, int[6] padding) -> Tensor";
     op->cpu = op->fake = opdi_pad_nd_backward_kernel; op->backward = opdi_replication_pad3d_backward_backward;
     op->vmap = opdi_pad_nd_batch;
-    op->out = "replication_pad3d_backward.grad_input(Tensor grad_output, Tensor self, int[6] padding, *, Tensor(a!) "
-        "grad_input) -> Tensor(a!)";
+    op->out = "replication_pad3d_backward.grad_input(grad_input)";
     op->cases = "[2,3,4,7], [2,2,3,4], (1,2,1,0,0,1)";
 }
 

@@ -229,7 +229,7 @@ OPDI_OP(empty_memory_format) {
         "Tensor";
     op->any = opdi_empty_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = OPD_BATCH_FACTORY; op->tags = OPD_OPTAG_CORE;
-    op->out = "empty.out(SymInt[] size, *, MemoryFormat? memory_format=None, Tensor(a!) out) -> Tensor(a!)";
+    op->out = "empty.out";
     op->cases = "(2,3); (1,2,3,4), memory_format=2";
 }
 /* opd_empty_strided: memory that is not set, of these strides */
@@ -237,7 +237,7 @@ OPDI_OP(empty_strided) {
     op->schema = "empty_strided(SymInt[] size, SymInt[] stride, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_empty_strided_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = OPD_BATCH_FACTORY; op->tags = OPD_OPTAG_CORE;
-    op->out = "empty_strided.out(SymInt[] size, SymInt[] stride" OPDI_OUT_TEXT;
+    op->out = "empty_strided.out";
     op->cases = "(2,3), (1,2)";
 }
 /* empty, whose dim physical_layout[0] changes most slowly in memory, and so on. */
@@ -272,7 +272,7 @@ OPDI_OP(empty_permuted) {
     op->schema = "empty_permuted(SymInt[] size, int[] physical_layout, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_empty_permuted_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = OPD_BATCH_FACTORY;
-    op->out = "empty_permuted.out(SymInt[] size, int[] physical_layout" OPDI_OUT_TEXT;
+    op->out = "empty_permuted.out";
     op->cases = "(2,3,4), (1,2,0)";
 }
 /* opd_zeros: all 0 */
@@ -280,7 +280,7 @@ OPDI_OP(zeros) {
     op->schema = "zeros(SymInt[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_zeros_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = OPD_BATCH_FACTORY;
-    op->out = "zeros.out(SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)";
+    op->out = "zeros.out";
     op->cases = "(2,3); (); (2,0), dtype=4";
 }
 /* opd_ones: all 1 */
@@ -288,7 +288,7 @@ OPDI_OP(ones) {
     op->schema = "ones(SymInt[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_ones_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = OPD_BATCH_FACTORY;
-    op->out = "ones.out(SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)";
+    op->out = "ones.out";
     op->cases = "(2,3); (); (2,0), dtype=4";
 }
 /* opd_full: all fill_value */
@@ -296,7 +296,7 @@ OPDI_OP(full) {
     op->schema = "full(SymInt[] size, Scalar fill_value, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_full_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = OPD_BATCH_FACTORY; op->tags = OPD_OPTAG_CORE;
-    op->out = "full.out(SymInt[] size, Scalar fill_value, *, Tensor(a!) out) -> Tensor(a!)";
+    op->out = "full.out";
     op->cases = "(2,3), 1.5; (2), 2; (2), True; (2), 1, dtype=7";
 }
 /* opd_scalar_tensor: a number as a tensor without dimensions */
@@ -304,7 +304,7 @@ OPDI_OP(scalar_tensor) {
     op->schema = "scalar_tensor(Scalar s, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_scalar_tensor_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = OPD_BATCH_FACTORY; op->tags = OPD_OPTAG_CORE;
-    op->out = "scalar_tensor.out(Scalar s" OPDI_OUT_TEXT;
+    op->out = "scalar_tensor.out";
     op->cases = "1.5; 2, dtype=4";
 }
 
@@ -330,7 +330,7 @@ OPDI_OP(empty_like) {
     op->schema = "empty_like(Tensor self, *, " OPDI_FORMAT_TEXT ") -> Tensor";
     op->any = opdi_empty_like_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = OPD_BATCH_FACTORY;
-    op->out = "empty_like.out(Tensor self, *, " OPDI_OUT_LIKE;
+    op->out = "empty_like.out";
     op->cases = "[2,3]";
 }
 /* opd_zeros_like: 0, of self's sizes and dtype */
@@ -338,7 +338,7 @@ OPDI_OP(zeros_like) {
     op->schema = "zeros_like(Tensor self, *, " OPDI_FORMAT_TEXT ") -> Tensor";
     op->any = opdi_zeros_like_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = OPD_BATCH_FACTORY;
-    op->out = "zeros_like.out(Tensor self, *, " OPDI_OUT_LIKE;
+    op->out = "zeros_like.out";
     op->cases = "[2,3]; [2,3], dtype=4";
 }
 /* opd_ones_like: 1, of self's sizes and dtype */
@@ -346,7 +346,7 @@ OPDI_OP(ones_like) {
     op->schema = "ones_like(Tensor self, *, " OPDI_FORMAT_TEXT ") -> Tensor";
     op->any = opdi_ones_like_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = OPD_BATCH_FACTORY;
-    op->out = "ones_like.out(Tensor self, *, " OPDI_OUT_LIKE;
+    op->out = "ones_like.out";
     op->cases = "[2,3]; [2,3], dtype=4";
 }
 /* opd_full_like: fill_value, of self's sizes and dtype */
@@ -354,7 +354,7 @@ OPDI_OP(full_like) {
     op->schema = "full_like(Tensor self, Scalar fill_value, *, " OPDI_FORMAT_TEXT ") -> Tensor";
     op->any = opdi_full_like_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = OPD_BATCH_FACTORY; op->tags = OPD_OPTAG_CORE;
-    op->out = "full_like.out(Tensor self, Scalar fill_value, *, " OPDI_OUT_LIKE;
+    op->out = "full_like.out";
     op->cases = "[2,3], 2; [2,3], 1.5, dtype=7";
 }
 
@@ -376,7 +376,7 @@ OPDI_OP(new_empty) {
     op->schema = "new_empty(Tensor self, SymInt[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_new_empty_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = OPD_BATCH_FACTORY;
-    op->out = "new_empty.out(Tensor self, SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)";
+    op->out = "new_empty.out";
     op->cases = "[2], (2,3)";
 }
 /* opd_new_empty_strided: memory that is not set, of these strides and self's dtype and device */
@@ -384,7 +384,7 @@ OPDI_OP(new_empty_strided) {
     op->schema = "new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_new_empty_strided_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = OPD_BATCH_FACTORY;
-    op->out = "new_empty_strided.out(Tensor self, SymInt[] size, SymInt[] stride" OPDI_OUT_TEXT;
+    op->out = "new_empty_strided.out";
     op->cases = "[2], (2,3), (1,2)";
 }
 /* opd_new_zeros: 0, of self's dtype and device */
@@ -392,7 +392,7 @@ OPDI_OP(new_zeros) {
     op->schema = "new_zeros(Tensor self, SymInt[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_new_zeros_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = OPD_BATCH_FACTORY;
-    op->out = "new_zeros.out(Tensor self, SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)";
+    op->out = "new_zeros.out";
     op->cases = "[2], (2,3)";
 }
 /* opd_new_ones: 1, of self's dtype and device */
@@ -400,7 +400,7 @@ OPDI_OP(new_ones) {
     op->schema = "new_ones(Tensor self, SymInt[] size, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_new_ones_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = OPD_BATCH_FACTORY;
-    op->out = "new_ones.out(Tensor self, SymInt[] size, *, Tensor(a!) out) -> Tensor(a!)";
+    op->out = "new_ones.out";
     op->cases = "[2], (2,3)";
 }
 /* opd_new_full: fill_value, of self's dtype and device */
@@ -408,7 +408,7 @@ OPDI_OP(new_full) {
     op->schema = "new_full(Tensor self, SymInt[] size, Scalar fill_value, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_new_full_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = OPD_BATCH_FACTORY;
-    op->out = "new_full.out(Tensor self, SymInt[] size, Scalar fill_value, *, Tensor(a!) out) -> Tensor(a!)";
+    op->out = "new_full.out";
     op->cases = "[2], (2,3), 2.5";
 }
 
@@ -636,7 +636,7 @@ OPDI_OP(arange) {
     op->schema = "arange(Scalar end, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_arange_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = OPD_BATCH_FACTORY;
-    op->out = "arange.out(Scalar end" OPDI_OUT_TEXT;
+    op->out = "arange.out";
     op->cases = "5; 2.5";
 }
 /* opd_arange_start: start (0), start + step (1), ... up to end, which is left out */
@@ -651,7 +651,7 @@ OPDI_OP(arange_start_step) {
     op->schema = "arange.start_step(Scalar start, Scalar end, Scalar step=1, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_arange_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = OPD_BATCH_FACTORY; op->tags = OPD_OPTAG_CORE;
-    op->out = "arange.start_out(Scalar start, Scalar end, Scalar step=1" OPDI_OUT_TEXT;
+    op->out = "arange.start_out";
     op->cases = "1, 4, 2; 3, 0, -1; 0, 1, 0.25";
 }
 /* opd_range: start, start + step (1), ... up to end, which is in it */
@@ -659,7 +659,7 @@ OPDI_OP(range) {
     op->schema = "range(Scalar start, Scalar end, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_range_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = OPD_BATCH_FACTORY;
-    op->out = "range.out_(Scalar start, Scalar end" OPDI_OUT_TEXT;
+    op->out = "range.out_";
     op->cases = "1, 4";
 }
 /* opd_range_step: start, start + step (1), ... up to end, which is in it */
@@ -667,7 +667,7 @@ OPDI_OP(range_step) {
     op->schema = "range.step(Scalar start, Scalar end, Scalar step=1, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_range_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = OPD_BATCH_FACTORY;
-    op->out = "range.out(Scalar start, Scalar end, Scalar step=1" OPDI_OUT_TEXT;
+    op->out = "range.out";
     op->cases = "1, 4, 2";
 }
 
@@ -775,7 +775,7 @@ OPDI_OP(linspace) {
     op->schema = "linspace(Scalar start, Scalar end, int steps, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_linspace_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = OPD_BATCH_FACTORY;
-    op->out = "linspace.out(Scalar start, Scalar end, int steps" OPDI_OUT_TEXT;
+    op->out = "linspace.out";
     op->cases = "0, 1, 5; 2, -1, 1; 0, 9, 4, dtype=4";
 }
 /* opd_logspace: base to the power of each of linspace */
@@ -783,7 +783,7 @@ OPDI_OP(logspace) {
     op->schema = "logspace(Scalar start, Scalar end, int steps, float base=10., *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_linspace_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = OPD_BATCH_FACTORY;
-    op->out = "logspace.out(Scalar start, Scalar end, int steps, float base=10." OPDI_OUT_TEXT;
+    op->out = "logspace.out";
     op->cases = "0, 1, 5; 0, 3, 4, 2.0";
 }
 
@@ -808,7 +808,7 @@ OPDI_OP(linspace_Tensor_Tensor) {
     op->schema = "linspace.Tensor_Tensor(Tensor start, Tensor end, int steps, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_linspace_kernel; op->backward = opdi_space_backward;
     op->vmap = OPD_BATCH_LOOP;
-    op->out = "linspace.Tensor_Tensor_out(Tensor start, Tensor end, int steps" OPDI_OUT_TEXT;
+    op->out = "linspace.Tensor_Tensor_out";
     op->cases = "[], [], 5, dtype=7; [], [], 1, dtype=7";
 }
 /* opd_linspace_Tensor_Scalar: steps numbers from start to end, evenly spaced */
@@ -816,7 +816,7 @@ OPDI_OP(linspace_Tensor_Scalar) {
     op->schema = "linspace.Tensor_Scalar(Tensor start, Scalar end, int steps, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_linspace_kernel; op->backward = opdi_space_backward;
     op->vmap = OPD_BATCH_LOOP;
-    op->out = "linspace.Tensor_Scalar_out(Tensor start, Scalar end, int steps" OPDI_OUT_TEXT;
+    op->out = "linspace.Tensor_Scalar_out";
     op->cases = "[], 1.5, 4, dtype=7";
 }
 /* opd_linspace_Scalar_Tensor: steps numbers from start to end, evenly spaced */
@@ -824,7 +824,7 @@ OPDI_OP(linspace_Scalar_Tensor) {
     op->schema = "linspace.Scalar_Tensor(Scalar start, Tensor end, int steps, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_linspace_kernel; op->backward = opdi_space_backward;
     op->vmap = OPD_BATCH_LOOP;
-    op->out = "linspace.Scalar_Tensor_out(Scalar start, Tensor end, int steps" OPDI_OUT_TEXT;
+    op->out = "linspace.Scalar_Tensor_out";
     op->cases = "0.5, [], 4, dtype=7";
 }
 /* opd_logspace_Tensor_Tensor: base to the power of each of linspace */
@@ -833,7 +833,7 @@ OPDI_OP(logspace_Tensor_Tensor) {
         ") -> Tensor";
     op->any = opdi_linspace_kernel; op->backward = opdi_space_backward; op->save = "result";
     op->vmap = OPD_BATCH_LOOP;
-    op->out = "logspace.Tensor_Tensor_out(Tensor start, Tensor end, int steps, float base=10." OPDI_OUT_TEXT;
+    op->out = "logspace.Tensor_Tensor_out";
     op->cases = "[], [], 5, dtype=7; [], [], 1, dtype=7";
 }
 /* opd_logspace_Tensor_Scalar: base to the power of each of linspace */
@@ -842,7 +842,7 @@ OPDI_OP(logspace_Tensor_Scalar) {
         ") -> Tensor";
     op->any = opdi_linspace_kernel; op->backward = opdi_space_backward; op->save = "result";
     op->vmap = OPD_BATCH_LOOP;
-    op->out = "logspace.Tensor_Scalar_out(Tensor start, Scalar end, int steps, float base=10." OPDI_OUT_TEXT;
+    op->out = "logspace.Tensor_Scalar_out";
     op->cases = "[], 1.5, 4, dtype=7";
 }
 /* opd_logspace_Scalar_Tensor: base to the power of each of linspace */
@@ -851,7 +851,7 @@ OPDI_OP(logspace_Scalar_Tensor) {
         ") -> Tensor";
     op->any = opdi_linspace_kernel; op->backward = opdi_space_backward; op->save = "result";
     op->vmap = OPD_BATCH_LOOP;
-    op->out = "logspace.Scalar_Tensor_out(Scalar start, Tensor end, int steps, float base=10." OPDI_OUT_TEXT;
+    op->out = "logspace.Scalar_Tensor_out";
     op->cases = "0.5, [], 4, dtype=7";
 }
 
@@ -881,7 +881,7 @@ OPDI_OP(eye) {
     op->schema = "eye(int n, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_eye_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = OPD_BATCH_FACTORY;
-    op->out = "eye.out(int n" OPDI_OUT_TEXT;
+    op->out = "eye.out";
     op->cases = "3";
 }
 /* opd_eye_m: 1 on the diagonal of [n, m], 0 elsewhere */
@@ -889,7 +889,7 @@ OPDI_OP(eye_m) {
     op->schema = "eye.m(int n, int m, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_eye_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = OPD_BATCH_FACTORY;
-    op->out = "eye.m_out(int n, int m" OPDI_OUT_TEXT;
+    op->out = "eye.m_out";
     op->cases = "3, 2";
 }
 
@@ -1024,7 +1024,7 @@ OPDI_OP(tril_indices) {
     op->schema = "tril_indices(int row, int col, int offset=0, *, " OPDI_INTS_TEXT ") -> Tensor";
     op->any = opdi_tril_indices_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = OPD_BATCH_FACTORY;
-    op->out = "tril_indices.out(int row, int col, int offset=0" OPDI_OUT_TEXT;
+    op->out = "tril_indices.out";
     op->cases = "3, 3; 3, 4, 1";
 }
 /* opd_triu_indices(row, col): rows and columns of the upper triangle: [2, count] */
@@ -1032,7 +1032,7 @@ OPDI_OP(triu_indices) {
     op->schema = "triu_indices(int row, int col, int offset=0, *, " OPDI_INTS_TEXT ") -> Tensor";
     op->any = opdi_triu_indices_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = OPD_BATCH_FACTORY;
-    op->out = "triu_indices.out(int row, int col, int offset=0" OPDI_OUT_TEXT;
+    op->out = "triu_indices.out";
     op->cases = "3, 3; 3, 4, 1";
 }
 OPDI_COLD_END

@@ -298,7 +298,7 @@ OPDI_OP(rand) {
     op->any = opdi_rand_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = OPD_BATCH_FACTORY;
     op->tags = OPD_OPTAG_CORE | OPD_OPTAG_NONDETERMINISTIC_SEEDED;
-    op->out = "rand.out(int[] size" OPDI_OUT_TEXT;
+    op->out = "rand.out";
     op->cases = "(2,3)";
 }
 /* opd_rand_generator: uniform numbers in [0, 1) */
@@ -306,7 +306,7 @@ OPDI_OP(rand_generator) {
     op->schema = "rand.generator(int[] size, *, Generator? generator, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_rand_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = OPD_BATCH_FACTORY; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
-    op->out = "rand.generator_out(int[] size, *, Generator? generator, Tensor(a!) out) -> Tensor(a!)";
+    op->out = "rand.generator_out";
     op->cases = "(2,3), None";
 }
 /* opd_randn: normal numbers, mean 0, variance 1 */
@@ -315,7 +315,7 @@ OPDI_OP(randn) {
     op->any = opdi_randn_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = OPD_BATCH_FACTORY;
     op->tags = OPD_OPTAG_CORE | OPD_OPTAG_NONDETERMINISTIC_SEEDED;
-    op->out = "randn.out(int[] size" OPDI_OUT_TEXT;
+    op->out = "randn.out";
     op->cases = "(2,3)";
 }
 /* opd_randn_generator: normal numbers, mean 0, variance 1 */
@@ -323,7 +323,7 @@ OPDI_OP(randn_generator) {
     op->schema = "randn.generator(int[] size, *, Generator? generator, " OPDI_OPTIONS_TEXT ") -> Tensor";
     op->any = opdi_randn_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = OPD_BATCH_FACTORY; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
-    op->out = "randn.generator_out(int[] size, *, Generator? generator, Tensor(a!) out) -> Tensor(a!)";
+    op->out = "randn.generator_out";
     op->cases = "(2,3), None";
 }
 /* opd_randint: uniform integers in [low (0), high) */
@@ -331,7 +331,7 @@ OPDI_OP(randint) {
     op->schema = "randint(int high, int[] size, *, " OPDI_INTS_TEXT ") -> Tensor";
     op->any = opdi_randint_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = OPD_BATCH_FACTORY; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
-    op->out = "randint.out(int high, int[] size" OPDI_OUT_TEXT;
+    op->out = "randint.out";
     op->cases = "5, (2,3)";
 }
 /* opd_randint_generator: uniform integers in [low (0), high) */
@@ -339,7 +339,7 @@ OPDI_OP(randint_generator) {
     op->schema = "randint.generator(int high, int[] size, *, Generator? generator, " OPDI_INTS_TEXT ") -> Tensor";
     op->any = opdi_randint_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = OPD_BATCH_FACTORY; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
-    op->out = "randint.generator_out(int high, int[] size, *, Generator? generator, Tensor(a!) out) -> Tensor(a!)";
+    op->out = "randint.generator_out";
     op->cases = "5, (2,3), None";
 }
 /* opd_randint_low: uniform integers in [low (0), high) */
@@ -347,7 +347,7 @@ OPDI_OP(randint_low) {
     op->schema = "randint.low(int low, int high, int[] size, *, " OPDI_INTS_TEXT ") -> Tensor";
     op->any = opdi_randint_low_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = OPD_BATCH_FACTORY; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
-    op->out = "randint.low_out(int low, int high, int[] size" OPDI_OUT_TEXT;
+    op->out = "randint.low_out";
     op->cases = "2, 5, (2,3)";
 }
 /* opd_randint_low_generator: uniform integers in [low (0), high) */
@@ -356,8 +356,7 @@ OPDI_OP(randint_low_generator) {
         ") -> Tensor";
     op->any = opdi_randint_low_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = OPD_BATCH_FACTORY; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
-    op->out = "randint.low_generator_out(int low, int high, int[] size, *, Generator? generator, Tensor(a!) out) -> "
-        "Tensor(a!)";
+    op->out = "randint.low_generator_out";
     op->cases = "2, 5, (2,3), None";
 }
 /* opd_randperm: 0 to n - 1 in random order */
@@ -366,7 +365,7 @@ OPDI_OP(randperm) {
     op->any = opdi_randperm_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = OPD_BATCH_FACTORY;
     op->tags = OPD_OPTAG_CORE | OPD_OPTAG_NONDETERMINISTIC_SEEDED;
-    op->out = "randperm.out(int n" OPDI_OUT_TEXT;
+    op->out = "randperm.out";
     op->cases = "5";
 }
 /* opd_randperm_generator: 0 to n - 1 in random order */
@@ -374,7 +373,7 @@ OPDI_OP(randperm_generator) {
     op->schema = "randperm.generator(int n, *, Generator? generator, " OPDI_INTS_TEXT ") -> Tensor";
     op->any = opdi_randperm_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = OPD_BATCH_FACTORY; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
-    op->out = "randperm.generator_out(int n, *, Generator? generator, Tensor(a!) out) -> Tensor(a!)";
+    op->out = "randperm.generator_out";
     op->cases = "5, None";
 }
 /* opd_normal(mean, std, size): normal numbers of these means and deviations */
@@ -384,8 +383,7 @@ OPDI_OP(normal_float_float) {
     op->any = opdi_normal_float_float_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = OPD_BATCH_FACTORY;
     op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED | OPDI_OPTAG_OUT_CASTS;
-    op->out = "normal.float_float_out(float mean, float std, int[] size, *, Generator? generator=None, Tensor(a!) "
-        "out) -> Tensor(a!)";
+    op->out = "normal.float_float_out";
     op->cases = "0., 1., (2,3)";
 }
 
@@ -413,7 +411,7 @@ OPDI_OP(rand_like) {
     op->schema = "rand_like(Tensor self, *, " OPDI_FORMAT_TEXT ") -> Tensor";
     op->any = opdi_rand_like_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = OPD_BATCH_FACTORY; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
-    op->out = "rand_like.out(Tensor self, *, " OPDI_OUT_LIKE;
+    op->out = "rand_like.out";
     op->cases = "[2,3]";
 }
 /* opd_randn_like: normal numbers, of self's sizes */
@@ -421,7 +419,7 @@ OPDI_OP(randn_like) {
     op->schema = "randn_like(Tensor self, *, " OPDI_FORMAT_TEXT ") -> Tensor";
     op->any = opdi_randn_like_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = OPD_BATCH_FACTORY; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
-    op->out = "randn_like.out(Tensor self, *, " OPDI_OUT_LIKE;
+    op->out = "randn_like.out";
     op->cases = "[2,3]";
 }
 /* opd_randint_like: uniform integers in [low (0), high), of self's sizes */
@@ -429,7 +427,7 @@ OPDI_OP(randint_like) {
     op->schema = "randint_like(Tensor self, int high, *, " OPDI_FORMAT_TEXT ") -> Tensor";
     op->any = opdi_randint_like_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = OPD_BATCH_FACTORY; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
-    op->out = "randint_like.out(Tensor self, int high, *, " OPDI_OUT_LIKE;
+    op->out = "randint_like.out";
     op->cases = "[2,3], 5";
 }
 /* opd_randint_like_low: uniform integers in [low (0), high), of self's sizes */
@@ -437,7 +435,7 @@ OPDI_OP(randint_like_low_dtype) {
     op->schema = "randint_like.low_dtype(Tensor self, int low, int high, *, " OPDI_FORMAT_TEXT ") -> Tensor";
     op->any = opdi_randint_like_low_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = OPD_BATCH_FACTORY; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
-    op->out = "randint_like.low_dtype_out(Tensor self, int low, int high, *, " OPDI_OUT_LIKE;
+    op->out = "randint_like.low_dtype_out";
     op->cases = "[2,3], 2, 5";
 }
 
@@ -458,7 +456,7 @@ OPDI_OP(rand_like_generator) {
     op->schema = "rand_like.generator(Tensor self, *, Generator? generator, " OPDI_FORMAT_TEXT ") -> Tensor";
     op->any = opdi_rand_like_generator_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = OPD_BATCH_FACTORY; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
-    op->out = "rand_like.generator_out(Tensor self, *, Generator? generator, " OPDI_OUT_LIKE;
+    op->out = "rand_like.generator_out";
     op->cases = "[2,3], None";
 }
 /* opd_randn_like_generator: randn_like of a generator */
@@ -466,7 +464,7 @@ OPDI_OP(randn_like_generator) {
     op->schema = "randn_like.generator(Tensor self, *, Generator? generator, " OPDI_FORMAT_TEXT ") -> Tensor";
     op->any = opdi_randn_like_generator_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = OPD_BATCH_FACTORY; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
-    op->out = "randn_like.generator_out(Tensor self, *, Generator? generator, " OPDI_OUT_LIKE;
+    op->out = "randn_like.generator_out";
     op->cases = "[2,3], None";
 }
 /* opd_randint_like_generator: randint_like of a generator */
@@ -475,7 +473,7 @@ OPDI_OP(randint_like_generator) {
         ") -> Tensor";
     op->any = opdi_randint_like_generator_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = OPD_BATCH_FACTORY; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
-    op->out = "randint_like.generator_out(Tensor self, int high, *, Generator? generator, " OPDI_OUT_LIKE;
+    op->out = "randint_like.generator_out";
     op->cases = "[2,3], 5, None";
 }
 /* opd_randint_like_Tensor: uniform integers in [0, high), of self's sizes */
@@ -483,7 +481,7 @@ OPDI_OP(randint_like_Tensor) {
     op->schema = "randint_like.Tensor(Tensor self, Tensor high, *, " OPDI_FORMAT_TEXT ") -> Tensor";
     op->any = opdi_randint_like_Tensor_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = OPD_BATCH_LOOP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
-    op->out = "randint_like.Tensor_out(Tensor self, Tensor high, *, " OPDI_OUT_LIKE;
+    op->out = "randint_like.Tensor_out";
     op->cases = "[2,3], []g";
 }
 /* opd_randint_like_Tensor_generator: randint_like.Tensor of a generator */
@@ -492,7 +490,7 @@ OPDI_OP(randint_like_Tensor_generator) {
         ") -> Tensor";
     op->any = opdi_randint_like_Tensor_generator_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = OPD_BATCH_LOOP; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
-    op->out = "randint_like.Tensor_generator_out(Tensor self, Tensor high, *, Generator? generator, " OPDI_OUT_LIKE;
+    op->out = "randint_like.Tensor_generator_out";
     op->cases = "[2,3], []g, None";
 }
 /* opd_randint_like_low_generator_dtype: randint_like.low_dtype of a generator */
@@ -501,8 +499,7 @@ OPDI_OP(randint_like_low_generator_dtype) {
         OPDI_FORMAT_TEXT ") -> Tensor";
     op->any = opdi_randint_like_low_generator_kernel; op->backward = OPD_NOT_DIFFERENTIABLE;
     op->vmap = OPD_BATCH_FACTORY; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
-    op->out = "randint_like.low_generator_dtype_out(Tensor self, int low, int high, *, Generator? generator, "
-        OPDI_OUT_LIKE;
+    op->out = "randint_like.low_generator_dtype_out";
     op->cases = "[2,3], 2, 5, None";
 }
 
@@ -674,8 +671,7 @@ OPDI_OP(normal_functional) {
     op->schema = "normal_functional(Tensor self, float mean=0., float std=1." OPDI_GENERATOR_TEXT;
     op->any = opdi_normal__kernel; op->backward = opdi_zeros_backward;
     op->vmap = opdi_batch_drawn; op->tags = OPD_OPTAG_NONDETERMINISTIC_SEEDED;
-    op->out = "normal.out(Tensor self, float mean=0., float std=1., *, Generator? generator=None, Tensor(a!) out) -> "
-        "Tensor(a!)";
+    op->out = "normal.out";
     op->cases = "[2,3]";
 }
 

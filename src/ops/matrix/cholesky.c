@@ -349,8 +349,7 @@ OPDI_OP(linalg_cholesky_ex) {
     op->cpu = op->fake = opdi_linalg_cholesky_ex_kernel; op->backward = opdi_linalg_cholesky_ex_backward;
     op->save = "L";
     op->vmap = opdi_solver_batch; op->autocast = OPD_AUTOCAST_FP32_CPU; op->tags = OPDI_OPTAG_CONJUGATES;
-    op->out = "linalg_cholesky_ex.L(Tensor self, *, bool upper=False, bool check_errors=False, Tensor(a!) L, "
-        "Tensor(b!) info) -> (Tensor(a!) L, Tensor(b!) info)";
+    op->out = "linalg_cholesky_ex.L(L, info)";
     op->cases = "[1,1]+; [2,1,1]+, upper=True, check_errors=True";
 }
 static int opdi_linalg_cholesky_kernel(opd_call *call) {
@@ -603,7 +602,6 @@ OPDI_OP(triangular_solve) {
         "unitriangular=False) -> (Tensor solution, Tensor cloned_coefficient)";
     op->composite = opdi_triangular_solve_kernel;
     op->autocast = OPD_AUTOCAST_FP32_CPU;
-    op->out = "triangular_solve.X(Tensor self, Tensor A, bool upper=True, bool transpose=False, bool "
-        "unitriangular=False, *, Tensor(a!) X, Tensor(b!) M) -> (Tensor(a!) solution, Tensor(b!) cloned_coefficient)";
+    op->out = "triangular_solve.X(X, M)";
     op->cases = "[3,2], [3,3]g; [3,2], [3,3]g, False, True, True";
 }

@@ -341,8 +341,7 @@ OPDI_OP(linalg_eig) {
     op->save = "eigenvalues, eigenvectors"; op->jvp = opdi_linalg_eig_jvp;
     op->vmap = opdi_solver_batch; op->autocast = OPD_AUTOCAST_FP32_CPU;
     op->tags = OPDI_OPTAG_CONJUGATES | OPDI_OPTAG_OUT_CASTS;
-    op->out = "linalg_eig.out(Tensor self, *, Tensor(a!) eigenvalues, Tensor(b!) eigenvectors) -> (Tensor(a!) "
-        "eigenvalues, Tensor(b!) eigenvectors)";
+    op->out = "linalg_eig.out(eigenvalues, eigenvectors)";
     op->cases = "";
 }
 /* opd__linalg_eigvals: the eigenvalues of any matrix */

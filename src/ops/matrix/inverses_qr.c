@@ -35,8 +35,7 @@ OPDI_OP(linalg_inv_ex) {
     op->cpu = op->fake = opdi_linalg_inv_ex_kernel; op->backward = opdi_linalg_inv_ex_backward;
     op->save = "inverse";
     op->vmap = opdi_solver_batch; op->autocast = OPD_AUTOCAST_FP32_CPU;
-    op->out = "linalg_inv_ex.inverse(Tensor A, *, bool check_errors=False, Tensor(a!) inverse, Tensor(b!) info) -> "
-        "(Tensor(a!) inverse, Tensor(b!) info)";
+    op->out = "linalg_inv_ex.inverse(inverse, info)";
     op->cases = "[3,3]; [2,3,3]";
 }
 static int opdi_linalg_inv_kernel(opd_call *call) {
@@ -195,8 +194,7 @@ OPDI_OP(_linalg_det) {
     op->cpu = op->fake = opdi__linalg_det_kernel; op->backward = opdi__linalg_det_backward;
     op->save = "A, result, LU, pivots"; op->constant = "LU";
     op->vmap = opdi_solver_batch; op->tags = OPDI_OPTAG_CONJUGATES;
-    op->out = "_linalg_det.result(Tensor A, *, Tensor(a!) result, Tensor(b!) LU, Tensor(c!) pivots) -> (Tensor(a!) "
-        "result, Tensor(b!) LU, Tensor(c!) pivots)";
+    op->out = "_linalg_det.result(result, LU, pivots)";
     op->cases = "[3,3]; [2,3,3]";
 }
 /* opd__linalg_slogdet: sign and logarithm of the determinant, with A's factors */
@@ -205,8 +203,7 @@ OPDI_OP(_linalg_slogdet) {
     op->cpu = op->fake = opdi__linalg_slogdet_kernel; op->backward = opdi__linalg_slogdet_backward;
     op->save = "A, sign"; op->constant = "LU"; op->jvp = opdi__linalg_slogdet_jvp;
     op->vmap = opdi_solver_batch; op->tags = OPDI_OPTAG_CONJUGATES;
-    op->out = "_linalg_slogdet.sign(Tensor A, *, Tensor(a!) sign, Tensor(b!) logabsdet, Tensor(c!) LU, Tensor(d!) "
-        "pivots) -> (Tensor(a!) sign, Tensor(b!) logabsdet, Tensor(c!) LU, Tensor(d!) pivots)";
+    op->out = "_linalg_slogdet.sign(sign, logabsdet, LU, pivots)";
     op->cases = "[3,3]; [2,3,3]";
 }
 static int opdi_linalg_det_kernel(opd_call *call) {
@@ -246,16 +243,14 @@ OPDI_OP(det) {
 OPDI_OP(linalg_slogdet) {
     op->schema = "linalg_slogdet(Tensor A) -> (Tensor sign, Tensor logabsdet)";
     op->composite = opdi_linalg_slogdet_kernel;
-    op->out = "linalg_slogdet.out(Tensor A, *, Tensor(a!) sign, Tensor(b!) logabsdet) -> (Tensor(a!) sign, "
-        "Tensor(b!) logabsdet)";
+    op->out = "linalg_slogdet.out(sign, logabsdet)";
     op->cases = "[3,3]; [2,3,3]";
 }
 /* opd_slogdet: linalg_slogdet */
 OPDI_OP(slogdet) {
     op->schema = "slogdet(Tensor self) -> (Tensor sign, Tensor logabsdet)";
     op->composite = opdi_linalg_slogdet_kernel;
-    op->out = "slogdet.out(Tensor self, *, Tensor(a!) sign, Tensor(b!) logabsdet) -> (Tensor(a!) sign, Tensor(b!) "
-        "logabsdet)";
+    op->out = "slogdet.out(sign, logabsdet)";
     op->cases = "[3,3]";
 }
 /* opd_logdet: the determinant's logarithm */
@@ -317,7 +312,7 @@ OPDI_OP(geqrf) {
     op->schema = "geqrf(Tensor self) -> (Tensor a, Tensor tau)";
     op->cpu = op->fake = opdi_geqrf_kernel; op->backward = opdi_geqrf_backward;
     op->vmap = opdi_solver_batch; op->autocast = OPD_AUTOCAST_FP32_CPU;
-    op->out = "geqrf.a(Tensor self, *, Tensor(a!) a, Tensor(b!) tau) -> (Tensor(a!) a, Tensor(b!) tau)";
+    op->out = "geqrf.a(a, tau)";
     op->cases = "";
 }
 
@@ -595,8 +590,7 @@ OPDI_OP(linalg_qr) {
     op->schema = "linalg_qr(Tensor A, str mode=\"reduced\") -> (Tensor Q, Tensor R)";
     op->cpu = op->fake = opdi_linalg_qr_kernel; op->backward = opdi_linalg_qr_backward; op->save = "Q, R";
     op->vmap = opdi_solver_batch; op->autocast = OPD_AUTOCAST_FP32_CPU; op->tags = OPDI_OPTAG_CONJUGATES;
-    op->out = "linalg_qr.out(Tensor A, str mode=\"reduced\", *, Tensor(a!) Q, Tensor(b!) R) -> (Tensor(a!) Q, "
-        "Tensor(b!) R)";
+    op->out = "linalg_qr.out(Q, R)";
     op->cases = "[4,3]; [3,3], 'complete'; [2,2,4]";
 }
 static int opdi_qr_kernel(opd_call *call) {
@@ -609,6 +603,6 @@ OPDI_OP(qr) {
     op->schema = "qr(Tensor self, bool some=True) -> (Tensor Q, Tensor R)";
     op->composite = opdi_qr_kernel;
     op->autocast = OPD_AUTOCAST_FP32_CPU;
-    op->out = "qr.Q(Tensor self, bool some=True, *, Tensor(a!) Q, Tensor(b!) R) -> (Tensor(a!) Q, Tensor(b!) R)";
+    op->out = "qr.Q(Q, R)";
     op->cases = "[4,3]; [2,4]";
 }

@@ -93,8 +93,7 @@ OPDI_OP(linalg_lu_factor_ex) {
     op->cpu = op->fake = opdi_linalg_lu_factor_ex_kernel; op->backward = opdi_linalg_lu_factor_ex_backward;
     op->save = "LU, pivots";
     op->vmap = opdi_solver_batch;
-    op->out = "linalg_lu_factor_ex.out(Tensor A, *, bool pivot=True, bool check_errors=False, Tensor(a!) LU, "
-        "Tensor(b!) pivots, Tensor(c!) info) -> (Tensor(a!) LU, Tensor(b!) pivots, Tensor(c!) info)";
+    op->out = "linalg_lu_factor_ex.out(LU, pivots, info)";
     op->cases = "[3,3]; [2,4,2]; [3,5]";
 }
 static int opdi_linalg_lu_factor_kernel(opd_call *call) {
@@ -107,8 +106,7 @@ static int opdi_linalg_lu_factor_kernel(opd_call *call) {
 OPDI_OP(linalg_lu_factor) {
     op->schema = "linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)";
     op->composite = opdi_linalg_lu_factor_kernel;
-    op->out = "linalg_lu_factor.out(Tensor A, *, bool pivot=True, Tensor(a!) LU, Tensor(b!) pivots) -> (Tensor(a!) "
-        "LU, Tensor(b!) pivots)";
+    op->out = "linalg_lu_factor.out(LU, pivots)";
     op->cases = "[3,3]; [2,4,2]";
 }
 /* check_errors is not read; PyTorch's does not either. */
@@ -235,8 +233,7 @@ OPDI_OP(lu_unpack) {
         "(Tensor P, Tensor L, Tensor U)";
     op->cpu = op->fake = opdi_lu_unpack_kernel; op->backward = opdi_lu_unpack_backward; op->constant = "P";
     op->vmap = opdi_solver_batch_second;
-    op->out = "lu_unpack.out(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True, *, "
-        "Tensor(a!) P, Tensor(b!) L, Tensor(c!) U) -> (Tensor(a!) P, Tensor(b!) L, Tensor(c!) U)";
+    op->out = "lu_unpack.out(P, L, U)";
     op->cases = "[3,3], [3]i3, True, False; [2,3], [2]i3, unpack_pivots=False; [2,4,3], [2,3]i3, True, False";
 }
 static int opdi_linalg_lu_kernel(opd_call *call) {
@@ -257,8 +254,7 @@ static int opdi_linalg_lu_kernel(opd_call *call) {
 OPDI_OP(linalg_lu) {
     op->schema = "linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)";
     op->composite = opdi_linalg_lu_kernel;
-    op->out = "linalg_lu.out(Tensor A, *, bool pivot=True, Tensor(a!) P, Tensor(b!) L, Tensor(c!) U) -> (Tensor(a!) "
-        "P, Tensor(b!) L, Tensor(c!) U)";
+    op->out = "linalg_lu.out(P, L, U)";
     op->cases = "[3,3]; [2,4,2]; [3,5]";
 }
 
@@ -494,9 +490,7 @@ OPDI_OP(_linalg_solve_ex) {
     op->cpu = op->fake = opdi__linalg_solve_ex_kernel; op->backward = opdi__linalg_solve_ex_backward;
     op->save = "A, result, LU, pivots"; op->constant = "LU";
     op->vmap = opdi__linalg_solve_ex_batch;
-    op->out = "_linalg_solve_ex.result(Tensor A, Tensor B, *, bool left=True, bool check_errors=False, Tensor(a!) "
-        "result, Tensor(b!) LU, Tensor(c!) pivots, Tensor(d!) info) -> (Tensor(a!) result, Tensor(b!) LU, Tensor(c!) "
-        "pivots, Tensor(d!) info)";
+    op->out = "_linalg_solve_ex.result(result, LU, pivots, info)";
     op->cases = "[3,3], [3,2]; [3,3], [3]; [2,3,3], [2,4,3], left=False; [3,3], [2,3,1]; [2,3,3], [2,3]";
 }
 static int opdi_solve_return(opd_call *call, opd_tensor **rets, const char *name, bool info) {
@@ -513,8 +507,7 @@ OPDI_OP(linalg_solve_ex) {
     op->schema = "linalg_solve_ex(Tensor A, Tensor B, *, bool left=True, bool check_errors=False) -> (Tensor result, "
         "Tensor info)";
     op->composite = opdi_linalg_solve_ex_kernel;
-    op->out = "linalg_solve_ex.out(Tensor A, Tensor B, *, bool left=True, bool check_errors=False, Tensor(a!) "
-        "result, Tensor(b!) info) -> (Tensor(a!) result, Tensor(b!) info)";
+    op->out = "linalg_solve_ex.out(result, info)";
     op->cases = "[3,3], [3,2]";
 }
 static int opdi_linalg_solve_kernel(opd_call *call) {
@@ -572,8 +565,7 @@ OPDI_OP(linalg_ldl_factor_ex) {
         "Tensor pivots, Tensor info)";
     op->cpu = op->fake = opdi_linalg_ldl_factor_ex_kernel; op->backward = opdi_linalg_ldl_factor_ex_backward;
     op->vmap = opdi_solver_batch;
-    op->out = "linalg_ldl_factor_ex.out(Tensor self, *, bool hermitian=False, bool check_errors=False, Tensor(a!) LD, "
-        "Tensor(b!) pivots, Tensor(c!) info) -> (Tensor(a!) LD, Tensor(b!) pivots, Tensor(c!) info)";
+    op->out = "linalg_ldl_factor_ex.out(LD, pivots, info)";
     op->cases = "";
 }
 static int opdi_linalg_ldl_factor_kernel(opd_call *call) {
@@ -586,8 +578,7 @@ static int opdi_linalg_ldl_factor_kernel(opd_call *call) {
 OPDI_OP(linalg_ldl_factor) {
     op->schema = "linalg_ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor LD, Tensor pivots)";
     op->composite = opdi_linalg_ldl_factor_kernel;
-    op->out = "linalg_ldl_factor.out(Tensor self, *, bool hermitian=False, Tensor(a!) LD, Tensor(b!) pivots) -> "
-        "(Tensor(a!) LD, Tensor(b!) pivots)";
+    op->out = "linalg_ldl_factor.out(LD, pivots)";
     op->cases = "";
 }
 static int opdi_ldl_check(const opd_tensor *factors, const opd_tensor *pivots, const opd_tensor *b) {

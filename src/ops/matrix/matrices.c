@@ -528,8 +528,7 @@ OPDI_OP(linalg_matrix_rank_tol_tensor) {
     op->schema = "linalg_matrix_rank.tol_tensor(Tensor input, Tensor tol, bool hermitian=False) -> Tensor";
     op->composite = opdi_linalg_matrix_rank_tol_kernel;
     op->autocast = OPD_AUTOCAST_FP32_CPU;
-    op->out = "linalg_matrix_rank.out_tol_tensor(Tensor input, Tensor tol, bool hermitian=False, *, Tensor(a!) out) -> "
-        "Tensor(a!)";
+    op->out = "linalg_matrix_rank.out_tol_tensor";
     op->cases = "[2,3], []u; [2,3,3], [2]u, True";
     op->tags = OPDI_OPTAG_OUT_CASTS;
 }
@@ -642,8 +641,7 @@ OPDI_OP(linalg_pinv) {
 OPDI_OP(linalg_pinv_rcond_tensor) {
     op->schema = "linalg_pinv.rcond_tensor(Tensor self, Tensor rcond, bool hermitian=False) -> Tensor";
     op->composite = opdi_linalg_pinv_rcond_kernel;
-    op->out = "linalg_pinv.out_rcond_tensor(Tensor self, Tensor rcond, bool hermitian=False, *, Tensor(a!) out) -> "
-        "Tensor(a!)";
+    op->out = "linalg_pinv.out_rcond_tensor";
     op->cases = "[2,3], []i1";
     op->tags = OPDI_OPTAG_OUT_CASTS;
 }
@@ -920,8 +918,7 @@ OPDI_OP(svd) {
     op->schema = "svd(Tensor self, bool some=True, bool compute_uv=True) -> (Tensor U, Tensor S, Tensor V)";
     op->composite = opdi_svd_kernel;
     op->autocast = OPD_AUTOCAST_FP32_CPU;
-    op->out = "svd.U(Tensor self, bool some=True, bool compute_uv=True, *, Tensor(a!) U, Tensor(b!) S, Tensor(c!) V) "
-        "-> (Tensor(a!) U, Tensor(b!) S, Tensor(c!) V)";
+    op->out = "svd.U(U, S, V)";
     op->cases = "[2,3], True, False";
 }
 
@@ -1186,8 +1183,6 @@ OPDI_OP(linalg_lstsq) {
     op->save = "self, b, solution"; op->constant = "singular_values";
     op->vmap = opdi_linalg_lstsq_batch; op->autocast = OPD_AUTOCAST_FP32_CPU;
     op->tags = OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE | OPDI_OPTAG_OUT_DYNAMIC | OPDI_OPTAG_CONJUGATES | OPDI_OPTAG_OUT_CASTS;
-    op->out = "linalg_lstsq.out(Tensor self, Tensor b, float? rcond=None, *, str? driver=None, Tensor(a!) solution, "
-        "Tensor(b!) residuals, Tensor(c!) rank, Tensor(d!) singular_values) -> (Tensor(a!) solution, Tensor(b!) "
-        "residuals, Tensor(c!) rank, Tensor(d!) singular_values)";
+    op->out = "linalg_lstsq.out(solution, residuals, rank, singular_values)";
     op->cases = "[4,3], [4,2], driver='gels'; [3,4], [3,2]; [2,4,2], [2,4], driver='gelsd'";
 }

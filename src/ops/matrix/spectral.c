@@ -346,8 +346,7 @@ OPDI_OP(_linalg_eigh) {
     op->cpu = op->fake = opdi__linalg_eigh_kernel; op->backward = opdi__linalg_eigh_backward;
     op->save = "A, eigenvalues, eigenvectors"; op->jvp = opdi__linalg_eigh_jvp;
     op->vmap = opdi_solver_batch; op->tags = OPDI_OPTAG_CONJUGATES;
-    op->out = "_linalg_eigh.eigenvalues(Tensor A, str UPLO=\"L\", bool compute_v=True, *, Tensor(a!) eigenvalues, "
-        "Tensor(b!) eigenvectors) -> (Tensor(a!) eigenvalues, Tensor(b!) eigenvectors)";
+    op->out = "_linalg_eigh.eigenvalues(eigenvalues, eigenvectors)";
     op->cases = "[1,1]; [2,1,1], 'U'; [1,1], 'L', False";
 }
 static int opdi_linalg_eigh_kernel(opd_call *call) {
@@ -365,8 +364,7 @@ OPDI_OP(linalg_eigh) {
     op->schema = "linalg_eigh(Tensor self, str UPLO=\"L\") -> (Tensor eigenvalues, Tensor eigenvectors)";
     op->composite = opdi_linalg_eigh_kernel;
     op->autocast = OPD_AUTOCAST_FP32_CPU;
-    op->out = "linalg_eigh.eigvals(Tensor self, str UPLO=\"L\", *, Tensor(a!) eigvals, Tensor(b!) eigvecs) -> "
-        "(Tensor(a!) eigenvalues, Tensor(b!) eigenvectors)";
+    op->out = "linalg_eigh.eigvals(eigvals, eigvecs)";
     op->cases = "[1,1]";
 }
 /* opd_linalg_eigvalsh: the eigenvalues of a symmetric matrix */
@@ -541,8 +539,7 @@ OPDI_OP(_linalg_svd) {
     op->cpu = op->fake = opdi__linalg_svd_kernel; op->backward = opdi__linalg_svd_backward; op->save = "A, U, S, Vh";
     op->jvp = opdi__linalg_svd_jvp;
     op->vmap = opdi_solver_batch; op->tags = OPDI_OPTAG_CONJUGATES;
-    op->out = "_linalg_svd.U(Tensor A, bool full_matrices=False, bool compute_uv=True, *, str? driver=None, "
-        "Tensor(a!) U, Tensor(b!) S, Tensor(c!) Vh) -> (Tensor(a!) U, Tensor(b!) S, Tensor(c!) Vh)";
+    op->out = "_linalg_svd.U(U, S, Vh)";
     op->cases = "[2,3], False, False; [2,3,2], False, False";
 }
 static int opdi_linalg_svd_kernel(opd_call *call) {
@@ -564,8 +561,7 @@ OPDI_OP(linalg_svd) {
         "Vh)";
     op->composite = opdi_linalg_svd_kernel;
     op->autocast = OPD_AUTOCAST_FP32_CPU;
-    op->out = "linalg_svd.U(Tensor A, bool full_matrices=True, *, str? driver=None, Tensor(a!) U, Tensor(b!) S, "
-        "Tensor(c!) Vh) -> (Tensor(a!) U, Tensor(b!) S, Tensor(c!) Vh)";
+    op->out = "linalg_svd.U(U, S, Vh)";
     op->cases = "";
 }
 /* opd_linalg_svdvals: the singular values */

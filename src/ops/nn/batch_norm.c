@@ -177,9 +177,7 @@ OPDI_OP(native_batch_norm) {
     op->cpu = op->fake = opdi_native_batch_norm_kernel; op->backward = opdi_native_batch_norm_backward;
     op->save = "input, weight, running_mean, running_var, result1, result2"; op->constant = "running_mean, running_var";
     op->vmap = opdi_batch_norm_batch; op->flops = opdi_flops_elements;
-    op->out = "native_batch_norm.out(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? "
-        "running_var, bool training, float momentum, float eps, *, Tensor(a!) out, Tensor(b!) save_mean, Tensor(c!) "
-        "save_invstd) -> (Tensor(a!), Tensor(b!), Tensor(c!))";
+    op->out = "native_batch_norm.out(out, save_mean, save_invstd)";
     op->cases = "[4,3,2], [3], [3], None, None, True, 0.1, 0.00001; [4,3,2], [3], [3], [3], [3]+, False, 0.1, 0.00001";
 }
 
@@ -302,9 +300,7 @@ OPDI_OP(native_batch_norm_backward) {
     op->backward = opdi_native_batch_norm_backward_backward;
     op->save = "grad_out, input, weight, running_mean, running_var, save_mean, save_invstd";
     op->vmap = opdi_batch_norm_back_batch; op->flops = opdi_flops_elements;
-    op->out = "native_batch_norm_backward.out(Tensor grad_out, Tensor input, Tensor? weight, Tensor? running_mean, "
-        "Tensor? running_var, Tensor? save_mean, Tensor? save_invstd, bool train, float eps, bool[3] output_mask, *, "
-        "Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))";
+    op->out = "native_batch_norm_backward.out(out0, out1, out2)";
     op->cases = "";
 }
 
@@ -379,9 +375,7 @@ OPDI_OP(_native_batch_norm_legit_no_stats) {
     op->save = "input, weight, result1, result2";
     op->vmap = OPD_BATCH_DECOMPOSE; op->tags = OPD_OPTAG_CORE;
     op->flops = opdi_flops_elements;
-    op->out = "_native_batch_norm_legit.no_stats_out(Tensor input, Tensor? weight, Tensor? bias, bool training, float "
-        "momentum, float eps, *, Tensor(a!) out, Tensor(b!) save_mean, Tensor(c!) save_invstd) -> (Tensor(a!), "
-        "Tensor(b!), Tensor(c!))";
+    op->out = "_native_batch_norm_legit.no_stats_out(out, save_mean, save_invstd)";
     op->cases = "[4,3,2], [3], [3], True, 0.1, 0.00001";
 }
 /* opd_native_batch_norm_legit_no_training: native_batch_norm in evaluation */
@@ -392,9 +386,7 @@ OPDI_OP(_native_batch_norm_legit_no_training) {
     op->save = "input, weight, running_mean, running_var, result1, result2"; op->constant = "running_mean, running_var";
     op->vmap = OPD_BATCH_DECOMPOSE; op->tags = OPD_OPTAG_CORE;
     op->flops = opdi_flops_elements;
-    op->out = "_native_batch_norm_legit_no_training.out(Tensor input, Tensor? weight, Tensor? bias, Tensor "
-        "running_mean, Tensor running_var, float momentum, float eps, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) "
-        "out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))";
+    op->out = "_native_batch_norm_legit_no_training.out(out0, out1, out2)";
     op->cases = "[4,3,2], [3], [3], [3], [3]+, 0.1, 0.00001; [4,3], None, None, [3], [3]+, 0.1, 0.00001";
 }
 /* opd_batch_norm_with_update: native_batch_norm in training, and memory that backward may use */
@@ -413,9 +405,7 @@ OPDI_OP(_batch_norm_no_update) {
     op->any = opdi_batch_norm_no_update_kernel; op->backward = opdi_batch_norm_eval_backward;
     op->save = "input, weight, running_mean, running_var, result1, result2"; op->constant = "running_mean, running_var";
     op->vmap = OPD_BATCH_DECOMPOSE; op->flops = opdi_flops_elements;
-    op->out = "_batch_norm_no_update.out(Tensor input, Tensor? weight, Tensor? bias, Tensor? running_mean, Tensor? "
-        "running_var, float momentum, float eps, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2, Tensor(d!) "
-        "out3) -> (Tensor(a!), Tensor(b!), Tensor(c!), Tensor(d!))";
+    op->out = "_batch_norm_no_update.out(out0, out1, out2, out3)";
     op->cases = "[4,3,2], [3], [3], [3], [3]+, 0.1, 0.00001";
 }
 
@@ -646,8 +636,7 @@ OPDI_OP(_weight_norm_interface) {
     op->any = opdi_weight_norm_interface_kernel; op->backward = opdi_weight_norm_interface_backward;
     op->save = "v, g";
     op->vmap = OPD_BATCH_DECOMPOSE; op->flops = opdi_flops_elements;
-    op->out = "_weight_norm_interface.out(Tensor v, Tensor g, int dim=0, *, Tensor(a!) out0, Tensor(b!) out1) -> "
-        "(Tensor(a!), Tensor(b!))";
+    op->out = "_weight_norm_interface.out(out0, out1)";
     op->cases = "[3,2], [3,1]; [2,3], [1,3], 1; [3], [3]";
 }
 /* opd_weight_norm_interface_backward: derivatives of _weight_norm_interface */
@@ -655,8 +644,7 @@ OPDI_OP(_weight_norm_interface_backward) {
     op->schema = "_weight_norm_interface_backward(Tensor grad_w, Tensor saved_v, Tensor saved_g, Tensor saved_norms, "
         "int dim) -> (Tensor, Tensor)";
     op->composite = opdi_weight_norm_back_kernel;
-    op->out = "_weight_norm_interface_backward.out(Tensor grad_w, Tensor saved_v, Tensor saved_g, Tensor saved_norms, "
-        "int dim, *, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))";
+    op->out = "_weight_norm_interface_backward.out(out0, out1)";
     op->cases = "[3,2], [3,2], [3,1], [3,1]+, 0";
 }
 /* opd_weight_norm_differentiable_backward: derivatives of _weight_norm_interface */

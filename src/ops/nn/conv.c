@@ -546,9 +546,7 @@ OPDI_OP(convolution_backward) {
     op->save = "grad_output, input, weight";
     op->vmap = opdi_convolution_backward_batch; op->tags = OPD_OPTAG_CORE;
     op->flops = opdi_flops_convolution_backward;
-    op->out = "convolution_backward.out(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, int[] "
-        "stride, int[] padding, int[] dilation, bool transposed, int[] output_padding, int groups, bool[3] "
-        "output_mask, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))";
+    op->out = "convolution_backward.out(out0, out1, out2)";
     op->cases = "[2,3,5,3], [2,2,5,4], [3,2,3,2], (3,), (1,1), (1,0), (1,1), False, (0,0), 1, (True,True,True)";
 }
 

@@ -300,8 +300,7 @@ OPDI_OP(nll_loss_backward) {
     op->cpu = op->fake = opdi_nll_loss_backward_kernel; op->backward = opdi_nll_loss_backward_backward;
     op->save = "target, weight"; op->constant = "weight, total_weight";
     op->vmap = opdi_nll_back_batch;
-    op->out = "nll_loss_backward.grad_input(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int "
-        "reduction, int ignore_index, Tensor total_weight, *, Tensor(a!) grad_input) -> Tensor(a!)";
+    op->out = "nll_loss_backward.grad_input(grad_input)";
     op->cases = "";
 }
 /* opd_nll_loss: -self[target], weighted; reduction 0: each, 1: mean, 2: sum */
@@ -352,8 +351,7 @@ OPDI_OP(nll_loss2d_backward) {
     op->cpu = op->fake = opdi_nll_loss2d_backward_kernel; op->backward = opdi_nll_loss2d_backward_backward;
     op->save = "target, weight"; op->constant = "weight, total_weight";
     op->vmap = opdi_nll_back_batch;
-    op->out = "nll_loss2d_backward.grad_input(Tensor grad_output, Tensor self, Tensor target, Tensor? weight, int "
-        "reduction, int ignore_index, Tensor total_weight, *, Tensor(a!) grad_input) -> Tensor(a!)";
+    op->out = "nll_loss2d_backward.grad_input(grad_input)";
     op->cases = "";
 }
 /* opd_nll_loss2d: nll_loss of [N, C, H, W] */

@@ -319,8 +319,7 @@ OPDI_OP(_ctc_loss_Tensor) {
         "blank=0, bool zero_infinity=False) -> (Tensor, Tensor)";
     op->composite = opdi__ctc_loss_Tensor_kernel;
     op->vmap = OPD_BATCH_LOOP;
-    op->out = "_ctc_loss.Tensor_out(Tensor log_probs, Tensor targets, Tensor input_lengths, Tensor target_lengths, int "
-        "blank=0, bool zero_infinity=False, *, Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))";
+    op->out = "_ctc_loss.Tensor_out(out0, out1)";
     op->cases = "";
 }
 /* opd__ctc_loss_backward_Tensor: derivative of _ctc_loss.Tensor */

@@ -49,8 +49,7 @@ OPDI_OP(native_dropout) {
     op->any = opdi_native_dropout_kernel; op->backward = opdi_native_dropout_backward; op->save = "result1";
     op->vmap = OPD_BATCH_DECOMPOSE;
     op->tags = OPD_OPTAG_CORE | OPD_OPTAG_NONDETERMINISTIC_SEEDED;
-    op->out = "native_dropout.out(Tensor input, float p, bool? train, *, Tensor(a!) out0, Tensor(b!) out1) -> "
-        "(Tensor(a!), Tensor(b!))";
+    op->out = "native_dropout.out(out0, out1)";
     op->cases = "[2,3], 0.0, True";
 }
 

@@ -86,8 +86,7 @@ OPDI_OP(glu_backward) {
     op->schema = "glu_backward(Tensor grad_output, Tensor self, int dim) -> Tensor";
     op->any = opdi_glu_backward_kernel; op->backward = opdi_glu_backward_backward; op->save = "grad_output, self";
     op->vmap = OPD_BATCH_DECOMPOSE;
-    op->out = "glu_backward.grad_input(Tensor grad_output, Tensor self, int dim, *, Tensor(a!) grad_input) -> "
-        "Tensor(a!)";
+    op->out = "glu_backward.grad_input(grad_input)";
     op->cases = "[2,2], [2,4], -1";
 }
 
@@ -150,8 +149,7 @@ OPDI_OP(prelu) {
 OPDI_OP(prelu_backward) {
     op->schema = "prelu_backward(Tensor grad_output, Tensor self, Tensor weight) -> (Tensor, Tensor)";
     op->composite = opdi_prelu_backward_kernel;
-    op->out = "prelu_backward.out(Tensor grad_output, Tensor self, Tensor weight, *, Tensor(a!) out0, Tensor(b!) "
-        "out1) -> (Tensor(a!), Tensor(b!))";
+    op->out = "prelu_backward.out(out0, out1)";
     op->cases = "[2,3], [2,3], [3]";
 }
 static int opdi_prelu_broadcast_kernel(opd_call *call) {

@@ -338,8 +338,7 @@ OPDI_OP(grid_sampler_2d_backward) {
     op->cpu = op->fake = opdi_grid_sampler_2d_backward_kernel; op->backward = opdi_grid_sampler_2d_backward_backward;
     op->save = "grad_output, input, grid";
     op->vmap = OPD_BATCH_FOLD;
-    op->out = "grid_sampler_2d_backward.out(Tensor grad_output, " OPDI_GRID_ARGS ", bool[2] output_mask, *, "
-        "Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))";
+    op->out = "grid_sampler_2d_backward.out(out0, out1)";
     op->cases = "[1,2,2,3], [1,2,3,4], [1,2,3,2], 0, 0, False, (True,True); [1,1,2,2], [1,1,3,4], [1,2,2,2], 2, 2, "
         "False, (True,True); [1,1,2,2], [1,1,3,4], [1,2,2,2], 0, 1, True, (True,True)";
 }
@@ -478,8 +477,7 @@ OPDI_OP(grid_sampler_3d_backward) {
     op->schema = "grid_sampler_3d_backward(Tensor grad_output, " OPDI_GRID_ARGS ", bool[2] output_mask) -> (Tensor, "
         "Tensor)";
     op->composite = opdi_grid_sampler_3d_backward_kernel;
-    op->out = "grid_sampler_3d_backward.out(Tensor grad_output, " OPDI_GRID_ARGS ", bool[2] output_mask, *, "
-        "Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))";
+    op->out = "grid_sampler_3d_backward.out(out0, out1)";
     op->cases = "[1,2,2,1,2], [1,2,2,3,4], [1,2,1,2,3], 0, 0, False, (True,True); [1,1,1,1,2], [1,1,3,2,2], "
         "[1,1,1,2,3], 0, 2, False, (True,True); [1,1,1,1,2], [1,1,3,2,2], [1,1,1,2,3], 1, 1, True, (True,True)";
 }

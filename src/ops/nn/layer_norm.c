@@ -155,8 +155,7 @@ OPDI_OP(native_layer_norm) {
     op->save = "input, weight, bias, result1, result2";
     op->vmap = opdi_layer_norm_batch; op->autocast = OPD_AUTOCAST_FP32_NOT_CPU; op->tags = OPD_OPTAG_CORE;
     op->flops = opdi_flops_elements;
-    op->out = "native_layer_norm.out(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, float "
-        "eps, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))";
+    op->out = "native_layer_norm.out(out0, out1, out2)";
     op->cases = "[2,3], (3), [3], [3], 0.00001; [2,3], (3), None, None, 0.00001";
 }
 
@@ -318,9 +317,7 @@ OPDI_OP(native_layer_norm_backward) {
     op->backward = opdi_native_layer_norm_backward_backward; op->save = "grad_out, input, mean, rstd, weight";
     op->vmap = opdi_layer_norm_back_batch; op->tags = OPD_OPTAG_CORE;
     op->flops = opdi_flops_elements;
-    op->out = "native_layer_norm_backward.out(Tensor grad_out, Tensor input, SymInt[] normalized_shape, Tensor mean, "
-        "Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask, *, Tensor(a!) out0, Tensor(b!) out1, "
-        "Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))";
+    op->out = "native_layer_norm_backward.out(out0, out1, out2)";
     op->cases = "";
 }
 
@@ -482,9 +479,7 @@ OPDI_OP(native_group_norm) {
     op->save = "input, weight, result1, result2";
     op->vmap = opdi_group_norm_batch; op->tags = OPD_OPTAG_CORE;
     op->flops = opdi_flops_elements;
-    op->out = "native_group_norm.out(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, int "
-        "group, float eps, *, Tensor(a!) out0, Tensor(b!) out1, Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), "
-        "Tensor(c!))";
+    op->out = "native_group_norm.out(out0, out1, out2)";
     op->cases = "[2,4,3], [4], [4], 2, 4, 3, 2, 0.00001";
 }
 
@@ -574,9 +569,7 @@ OPDI_OP(native_group_norm_backward) {
     op->backward = opdi_native_group_norm_backward_backward; op->save = "grad_out, input, mean, rstd, weight";
     op->vmap = opdi_group_norm_back_batch; op->tags = OPD_OPTAG_CORE;
     op->flops = opdi_flops_elements;
-    op->out = "native_group_norm_backward.out(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, Tensor? "
-        "weight, SymInt N, SymInt C, SymInt HxW, int group, bool[3] output_mask, *, Tensor(a!) out0, Tensor(b!) out1, "
-        "Tensor(c!) out2) -> (Tensor(a!), Tensor(b!), Tensor(c!))";
+    op->out = "native_group_norm_backward.out(out0, out1, out2)";
     op->cases = "";
 }
 

@@ -79,8 +79,7 @@ OPDI_OP(mse_loss_backward) {
     op->any = opdi_mse_loss_backward_kernel; op->backward = opdi_mse_loss_backward_backward;
     op->save = "grad_output, self, target";
     op->vmap = OPD_BATCH_DECOMPOSE;
-    op->out = "mse_loss_backward.grad_input(Tensor grad_output, Tensor self, Tensor target, int reduction, *, "
-        "Tensor(a!) grad_input) -> Tensor(a!)";
+    op->out = "mse_loss_backward.grad_input(grad_input)";
     op->cases = "[], [2,3], [2,3], 1; [2,3], [2,3], [2,3], 0";
     op->tags = OPDI_OPTAG_OUT_CASTS | OPDI_OPTAG_OUT_PART;
 }
@@ -171,8 +170,7 @@ OPDI_OP(smooth_l1_loss_backward) {
     op->any = opdi_huber_like_backward_kernel; op->backward = opdi_smooth_l1_loss_backward_backward;
     op->save = "grad_output, self, target";
     op->vmap = OPD_BATCH_DECOMPOSE;
-    op->out = "smooth_l1_loss_backward.grad_input(Tensor grad_output, Tensor self, Tensor target, int reduction, "
-        "float beta, *, Tensor(a!) grad_input) -> Tensor(a!)";
+    op->out = "smooth_l1_loss_backward.grad_input(grad_input)";
     op->cases = "[], [2,3], [2,3], 1, 0.5";
     op->tags = OPDI_OPTAG_OUT_CASTS | OPDI_OPTAG_OUT_PART;
 }
@@ -199,8 +197,7 @@ OPDI_OP(huber_loss_backward) {
     op->any = opdi_huber_like_backward_kernel; op->backward = opdi_huber_loss_backward_backward;
     op->save = "grad_output, self, target";
     op->vmap = OPD_BATCH_DECOMPOSE;
-    op->out = "huber_loss_backward.out(Tensor grad_output, Tensor self, Tensor target, int reduction, float delta, *, "
-        "Tensor(a!) grad_input) -> Tensor(a!)";
+    op->out = "huber_loss_backward.out(grad_input)";
     op->cases = "[], [2,3], [2,3], 1, 0.5";
     op->tags = OPDI_OPTAG_OUT_PART;
 }
@@ -292,8 +289,7 @@ OPDI_OP(binary_cross_entropy_backward) {
     op->any = opdi_binary_cross_entropy_backward_kernel; op->backward = opdi_binary_cross_entropy_backward_backward;
     op->save = "grad_output, self, target, weight";
     op->vmap = OPD_BATCH_DECOMPOSE;
-    op->out = "binary_cross_entropy_backward.grad_input(Tensor grad_output, Tensor self, Tensor target, Tensor? "
-        "weight=None, int reduction=1, *, Tensor(a!) grad_input) -> Tensor(a!)";
+    op->out = "binary_cross_entropy_backward.grad_input(grad_input)";
     op->cases = "[], [2,3]u, [2,3]u";
     op->tags = OPDI_OPTAG_OUT_PART;
 }
@@ -379,8 +375,7 @@ OPDI_OP(log_sigmoid_backward) {
     op->any = opdi_log_sigmoid_backward_kernel; op->backward = opdi_log_sigmoid_backward_backward;
     op->save = "grad_output, self, buffer";
     op->vmap = OPD_BATCH_POINTWISE;        /* buffer is a constant to the formula, not to the kernel */
-    op->out = "log_sigmoid_backward.grad_input(Tensor grad_output, Tensor self, Tensor buffer, *, Tensor(a!) "
-        "grad_input) -> Tensor(a!)";
+    op->out = "log_sigmoid_backward.grad_input(grad_input)";
     op->cases = "";
 }
 
@@ -442,8 +437,7 @@ OPDI_OP(soft_margin_loss_backward) {
     op->any = opdi_soft_margin_loss_backward_kernel; op->backward = opdi_soft_margin_loss_backward_backward;
     op->save = "grad_output, self, target";
     op->vmap = OPD_BATCH_DECOMPOSE;
-    op->out = "soft_margin_loss_backward.grad_input(Tensor grad_output, Tensor self, Tensor target, int reduction, *, "
-        "Tensor(a!) grad_input) -> Tensor(a!)";
+    op->out = "soft_margin_loss_backward.grad_input(grad_input)";
     op->cases = "[], [2,3], [2,3], 1";
     op->tags = OPDI_OPTAG_OUT_CASTS | OPDI_OPTAG_OUT_PART;
 }
@@ -802,8 +796,7 @@ OPDI_OP(multi_margin_loss_backward) {
     op->schema = "multi_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, Scalar p, Scalar margin, "
         "Tensor? weight=None, int reduction=1) -> Tensor";
     op->composite = opdi_multi_margin_loss_backward_kernel;
-    op->out = "multi_margin_loss_backward.grad_input(Tensor grad_output, Tensor self, Tensor target, Scalar p, Scalar "
-        "margin, Tensor? weight=None, int reduction=1, *, Tensor(a!) grad_input) -> Tensor(a!)";
+    op->out = "multi_margin_loss_backward.grad_input(grad_input)";
     op->cases = "[], [2,3], [2]i3, 1, 1; [3], [3,4], [3]i4, 2, 0.5, [4]+, 0; [], [4], []i4, 1, 1, None, 2";
 }
 /* opd_multilabel_margin_loss: max(0, 1 - x[t] + x[i]) of targets t and all other classes i */
@@ -829,7 +822,6 @@ OPDI_OP(multilabel_margin_loss_backward) {
     op->schema = "multilabel_margin_loss_backward(Tensor grad_output, Tensor self, Tensor target, int reduction, "
         "Tensor is_target) -> Tensor";
     op->composite = opdi_multilabel_margin_loss_backward_kernel;
-    op->out = "multilabel_margin_loss_backward.grad_input(Tensor grad_output, Tensor self, Tensor target, int "
-        "reduction, Tensor is_target, *, Tensor(a!) grad_input) -> Tensor(a!)";
+    op->out = "multilabel_margin_loss_backward.grad_input(grad_input)";
     op->cases = "[], [2,3], [2,3]i3, 1, [2,3]b; [2], [2,3], [2,3]i3, 0, [2,3]b";
 }

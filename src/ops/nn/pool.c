@@ -413,8 +413,7 @@ OPDI_OP(max_pool2d_with_indices) {
     op->save = "self, result1";
     op->vmap = opdi_batch_fold_2d; op->tags = OPD_OPTAG_CORE;
     op->flops = opdi_flops_elements;
-    op->out = "max_pool2d_with_indices.out(Tensor self, int[2] kernel_size, int[2] stride=[], int[2] padding=0, "
-        "int[2] dilation=1, bool ceil_mode=False, *, Tensor(a!) out, Tensor(b!) indices) -> (Tensor(a!), Tensor(b!))";
+    op->out = "max_pool2d_with_indices.out(out, indices)";
     op->cases = "[1,2,4,4], (2,2); [2,5,5], 3, 2, 1, 1, True; [1,1,6,6], 2, 1, 0, 2";
 }
 /* opd_max_pool3d_with_indices: the greatest of each window [.., D, H, W], and where */
@@ -425,8 +424,7 @@ OPDI_OP(max_pool3d_with_indices) {
     op->save = "self, result1";
     op->vmap = opdi_batch_fold_3d; op->tags = OPD_OPTAG_CORE;
     op->flops = opdi_flops_elements;
-    op->out = "max_pool3d_with_indices.out(Tensor self, int[3] kernel_size, int[3] stride=[], int[3] padding=0, "
-        "int[3] dilation=1, bool ceil_mode=False, *, Tensor(a!) out, Tensor(b!) indices) -> (Tensor(a!), Tensor(b!))";
+    op->out = "max_pool3d_with_indices.out(out, indices)";
     op->cases = "[1,2,4,4,4], 2";
 }
 /* opd_max_pool2d_with_indices_backward: derivative of max_pool2d_with_indices */
@@ -437,9 +435,7 @@ OPDI_OP(max_pool2d_with_indices_backward) {
     op->backward = opdi_max_pool2d_with_indices_backward_backward; op->save = "indices";
     op->vmap = opdi_batch_fold_2d; op->tags = OPD_OPTAG_CORE;
     op->flops = opdi_flops_elements;
-    op->out = "max_pool2d_with_indices_backward.grad_input(Tensor grad_output, Tensor self, int[2] kernel_size, "
-        "int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode, Tensor indices, *, Tensor(a!) grad_input) -> "
-        "Tensor(a!)";
+    op->out = "max_pool2d_with_indices_backward.grad_input(grad_input)";
     op->cases = "[1,2,2,2], [1,2,4,4], 2, 2, 0, 1, False, [1,2,2,2]i16";
 }
 /* opd_max_pool3d_with_indices_backward: derivative of max_pool3d_with_indices */
@@ -449,9 +445,7 @@ OPDI_OP(max_pool3d_with_indices_backward) {
     op->cpu = op->fake = opdi_max_pool3d_with_indices_backward_kernel;
     op->backward = opdi_max_pool3d_with_indices_backward_backward; op->save = "indices";
     op->vmap = opdi_batch_fold_3d; op->flops = opdi_flops_elements;
-    op->out = "max_pool3d_with_indices_backward.grad_input(Tensor grad_output, Tensor self, int[3] kernel_size, "
-        "int[3] stride, int[3] padding, int[3] dilation, bool ceil_mode, Tensor indices, *, Tensor(a!) grad_input) -> "
-        "Tensor(a!)";
+    op->out = "max_pool3d_with_indices_backward.grad_input(grad_input)";
     op->cases = "[1,2,2,2,2], [1,2,4,4,4], 2, 2, 0, 1, False, [1,2,2,2,2]i64";
 }
 /* opd_max_pool2d: the greatest of each window [.., H, W] */
@@ -606,9 +600,7 @@ OPDI_OP(avg_pool2d_backward) {
     op->cpu = op->fake = opdi_avg_pool2d_backward_kernel; op->backward = opdi_avg_pool2d_backward_backward;
     op->vmap = opdi_batch_fold_2d; op->tags = OPD_OPTAG_CORE;
     op->flops = opdi_flops_elements;
-    op->out = "avg_pool2d_backward.grad_input(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] stride, "
-        "int[2] padding, bool ceil_mode, bool count_include_pad, int? divisor_override, *, Tensor(a!) grad_input) -> "
-        "Tensor(a!)";
+    op->out = "avg_pool2d_backward.grad_input(grad_input)";
     op->cases = "[1,2,2,2], [1,2,4,4], 2, 2, 0, False, True, None";
 }
 /* opd_avg_pool3d_backward: derivative of avg_pool3d */
@@ -617,9 +609,7 @@ OPDI_OP(avg_pool3d_backward) {
         "padding, bool ceil_mode, bool count_include_pad, int? divisor_override) -> Tensor";
     op->cpu = op->fake = opdi_avg_pool3d_backward_kernel; op->backward = opdi_avg_pool3d_backward_backward;
     op->vmap = opdi_batch_fold_3d; op->flops = opdi_flops_elements;
-    op->out = "avg_pool3d_backward.grad_input(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] stride, "
-        "int[3] padding, bool ceil_mode, bool count_include_pad, int? divisor_override, *, Tensor(a!) grad_input) -> "
-        "Tensor(a!)";
+    op->out = "avg_pool3d_backward.grad_input(grad_input)";
     op->cases = "[1,2,2,2,2], [1,2,4,4,4], 2, 2, 0, False, True, None";
 }
 
@@ -760,8 +750,7 @@ OPDI_OP(adaptive_max_pool2d) {
     op->cpu = op->fake = opdi_adaptive_max_pool2d_kernel; op->backward = opdi_adaptive_max_pool2d_backward;
     op->save = "self, result1";
     op->vmap = opdi_batch_fold_2d; op->flops = opdi_flops_elements;
-    op->out = "adaptive_max_pool2d.out(Tensor self, int[2] output_size, *, Tensor(a!) out, Tensor(b!) indices) -> "
-        "(Tensor(a!), Tensor(b!))";
+    op->out = "adaptive_max_pool2d.out(out, indices)";
     op->cases = "[1,2,5,4], (2,3); [2,3,3], (1,1)";
 }
 /* opd_adaptive_max_pool2d_backward: derivative of adaptive_max_pool2d */
@@ -770,8 +759,7 @@ OPDI_OP(adaptive_max_pool2d_backward) {
     op->cpu = op->fake = opdi_adaptive_max_pool2d_backward_kernel;
     op->backward = opdi_adaptive_max_pool2d_backward_backward; op->save = "indices";
     op->vmap = opdi_batch_fold_2d; op->flops = opdi_flops_elements;
-    op->out = "adaptive_max_pool2d_backward.grad_input(Tensor grad_output, Tensor self, Tensor indices, *, Tensor(a!) "
-        "grad_input) -> Tensor(a!)";
+    op->out = "adaptive_max_pool2d_backward.grad_input(grad_input)";
     op->cases = "[1,2,2,3], [1,2,5,4], [1,2,2,3]i20";
 }
 /* opd_under_adaptive_avg_pool3d: adaptive_avg_pool3d of more than one place */
@@ -799,8 +787,7 @@ OPDI_OP(adaptive_max_pool3d) {
     op->cpu = op->fake = opdi_adaptive_max_pool3d_kernel; op->backward = opdi_adaptive_max_pool3d_backward;
     op->save = "self, result1";
     op->vmap = opdi_batch_fold_3d; op->autocast = OPD_AUTOCAST_FP32_CPU; op->flops = opdi_flops_elements;
-    op->out = "adaptive_max_pool3d.out(Tensor self, int[3] output_size, *, Tensor(a!) out, Tensor(b!) indices) -> "
-        "(Tensor(a!), Tensor(b!))";
+    op->out = "adaptive_max_pool3d.out(out, indices)";
     op->cases = "[1,2,3,5,4], (2,2,3); [2,3,3,3], (1,1,1)";
 }
 /* opd_adaptive_max_pool3d_backward: derivative of adaptive_max_pool3d */
@@ -809,8 +796,7 @@ OPDI_OP(adaptive_max_pool3d_backward) {
     op->cpu = op->fake = opdi_adaptive_max_pool3d_backward_kernel;
     op->backward = opdi_adaptive_max_pool3d_backward_backward; op->save = "indices";
     op->vmap = opdi_batch_fold_3d; op->flops = opdi_flops_elements;
-    op->out = "adaptive_max_pool3d_backward.grad_input(Tensor grad_output, Tensor self, Tensor indices, *, Tensor(a!) "
-        "grad_input) -> Tensor(a!)";
+    op->out = "adaptive_max_pool3d_backward.grad_input(grad_input)";
     op->cases = "[1,1,2,2,3], [1,1,3,5,4], [1,1,2,2,3]i60";
 }
 
@@ -1100,8 +1086,7 @@ OPDI_OP(fractional_max_pool2d) {
         "(Tensor, Tensor)";
     op->composite = opdi_fractional_max_pool2d_kernel;
     op->autocast = OPD_AUTOCAST_FP32_CPU;
-    op->out = "fractional_max_pool2d.output(Tensor self, int[2] kernel_size, int[2] output_size, Tensor "
-        "random_samples, *, Tensor(a!) output, Tensor(b!) indices) -> (Tensor(a!), Tensor(b!))";
+    op->out = "fractional_max_pool2d.output(output, indices)";
     op->cases = "[1,2,6,5], (2,2), (3,2), [1,2,2]u; [2,5,5], (3,2), (2,3), [1,2,2]u";
 }
 /* opd_fractional_max_pool2d_backward: derivative of fractional_max_pool2d */
@@ -1109,8 +1094,7 @@ OPDI_OP(fractional_max_pool2d_backward) {
     op->schema = "fractional_max_pool2d_backward(Tensor grad_output, Tensor self, int[2] kernel_size, int[2] "
         "output_size, Tensor indices) -> Tensor";
     op->composite = opdi_fractional_max_pool2d_backward_kernel;
-    op->out = "fractional_max_pool2d_backward.grad_input(Tensor grad_output, Tensor self, int[2] kernel_size, "
-        "int[2] output_size, Tensor indices, *, Tensor(a!) grad_input) -> Tensor(a!)";
+    op->out = "fractional_max_pool2d_backward.grad_input(grad_input)";
     op->cases = "[1,2,2,2], [1,2,4,4], (2,2), (2,2), [1,2,2,2]i16";
 }
 /* opd_fractional_max_pool3d: the greatest of windows that begin at random, and where */
@@ -1119,8 +1103,7 @@ OPDI_OP(fractional_max_pool3d) {
         "(Tensor, Tensor)";
     op->composite = opdi_fractional_max_pool3d_kernel;
     op->autocast = OPD_AUTOCAST_FP32_CPU;
-    op->out = "fractional_max_pool3d.output(Tensor self, int[3] kernel_size, int[3] output_size, Tensor "
-        "random_samples, *, Tensor(a!) output, Tensor(b!) indices) -> (Tensor(a!), Tensor(b!))";
+    op->out = "fractional_max_pool3d.output(output, indices)";
     op->cases = "[1,2,5,4,5], (2,2,2), (2,2,3), [1,2,3]u";
 }
 /* opd_fractional_max_pool3d_backward: derivative of fractional_max_pool3d */
@@ -1128,8 +1111,7 @@ OPDI_OP(fractional_max_pool3d_backward) {
     op->schema = "fractional_max_pool3d_backward(Tensor grad_output, Tensor self, int[3] kernel_size, int[3] "
         "output_size, Tensor indices) -> Tensor";
     op->composite = opdi_fractional_max_pool3d_backward_kernel;
-    op->out = "fractional_max_pool3d_backward.grad_input(Tensor grad_output, Tensor self, int[3] kernel_size, "
-        "int[3] output_size, Tensor indices, *, Tensor(a!) grad_input) -> Tensor(a!)";
+    op->out = "fractional_max_pool3d_backward.grad_input(grad_input)";
     op->cases = "[2,2,1,2], [2,4,3,4], (2,2,2), (2,1,2), [2,2,1,2]i48";
 }
 OPDI_COLD_END

@@ -528,8 +528,7 @@ OPDI_OP(upsample_nearest1d_backward) {
         OPDI_SCALES_1 ") -> Tensor";
     op->cpu = op->fake = opdi_upsample_backward_kernel; op->backward = opdi_upsample_nearest1d_backward_backward;
     op->jvp = OPD_JVP_LINEAR; op->vmap = opdi_upsample_backward_batch;
-    op->out = "upsample_nearest1d_backward.grad_input(Tensor grad_output, SymInt[1] output_size, SymInt[3] input_size"
-        OPDI_SCALES_1 ", *, Tensor(a!) grad_input) -> Tensor(a!)";
+    op->out = "upsample_nearest1d_backward.grad_input(grad_input)";
     op->cases = "[1,2,5], (5), (1,2,3); [2,1,2], (2), (2,1,4)";
 }
 /* opd_upsample_nearest1d_vec: [N, C, L] in another size, by the nearest */
@@ -561,8 +560,7 @@ OPDI_OP(upsample_nearest2d_backward) {
         OPDI_SCALES_2 ") -> Tensor";
     op->cpu = op->fake = opdi_upsample_backward_kernel; op->backward = opdi_upsample_nearest2d_backward_backward;
     op->jvp = OPD_JVP_LINEAR; op->vmap = opdi_upsample_backward_batch;
-    op->out = "upsample_nearest2d_backward.grad_input(Tensor grad_output, SymInt[2] output_size, SymInt[4] input_size"
-        OPDI_SCALES_2 ", *, Tensor(a!) grad_input) -> Tensor(a!)";
+    op->out = "upsample_nearest2d_backward.grad_input(grad_input)";
     op->cases = "[1,2,5,4], (5,4), (1,2,3,4); [2,1,2,3], (2,3), (2,1,4,4)";
 }
 /* opd_upsample_nearest2d_vec: [N, C, H, W] in another size, by the nearest */
@@ -595,8 +593,7 @@ OPDI_OP(upsample_nearest3d_backward) {
         OPDI_SCALES_3 ") -> Tensor";
     op->cpu = op->fake = opdi_upsample_backward_kernel; op->backward = opdi_upsample_nearest3d_backward_backward;
     op->jvp = OPD_JVP_LINEAR; op->vmap = opdi_upsample_backward_batch;
-    op->out = "upsample_nearest3d_backward.grad_input(Tensor grad_output, SymInt[3] output_size, SymInt[5] input_size"
-        OPDI_SCALES_3 ", *, Tensor(a!) grad_input) -> Tensor(a!)";
+    op->out = "upsample_nearest3d_backward.grad_input(grad_input)";
     op->cases = "[1,2,3,2,2], (3,2,2), (1,2,2,3,2); [2,1,1,2,3], (1,2,3), (2,1,2,4,3)";
 }
 /* opd_upsample_nearest3d_vec: [N, C, D, H, W] in another size, by the nearest */
@@ -628,8 +625,7 @@ OPDI_OP(_upsample_nearest_exact1d_backward) {
         OPDI_SCALES_1 ") -> Tensor";
     op->cpu = op->fake = opdi_upsample_backward_kernel; op->backward = opdi__upsample_nearest_exact1d_backward_backward;
     op->jvp = OPD_JVP_LINEAR; op->vmap = opdi_upsample_backward_batch;
-    op->out = "_upsample_nearest_exact1d_backward.grad_input(Tensor grad_output, SymInt[1] output_size, SymInt[3] "
-        "input_size" OPDI_SCALES_1 ", *, Tensor(a!) grad_input) -> Tensor(a!)";
+    op->out = "_upsample_nearest_exact1d_backward.grad_input(grad_input)";
     op->cases = "[1,2,5], (5), (1,2,3); [2,1,2], (2), (2,1,4)";
 }
 /* opd__upsample_nearest_exact1d_vec: [N, C, L] in another size, by the nearest to the middle */
@@ -653,8 +649,7 @@ OPDI_OP(_upsample_nearest_exact2d_backward) {
         OPDI_SCALES_2 ") -> Tensor";
     op->cpu = op->fake = opdi_upsample_backward_kernel; op->backward = opdi__upsample_nearest_exact2d_backward_backward;
     op->jvp = OPD_JVP_LINEAR; op->vmap = opdi_upsample_backward_batch;
-    op->out = "_upsample_nearest_exact2d_backward.grad_input(Tensor grad_output, SymInt[2] output_size, SymInt[4] "
-        "input_size" OPDI_SCALES_2 ", *, Tensor(a!) grad_input) -> Tensor(a!)";
+    op->out = "_upsample_nearest_exact2d_backward.grad_input(grad_input)";
     op->cases = "[1,2,5,4], (5,4), (1,2,3,4); [2,1,2,3], (2,3), (2,1,4,4)";
 }
 /* opd__upsample_nearest_exact2d_vec: [N, C, H, W] in another size, by the nearest to the middle */
@@ -678,8 +673,7 @@ OPDI_OP(_upsample_nearest_exact3d_backward) {
         OPDI_SCALES_3 ") -> Tensor";
     op->cpu = op->fake = opdi_upsample_backward_kernel; op->backward = opdi__upsample_nearest_exact3d_backward_backward;
     op->jvp = OPD_JVP_LINEAR; op->vmap = opdi_upsample_backward_batch;
-    op->out = "_upsample_nearest_exact3d_backward.grad_input(Tensor grad_output, SymInt[3] output_size, SymInt[5] "
-        "input_size" OPDI_SCALES_3 ", *, Tensor(a!) grad_input) -> Tensor(a!)";
+    op->out = "_upsample_nearest_exact3d_backward.grad_input(grad_input)";
     op->cases = "[1,2,3,2,2], (3,2,2), (1,2,2,3,2); [2,1,1,2,3], (1,2,3), (2,1,2,4,3)";
 }
 /* opd__upsample_nearest_exact3d_vec: [N, C, D, H, W] in another size, by the nearest to the middle */
@@ -704,8 +698,7 @@ OPDI_OP(upsample_linear1d_backward) {
         "align_corners" OPDI_SCALES_1 ") -> Tensor";
     op->cpu = op->fake = opdi_upsample_backward_kernel; op->backward = opdi_upsample_linear1d_backward_backward;
     op->jvp = OPD_JVP_LINEAR; op->vmap = opdi_upsample_backward_batch;
-    op->out = "upsample_linear1d_backward.grad_input(Tensor grad_output, SymInt[1] output_size, SymInt[3] "
-        "input_size, bool align_corners" OPDI_SCALES_1 ", *, Tensor(a!) grad_input) -> Tensor(a!)";
+    op->out = "upsample_linear1d_backward.grad_input(grad_input)";
     op->cases = "[1,2,5], (5), (1,2,3), False; [2,1,2], (2), (2,1,4), True";
 }
 /* opd_upsample_linear1d_vec: [N, C, L] in another size, linear between */
@@ -740,8 +733,7 @@ OPDI_OP(upsample_bilinear2d_backward) {
         "align_corners" OPDI_SCALES_2 ") -> Tensor";
     op->cpu = op->fake = opdi_upsample_backward_kernel; op->backward = opdi_upsample_bilinear2d_backward_backward;
     op->jvp = OPD_JVP_LINEAR; op->vmap = opdi_upsample_backward_batch;
-    op->out = "upsample_bilinear2d_backward.grad_input(Tensor grad_output, SymInt[2] output_size, SymInt[4] "
-        "input_size, bool align_corners" OPDI_SCALES_2 ", *, Tensor(a!) grad_input) -> Tensor(a!)";
+    op->out = "upsample_bilinear2d_backward.grad_input(grad_input)";
     op->cases = "[1,2,5,4], (5,4), (1,2,3,4), False; [2,1,2,3], (2,3), (2,1,4,4), True";
 }
 /* opd_upsample_bilinear2d_vec: [N, C, H, W] in another size, linear between pixels */
@@ -776,8 +768,7 @@ OPDI_OP(upsample_trilinear3d_backward) {
         "bool align_corners" OPDI_SCALES_3 ") -> Tensor";
     op->cpu = op->fake = opdi_upsample_backward_kernel; op->backward = opdi_upsample_trilinear3d_backward_backward;
     op->jvp = OPD_JVP_LINEAR; op->vmap = opdi_upsample_backward_batch;
-    op->out = "upsample_trilinear3d_backward.grad_input(Tensor grad_output, SymInt[3] output_size, SymInt[5] "
-        "input_size, bool align_corners" OPDI_SCALES_3 ", *, Tensor(a!) grad_input) -> Tensor(a!)";
+    op->out = "upsample_trilinear3d_backward.grad_input(grad_input)";
     op->cases = "[1,2,3,2,2], (3,2,2), (1,2,2,3,2), False; [2,1,1,2,3], (1,2,3), (2,1,2,4,3), True";
 }
 /* opd_upsample_trilinear3d_vec: [N, C, D, H, W] in another size, linear between */
@@ -811,8 +802,7 @@ OPDI_OP(upsample_bicubic2d_backward) {
         "align_corners" OPDI_SCALES_2 ") -> Tensor";
     op->cpu = op->fake = opdi_upsample_backward_kernel; op->backward = opdi_upsample_bicubic2d_backward_backward;
     op->jvp = OPD_JVP_LINEAR; op->vmap = opdi_upsample_backward_batch;
-    op->out = "upsample_bicubic2d_backward.grad_input(Tensor grad_output, SymInt[2] output_size, SymInt[4] "
-        "input_size, bool align_corners" OPDI_SCALES_2 ", *, Tensor(a!) grad_input) -> Tensor(a!)";
+    op->out = "upsample_bicubic2d_backward.grad_input(grad_input)";
     op->cases = "[1,2,5,4], (5,4), (1,2,3,4), False; [2,1,2,3], (2,3), (2,1,4,4), True";
 }
 /* opd_upsample_bicubic2d_vec: [N, C, H, W] in another size, cubic between */
@@ -847,8 +837,7 @@ OPDI_OP(_upsample_bilinear2d_aa_backward) {
         "bool align_corners" OPDI_SCALES_2 ") -> Tensor";
     op->cpu = op->fake = opdi_upsample_backward_kernel; op->backward = opdi__upsample_bilinear2d_aa_backward_backward;
     op->jvp = OPD_JVP_LINEAR; op->vmap = opdi_upsample_backward_batch;
-    op->out = "_upsample_bilinear2d_aa_backward.grad_input(Tensor grad_output, SymInt[2] output_size, SymInt[4] "
-        "input_size, bool align_corners" OPDI_SCALES_2 ", *, Tensor(a!) grad_input) -> Tensor(a!)";
+    op->out = "_upsample_bilinear2d_aa_backward.grad_input(grad_input)";
     op->cases = "[1,2,5,4], (5,4), (1,2,3,4), False; [2,1,2,3], (2,3), (2,1,4,4), True";
 }
 /* opd__upsample_bilinear2d_aa_vec: [N, C, H, W] in another size, linear, smoothed where it shrinks */
@@ -874,8 +863,7 @@ OPDI_OP(_upsample_bicubic2d_aa_backward) {
         "bool align_corners" OPDI_SCALES_2 ") -> Tensor";
     op->cpu = op->fake = opdi_upsample_backward_kernel; op->backward = opdi__upsample_bicubic2d_aa_backward_backward;
     op->jvp = OPD_JVP_LINEAR; op->vmap = opdi_upsample_backward_batch;
-    op->out = "_upsample_bicubic2d_aa_backward.grad_input(Tensor grad_output, SymInt[2] output_size, SymInt[4] "
-        "input_size, bool align_corners" OPDI_SCALES_2 ", *, Tensor(a!) grad_input) -> Tensor(a!)";
+    op->out = "_upsample_bicubic2d_aa_backward.grad_input(grad_input)";
     op->cases = "[1,2,5,4], (5,4), (1,2,3,4), False; [2,1,2,3], (2,3), (2,1,4,4), True";
 }
 /* opd__upsample_bicubic2d_aa_vec: [N, C, H, W] in another size, cubic, smoothed where it shrinks */

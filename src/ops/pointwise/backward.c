@@ -34,7 +34,7 @@ OPDI_OP(tanh_backward) {
     op->cpu = op->fake = opdi_tanh_backward_kernel; op->backward = opdi_tanh_backward_backward;
     op->save = "grad_output(output), output";
     op->tags = OPDI_OPTAG_CONJUGATES | OPDI_OPTAG_FORMULA;
-    op->out = "tanh_backward.grad_input(Tensor grad_output, Tensor output, *, Tensor(a!) grad_input) -> Tensor(a!)";
+    op->out = "tanh_backward.grad_input(grad_input)";
     op->cases = OPDI_CASES_PAIR;
 }
 
@@ -52,7 +52,7 @@ OPDI_OP(sigmoid_backward) {
     op->cpu = op->fake = opdi_sigmoid_backward_kernel; op->backward = opdi_sigmoid_backward_backward;
     op->save = "grad_output(output), output";
     op->tags = OPDI_OPTAG_CONJUGATES | OPDI_OPTAG_FORMULA;
-    op->out = "sigmoid_backward.grad_input(Tensor grad_output, Tensor output, *, Tensor(a!) grad_input) -> Tensor(a!)";
+    op->out = "sigmoid_backward.grad_input(grad_input)";
     op->cases = OPDI_CASES_PAIR;
 }
 
@@ -74,8 +74,7 @@ OPDI_OP(threshold_backward) {
     op->cpu = op->fake = opdi_threshold_backward_kernel; op->backward = opdi_threshold_backward_backward;
     op->save = "self";
     op->tags = OPDI_OPTAG_FORMULA;
-    op->out = "threshold_backward.grad_input(Tensor grad_output, Tensor self, Scalar threshold, *, Tensor(a!) "
-        "grad_input) -> Tensor(a!)";
+    op->out = "threshold_backward.grad_input(grad_input)";
     op->cases = "[2,3], [2,3], 0.1";
 }
 
@@ -95,8 +94,7 @@ OPDI_OP(hardtanh_backward) {
     op->cpu = op->fake = opdi_hardtanh_backward_kernel; op->backward = opdi_hardtanh_backward_backward;
     op->save = "self";
     op->tags = OPDI_OPTAG_FORMULA;
-    op->out = "hardtanh_backward.grad_input(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val, *, "
-        "Tensor(a!) grad_input) -> Tensor(a!)";
+    op->out = "hardtanh_backward.grad_input(grad_input)";
     op->cases = "[2,3], [2,3], -0.5, 0.5";
 }
 
@@ -122,8 +120,7 @@ OPDI_OP(leaky_relu_backward) {
     op->cpu = op->fake = opdi_leaky_relu_backward_kernel; op->backward = opdi_leaky_relu_backward_backward;
     op->save = "self";
     op->tags = OPDI_OPTAG_FORMULA;
-    op->out = "leaky_relu_backward.grad_input(Tensor grad_output, Tensor self, Scalar negative_slope, bool "
-        "self_is_result, *, Tensor(a!) grad_input) -> Tensor(a!)";
+    op->out = "leaky_relu_backward.grad_input(grad_input)";
     op->cases = "[2,3], [2,3], 0.2, False";
 }
 
@@ -143,8 +140,7 @@ OPDI_OP(hardsigmoid_backward) {
     op->cpu = op->fake = opdi_hardsigmoid_backward_kernel; op->backward = opdi_hardsigmoid_backward_backward;
     op->save = "self";
     op->tags = OPDI_OPTAG_FORMULA;
-    op->out = "hardsigmoid_backward.grad_input(Tensor grad_output, Tensor self, *, Tensor(a!) grad_input) -> "
-        "Tensor(a!)";
+    op->out = "hardsigmoid_backward.grad_input(grad_input)";
     op->cases = OPDI_CASES_PAIR;
 }
 
@@ -192,8 +188,7 @@ OPDI_OP(softplus_backward) {
     op->cpu = op->fake = opdi_softplus_backward_kernel; op->backward = opdi_softplus_backward_backward;
     op->save = "grad_output(self), self";
     op->tags = OPDI_OPTAG_FORMULA;
-    op->out = "softplus_backward.grad_input(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold, *, "
-        "Tensor(a!) grad_input) -> Tensor(a!)";
+    op->out = "softplus_backward.grad_input(grad_input)";
     op->cases = "[2,3], [2,3], 1.5, 20";
 }
 
@@ -215,7 +210,7 @@ OPDI_OP(silu_backward) {
     op->cpu = op->fake = opdi_silu_backward_kernel; op->backward = opdi_silu_backward_backward;
     op->save = "grad_output(self), self";
     op->tags = OPDI_OPTAG_FORMULA;
-    op->out = "silu_backward.grad_input(Tensor grad_output, Tensor self, *, Tensor(a!) grad_input) -> Tensor(a!)";
+    op->out = "silu_backward.grad_input(grad_input)";
     op->cases = OPDI_CASES_PAIR;
 }
 
@@ -273,8 +268,7 @@ OPDI_OP(gelu_backward) {
     op->cpu = op->fake = opdi_gelu_backward_kernel; op->backward = opdi_gelu_backward_backward;
     op->save = "grad_output(self), self";
     op->tags = OPDI_OPTAG_FORMULA;
-    op->out = "gelu_backward.grad_input(Tensor grad_output, Tensor self, *, str approximate='none', Tensor(a!) "
-        "grad_input) -> Tensor(a!)";
+    op->out = "gelu_backward.grad_input(grad_input)";
     op->cases = "[2,3], [2,3]; [2,3], [2,3], approximate='tanh'";
 }
 
@@ -316,7 +310,6 @@ OPDI_OP(elu_backward) {
     op->cpu = op->fake = opdi_elu_backward_kernel; op->backward = opdi_elu_backward_backward;
     op->save = "grad_output(self_or_result), self_or_result";
     op->tags = OPDI_OPTAG_FORMULA;
-    op->out = "elu_backward.grad_input(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, bool "
-        "is_result, Tensor self_or_result, *, Tensor(a!) grad_input) -> Tensor(a!)";
+    op->out = "elu_backward.grad_input(grad_input)";
     op->cases = "[2,3], 1, 1, 1, False, [2,3]; [2,3], 2, 0.5, 1.5, False, [2,3]";
 }

@@ -405,8 +405,7 @@ OPDI_OP(softshrink_backward) {
     op->cpu = op->fake = opdi_shrink_backward_kernel; op->backward = opdi_softshrink_backward_backward;
     op->save = "self";
     op->tags = OPDI_OPTAG_FORMULA;
-    op->out = "softshrink_backward.grad_input(Tensor grad_output, Tensor self, Scalar lambd, *, Tensor(a!) "
-        "grad_input) -> Tensor(a!)";
+    op->out = "softshrink_backward.grad_input(grad_input)";
     op->cases = "[2,3], [2,3], 0.5";
 }
 /* opd_hardshrink_backward: derivative of hardshrink */
@@ -415,8 +414,7 @@ OPDI_OP(hardshrink_backward) {
     op->cpu = op->fake = opdi_shrink_backward_kernel; op->backward = opdi_softshrink_backward_backward;
     op->save = "self";
     op->tags = OPDI_OPTAG_FORMULA;
-    op->out = "hardshrink_backward.grad_input(Tensor grad_out, Tensor self, Scalar lambd, *, Tensor(a!) grad_input) "
-        "-> Tensor(a!)";
+    op->out = "hardshrink_backward.grad_input(grad_input)";
     op->cases = "[2,3], [2,3], 0.5";
 }
 
@@ -595,8 +593,7 @@ OPDI_OP(logit_backward) {
     op->cpu = op->fake = opdi_logit_backward_kernel; op->backward = opdi_logit_backward_backward;
     op->save = "grad_output(self), self";
     op->tags = OPDI_OPTAG_FORMULA;
-    op->out = "logit_backward.grad_input(Tensor grad_output, Tensor self, float? eps=None, *, Tensor(a!) grad_input) "
-        "-> Tensor(a!)";
+    op->out = "logit_backward.grad_input(grad_input)";
     op->cases = "[2,3], [2,3]u, 0.1";
 }
 OPDI_COLD_END

@@ -267,8 +267,7 @@ OPDI_OP(max_dim) {
     op->cpu = op->fake = opdi_max_dim_kernel; op->backward = opdi_max_dim_backward; op->save = "indices";
     op->vmap = OPD_BATCH_SHIFT_DIM; op->tags = OPD_OPTAG_CORE | OPDI_OPTAG_OUT_APART;
     op->flops = opdi_flops_elements;
-    op->out = "max.dim_max(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) max, Tensor(b!) max_values) -> "
-        "(Tensor(a!) values, Tensor(b!) indices)";
+    op->out = "max.dim_max(max, max_values)";
     op->cases = OPDI_CASES_SELECT;
 }
 /* opd_min_dim(self, dim, keepdim): the smallest: of all; over dim, and where; or of two tensors */
@@ -277,8 +276,7 @@ OPDI_OP(min_dim) {
     op->cpu = op->fake = opdi_min_dim_kernel; op->backward = opdi_max_dim_backward; op->save = "indices";
     op->vmap = OPD_BATCH_SHIFT_DIM; op->tags = OPD_OPTAG_CORE | OPDI_OPTAG_OUT_APART;
     op->flops = opdi_flops_elements;
-    op->out = "min.dim_min(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) min, Tensor(b!) min_indices) -> "
-        "(Tensor(a!) values, Tensor(b!) indices)";
+    op->out = "min.dim_min(min, min_indices)";
     op->cases = OPDI_CASES_SELECT;
 }
 /* opd_argmax: where the greatest is: of all (counted through), or along dim */
@@ -397,8 +395,7 @@ OPDI_OP(aminmax) {
     op->schema = "aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)";
     op->cpu = op->fake = opdi_aminmax_kernel; op->backward = opdi_aminmax_backward; op->save = "self, min, max";
     op->vmap = OPD_BATCH_SHIFT_DIM; op->flops = opdi_flops_elements;
-    op->out = "aminmax.out(Tensor self, *, int? dim=None, bool keepdim=False, Tensor(a!) min, Tensor(b!) max) -> "
-        "(Tensor(a!) min, Tensor(b!) max)";
+    op->out = "aminmax.out(min, max)";
     op->cases = "[2,3]; [2,3], dim=1, keepdim=True";
     op->tags = OPDI_OPTAG_OUT_APART;
 }

@@ -727,8 +727,7 @@ OPDI_OP(_softmax_backward_data) {
     op->cpu = op->fake = opdi__softmax_backward_data_kernel; op->backward = opdi__softmax_backward_data_backward;
     op->save = "grad_output(output), output";
     op->vmap = OPD_BATCH_SHIFT_DIM; op->flops = opdi_flops_elements;
-    op->out = "_softmax_backward_data.out(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype, *, "
-        "Tensor(a!) grad_input) -> Tensor(a!)";
+    op->out = "_softmax_backward_data.out(grad_input)";
     op->cases = "[2,3], [2,3], 1, 6";
 }
 /* opd__log_softmax_backward_data: derivative of log_softmax, by its output */

@@ -305,8 +305,7 @@ OPDI_OP(cummax) {
     op->schema = "cummax(Tensor self, int dim)" OPDI_PAIR;
     op->cpu = op->fake = opdi_cummax_kernel; op->backward = opdi_cummax_backward; op->save = "indices";
     op->vmap = OPD_BATCH_SHIFT_DIM; op->flops = opdi_flops_elements;
-    op->out = "cummax.out(Tensor self, int dim, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, "
-        "Tensor(b!) indices)";
+    op->out = "cummax.out(values, indices)";
     op->cases = "[2,3], 1; [2,3]i5, 0";
 }
 /* opd_cummin: the smallest up to each element along dim, and where */
@@ -314,8 +313,7 @@ OPDI_OP(cummin) {
     op->schema = "cummin(Tensor self, int dim)" OPDI_PAIR;
     op->cpu = op->fake = opdi_cummin_kernel; op->backward = opdi_cummax_backward; op->save = "indices";
     op->vmap = OPD_BATCH_SHIFT_DIM; op->flops = opdi_flops_elements;
-    op->out = "cummin.out(Tensor self, int dim, *, Tensor(a!) values, Tensor(b!) indices) -> (Tensor(a!) values, "
-        "Tensor(b!) indices)";
+    op->out = "cummin.out(values, indices)";
     op->cases = "[2,3], 1; [2,3]i5, 0";
 }
 

@@ -478,8 +478,7 @@ OPDI_OP(sort) {
     op->schema = "sort(Tensor self, int dim=-1, bool descending=False)" OPDI_PAIR;
     op->cpu = op->fake = opdi_sort_kernel; op->backward = opdi_sort_backward; op->save = "indices";
     op->vmap = OPD_BATCH_SHIFT_DIM; op->tags = OPD_OPTAG_CORE | OPDI_OPTAG_OUT_PART;
-    op->out = "sort.values(Tensor self, int dim=-1, bool descending=False, *, Tensor(a!) values, Tensor(b!) indices) "
-        "-> (Tensor(a!) values, Tensor(b!) indices)";
+    op->out = "sort.values(values, indices)";
     op->cases = "[2,3]; [2,3], 0, True; [2,3]i5";
 }
 /* opd_sort_stable(self, stable, dim, descending): along dim in order, and where they were; stable: equal ones stay in
@@ -488,8 +487,7 @@ OPDI_OP(sort_stable) {
     op->schema = "sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False)" OPDI_PAIR;
     op->cpu = op->fake = opdi_sort_stable_kernel; op->backward = opdi_sort_stable_backward; op->save = "indices";
     op->vmap = OPD_BATCH_SHIFT_DIM;
-    op->out = "sort.values_stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False, Tensor(a!) values, "
-        "Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)";
+    op->out = "sort.values_stable(values, indices)";
     op->cases = "[2,3], stable=True; [2,3], stable=True, dim=0, descending=True";
     op->tags = OPDI_OPTAG_OUT_PART;
 }
@@ -498,8 +496,7 @@ OPDI_OP(topk) {
     op->schema = "topk(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True)" OPDI_PAIR;
     op->cpu = op->fake = opdi_topk_kernel; op->backward = opdi_topk_backward; op->save = "indices";
     op->vmap = OPD_BATCH_SHIFT_DIM; op->tags = OPD_OPTAG_CORE | OPDI_OPTAG_OUT_APART;
-    op->out = "topk.values(Tensor self, int k, int dim=-1, bool largest=True, bool sorted=True, *, Tensor(a!) values, "
-        "Tensor(b!) indices) -> (Tensor(a!) values, Tensor(b!) indices)";
+    op->out = "topk.values(values, indices)";
     op->cases = "[2,5], 2; [5,2], 3, 0, False";
 }
 /* opd_kthvalue: the k-th smallest along dim, and where */
@@ -507,8 +504,7 @@ OPDI_OP(kthvalue) {
     op->schema = "kthvalue(Tensor self, int k, int dim=-1, bool keepdim=False)" OPDI_PAIR;
     op->cpu = op->fake = opdi_kthvalue_kernel; op->backward = opdi_kthvalue_backward; op->save = "indices";
     op->vmap = OPD_BATCH_SHIFT_DIM;
-    op->out = "kthvalue.values(Tensor self, int k, int dim=-1, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) "
-        "indices) -> (Tensor(a!) values, Tensor(b!) indices)";
+    op->out = "kthvalue.values(values, indices)";
     op->cases = "[2,5], 2; [5,2], 3, 0, True";
     op->tags = OPDI_OPTAG_OUT_APART;
 }
@@ -517,8 +513,7 @@ OPDI_OP(median_dim) {
     op->schema = "median.dim(Tensor self, int dim, bool keepdim=False)" OPDI_PAIR;
     op->cpu = op->fake = opdi_median_dim_kernel; op->backward = opdi_select_dim_backward; op->save = "indices";
     op->vmap = OPD_BATCH_SHIFT_DIM;
-    op->out = "median.dim_values(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) "
-        "-> (Tensor(a!) values, Tensor(b!) indices)";
+    op->out = "median.dim_values(values, indices)";
     op->cases = "[2,5], 1; [5,2], 0, True";
     op->tags = OPDI_OPTAG_OUT_APART;
 }
@@ -527,8 +522,7 @@ OPDI_OP(nanmedian_dim) {
     op->schema = "nanmedian.dim(Tensor self, int dim, bool keepdim=False)" OPDI_PAIR;
     op->cpu = op->fake = opdi_nanmedian_dim_kernel; op->backward = opdi_select_dim_backward; op->save = "indices";
     op->vmap = OPD_BATCH_SHIFT_DIM;
-    op->out = "nanmedian.dim_values(Tensor self, int dim, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) "
-        "indices) -> (Tensor(a!) values, Tensor(b!) indices)";
+    op->out = "nanmedian.dim_values(values, indices)";
     op->cases = "[2,5], 1; [5,2], 0, True";
     op->tags = OPDI_OPTAG_OUT_APART;
 }
@@ -537,8 +531,7 @@ OPDI_OP(mode) {
     op->schema = "mode(Tensor self, int dim=-1, bool keepdim=False)" OPDI_PAIR;
     op->cpu = op->fake = opdi_mode_kernel; op->backward = opdi_select_dim_backward; op->save = "indices";
     op->vmap = OPD_BATCH_SHIFT_DIM;
-    op->out = "mode.values(Tensor self, int dim=-1, bool keepdim=False, *, Tensor(a!) values, Tensor(b!) indices) -> "
-        "(Tensor(a!) values, Tensor(b!) indices)";
+    op->out = "mode.values(values, indices)";
     op->cases = "[2,5], 1; [5,2], 0, True";
     op->tags = OPDI_OPTAG_OUT_APART;
 }

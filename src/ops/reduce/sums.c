@@ -493,8 +493,7 @@ OPDI_OP(var_mean_correction) {
     op->save = "self";
     op->vmap = OPD_BATCH_SHIFT_DIM;
     op->tags = OPDI_OPTAG_CONJUGATES; op->flops = opdi_flops_elements;
-    op->out = "var_mean.correction_out(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False, "
-        "Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))";
+    op->out = "var_mean.correction_out(out0, out1)";
     op->cases = OPDI_CASES_VAR;
 }
 /* opd_std_mean_correction(self, dim, correction, keepdim): std and mean */
@@ -505,8 +504,7 @@ OPDI_OP(std_mean_correction) {
     op->save = "self, result0";
     op->vmap = OPD_BATCH_SHIFT_DIM;
     op->tags = OPDI_OPTAG_CONJUGATES; op->flops = opdi_flops_elements;
-    op->out = "std_mean.correction_out(Tensor self, int[1]? dim=None, *, Scalar? correction=None, bool keepdim=False, "
-        "Tensor(a!) out0, Tensor(b!) out1) -> (Tensor(a!), Tensor(b!))";
+    op->out = "std_mean.correction_out(out0, out1)";
     op->cases = OPDI_CASES_VAR;
 }
 

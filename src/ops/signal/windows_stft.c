@@ -93,28 +93,28 @@ static int opdi_kaiser_window_kernel(opd_call *call) {
 OPDI_OP(hann_window) {
     op->schema = "hann_window(int window_length, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     opdi_window_card(op, opdi_hann_window_kernel);
-    op->out = "hann_window.out(int window_length" OPDI_OUT_TEXT;
+    op->out = "hann_window.out";
     op->cases = "6; 1; 0; 5, dtype=7";
 }
 /* opd_hann_window_periodic: a window, 0.5 - 0.5 cos, for transforms of pieces, or symmetric */
 OPDI_OP(hann_window_periodic) {
     op->schema = "hann_window.periodic(int window_length, bool periodic, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     opdi_window_card(op, opdi_hann_window_kernel);
-    op->out = "hann_window.periodic_out(int window_length, bool periodic" OPDI_OUT_TEXT;
+    op->out = "hann_window.periodic_out";
     op->cases = "6, False; 7, True; 1, False; 2, False";
 }
 /* opd_hamming_window: a window, 0.54 - 0.46 cos, for transforms of pieces */
 OPDI_OP(hamming_window) {
     op->schema = "hamming_window(int window_length, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     opdi_window_card(op, opdi_hamming_window_kernel);
-    op->out = "hamming_window.out(int window_length" OPDI_OUT_TEXT;
+    op->out = "hamming_window.out";
     op->cases = "6; 1; 0; 5, dtype=7";
 }
 /* opd_hamming_window_periodic: a window, 0.54 - 0.46 cos, for transforms of pieces, or symmetric */
 OPDI_OP(hamming_window_periodic) {
     op->schema = "hamming_window.periodic(int window_length, bool periodic, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     opdi_window_card(op, opdi_hamming_window_kernel);
-    op->out = "hamming_window.periodic_out(int window_length, bool periodic" OPDI_OUT_TEXT;
+    op->out = "hamming_window.periodic_out";
     op->cases = "6, False; 7, True";
 }
 /* opd_hamming_window_periodic_alpha: a window, alpha - 0.46 cos, for transforms of pieces, or symmetric */
@@ -122,7 +122,7 @@ OPDI_OP(hamming_window_periodic_alpha) {
     op->schema = "hamming_window.periodic_alpha(int window_length, bool periodic, float alpha, *, " OPDI_OPTIONS_TEXT
         ") -> Tensor";
     opdi_window_card(op, opdi_hamming_window_kernel);
-    op->out = "hamming_window.periodic_alpha_out(int window_length, bool periodic, float alpha" OPDI_OUT_TEXT;
+    op->out = "hamming_window.periodic_alpha_out";
     op->cases = "6, False, 0.6; 7, True, 0.3";
 }
 /* opd_hamming_window_periodic_alpha_beta: a window, alpha - beta cos, for transforms of pieces, or symmetric */
@@ -130,57 +130,56 @@ OPDI_OP(hamming_window_periodic_alpha_beta) {
     op->schema = "hamming_window.periodic_alpha_beta(int window_length, bool periodic, float alpha, float beta, *, "
         OPDI_OPTIONS_TEXT ") -> Tensor";
     opdi_window_card(op, opdi_hamming_window_kernel);
-    op->out = "hamming_window.periodic_alpha_beta_out(int window_length, bool periodic, float alpha, float beta"
-        OPDI_OUT_TEXT;
+    op->out = "hamming_window.periodic_alpha_beta_out";
     op->cases = "6, False, 0.6, 0.2; 7, True, 0.3, 0.9";
 }
 /* opd_blackman_window: a window of three cosines, for transforms of pieces */
 OPDI_OP(blackman_window) {
     op->schema = "blackman_window(int window_length, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     opdi_window_card(op, opdi_blackman_window_kernel);
-    op->out = "blackman_window.out(int window_length" OPDI_OUT_TEXT;
+    op->out = "blackman_window.out";
     op->cases = "6; 1; 0; 5, dtype=7";
 }
 /* opd_blackman_window_periodic: a window of three cosines, for transforms of pieces, or symmetric */
 OPDI_OP(blackman_window_periodic) {
     op->schema = "blackman_window.periodic(int window_length, bool periodic, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     opdi_window_card(op, opdi_blackman_window_kernel);
-    op->out = "blackman_window.periodic_out(int window_length, bool periodic" OPDI_OUT_TEXT;
+    op->out = "blackman_window.periodic_out";
     op->cases = "6, False; 7, True";
 }
 /* opd_bartlett_window: a window that is a triangle, for transforms of pieces */
 OPDI_OP(bartlett_window) {
     op->schema = "bartlett_window(int window_length, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     opdi_window_card(op, opdi_bartlett_window_kernel);
-    op->out = "bartlett_window.out(int window_length" OPDI_OUT_TEXT;
+    op->out = "bartlett_window.out";
     op->cases = "6; 1; 0; 5, dtype=7";
 }
 /* opd_bartlett_window_periodic: a window that is a triangle, for transforms of pieces, or symmetric */
 OPDI_OP(bartlett_window_periodic) {
     op->schema = "bartlett_window.periodic(int window_length, bool periodic, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     opdi_window_card(op, opdi_bartlett_window_kernel);
-    op->out = "bartlett_window.periodic_out(int window_length, bool periodic" OPDI_OUT_TEXT;
+    op->out = "bartlett_window.periodic_out";
     op->cases = "6, False; 7, True; 2, False; 3, False";
 }
 /* opd_kaiser_window: a window of Bessel functions, of beta 12, for transforms of pieces */
 OPDI_OP(kaiser_window) {
     op->schema = "kaiser_window(int window_length, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     opdi_window_card(op, opdi_kaiser_window_kernel);
-    op->out = "kaiser_window.out(int window_length" OPDI_OUT_TEXT;
+    op->out = "kaiser_window.out";
     op->cases = "6; 1; 0; 5, dtype=7";
 }
 /* opd_kaiser_window_periodic: a window of Bessel functions, of beta 12, for transforms of pieces, or symmetric */
 OPDI_OP(kaiser_window_periodic) {
     op->schema = "kaiser_window.periodic(int window_length, bool periodic, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     opdi_window_card(op, opdi_kaiser_window_kernel);
-    op->out = "kaiser_window.periodic_out(int window_length, bool periodic" OPDI_OUT_TEXT;
+    op->out = "kaiser_window.periodic_out";
     op->cases = "6, False; 7, True";
 }
 /* opd_kaiser_window_beta: a window of Bessel functions, for transforms of pieces, or symmetric */
 OPDI_OP(kaiser_window_beta) {
     op->schema = "kaiser_window.beta(int window_length, bool periodic, float beta, *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     opdi_window_card(op, opdi_kaiser_window_kernel);
-    op->out = "kaiser_window.beta_out(int window_length, bool periodic, float beta" OPDI_OUT_TEXT;
+    op->out = "kaiser_window.beta_out";
     op->cases = "6, False, 4.0; 7, True, 0.0";
 }
 
@@ -209,14 +208,14 @@ static int opdi_fft_rfftfreq_kernel(opd_call *call) { return opdi_fft_frequencie
 OPDI_OP(fft_fftfreq) {
     op->schema = "fft_fftfreq(int n, float d=1., *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     opdi_window_card(op, opdi_fft_fftfreq_kernel);
-    op->out = "fft_fftfreq.out(int n, float d=1." OPDI_OUT_TEXT;
+    op->out = "fft_fftfreq.out";
     op->cases = "6; 5, 0.5; 1; 0; 4, 2.0, dtype=7";
 }
 /* opd_fft_rfftfreq: the frequencies of n points of a transform of real numbers, d apart */
 OPDI_OP(fft_rfftfreq) {
     op->schema = "fft_rfftfreq(int n, float d=1., *, " OPDI_OPTIONS_TEXT ") -> Tensor";
     opdi_window_card(op, opdi_fft_rfftfreq_kernel);
-    op->out = "fft_rfftfreq.out(int n, float d=1." OPDI_OUT_TEXT;
+    op->out = "fft_rfftfreq.out";
     op->cases = "6; 5, 0.5; 1; 4, 2.0, dtype=7";
 }
 

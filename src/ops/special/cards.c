@@ -844,8 +844,7 @@ OPDI_OP(frexp_Tensor) {
     op->constant = "exponent";
     op->vmap = OPD_BATCH_POINTWISE;
     op->tags = OPD_OPTAG_POINTWISE | OPDI_OPTAG_OUT_EXACT | OPDI_OPTAG_OUT_PART; op->flops = opdi_flops_elements;
-    op->out = "frexp.Tensor_out(Tensor self, *, Tensor(a!) mantissa, Tensor(b!) exponent) -> (Tensor(a!) mantissa, "
-        "Tensor(b!) exponent)";
+    op->out = "frexp.Tensor_out(mantissa, exponent)";
     op->cases = "[2,3]; []";
 }
 

@@ -128,8 +128,7 @@ OPDI_OP(_to_copy) {
     op->any = opdi_to_copy_kernel; op->backward = opdi_to_copy_backward; op->jvp = OPD_JVP_POINTWISE;
     op->vmap = opdi_copy_format_batch;
     op->tags = OPD_OPTAG_POINTWISE | OPD_OPTAG_CORE | OPDI_OPTAG_NUMBERS; op->flops = opdi_flops_none;
-    op->out = "_to_copy.out(Tensor self, *, bool non_blocking=False, MemoryFormat? memory_format=None, Tensor(a!) "
-        "out) -> Tensor(a!)";
+    op->out = "_to_copy.out";
     op->cases = "[2,3], dtype=7; [2,3]; [2,3]i5, dtype=6";
 }
 

@@ -359,14 +359,14 @@ OPDI_OP(split_sizes) {
 OPDI_OP(unsafe_split_Tensor) {
     op->schema = "unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]";
     op->composite = opdi_split_of_kernel;
-    op->out = "unsafe_split.Tensor_out(Tensor self, SymInt split_size, int dim=0, *, Tensor(a!)[] out) -> ()";
+    op->out = "unsafe_split.Tensor_out";
     op->cases = "[5,2], 2";
 }
 /* opd_unsafe_split_with_sizes: split_with_sizes, of which each part may be written into */
 OPDI_OP(unsafe_split_with_sizes) {
     op->schema = "unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]";
     op->composite = opdi_split_of_kernel;
-    op->out = "unsafe_split_with_sizes.out(Tensor self, SymInt[] split_sizes, int dim=0, *, Tensor(a!)[] out) -> ()";
+    op->out = "unsafe_split_with_sizes.out";
     op->cases = "[5,2], (2,3)";
 }
 /* opd_chunk: at most this many parts along dim, of one size, the last one smaller */

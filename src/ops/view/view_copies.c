@@ -170,7 +170,7 @@ OPDI_OP(split_copy_Tensor) {
     op->schema = "split_copy.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]";
     op->composite = opdi_view_copy_kernel;
     op->tags = OPD_OPTAG_VIEW_COPY;
-    op->out = "split_copy.Tensor_out(Tensor self, SymInt split_size, int dim=0, *, Tensor(a!)[] out) -> ()";
+    op->out = "split_copy.Tensor_out";
     op->cases = "[5,2], 2";
 }
 /* opd_split_with_sizes_copy: split_with_sizes, as a copy */
@@ -178,7 +178,7 @@ OPDI_OP(split_with_sizes_copy) {
     op->schema = "split_with_sizes_copy(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]";
     op->composite = opdi_view_copy_kernel;
     op->tags = OPD_OPTAG_VIEW_COPY;
-    op->out = "split_with_sizes_copy.out(Tensor self, SymInt[] split_sizes, int dim=0, *, Tensor(a!)[] out) -> ()";
+    op->out = "split_with_sizes_copy.out";
     op->cases = "[5,2], (2,3)";
 }
 /* opd_unbind_copy: unbind, as a copy */
@@ -186,6 +186,6 @@ OPDI_OP(unbind_copy_int) {
     op->schema = "unbind_copy.int(Tensor self, int dim=0) -> Tensor[]";
     op->composite = opdi_view_copy_kernel;
     op->tags = OPD_OPTAG_VIEW_COPY;
-    op->out = "unbind_copy.int_out(Tensor self, int dim=0, *, Tensor(a!)[] out) -> ()";
+    op->out = "unbind_copy.int_out";
     op->cases = "[2,3]";
 }
