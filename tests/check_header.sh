@@ -6,7 +6,7 @@
 #   sh tests/check_header.sh --list     the names
 set -u
 
-names='macros_visible symbols symbols_cxx included_twice other_places beside_dlpack two_files cxx_with_c_implementation
+names='macros_visible symbols symbols_cxx aoti included_twice other_places beside_dlpack two_files cxx_with_c_implementation
 cxx_implementation steps no_everything wrong_arguments fast_math
 std11_c_implementation std11_c_declarations std11_cxx_implementation std11_cxx_declarations'
 [ -n "${RUN_AGAIN:-}" ] || names="join apart contents rooms calls_up pragmas includes macro_names foreign_names function_length macro_functions line_length dialect short_names cards recipes documents checked build_lines helps tcc static_in_two_files no_threads no_simd no_cache core_alone families tools parts $names"
@@ -41,8 +41,10 @@ fails() {
 first_comment() { awk '{ print } /\*\//{ exit }' "$header"; }
 public_part() { awk '/^#.*if.*OPDISPATCH_IMPLEMENTATION/{ exit } { print }' "$header"; }
 
-# The prototypes' names: the first name before a "(" on an OPD_API line, or on the next.
-prototypes() {
+# The prototypes' names: the first name before a "(" on an OPD_API line, or on the next.  prototypes: of what every
+# implementation has; all_prototypes: also of what OPD_AOTI lets in.
+prototypes() { all_prototypes | grep -v -E '^opd_(aoti|extension)_'; }
+all_prototypes() {
     awk '/^OPD_API|^ *extern OPD_API/ { want = 1 }
          want && match($0, /opd_[A-Za-z0-9_]*\(/) { print substr($0, RSTART, RLENGTH - 1); want = 0 }' "$header" | sort -u
 }
@@ -340,6 +342,21 @@ check_foreign_names() {
 }
 check_symbols() { implementation_object; same_symbols "$tmp/implementation.o"; }
 check_symbols_cxx() { implementation_object_cxx; same_symbols "$tmp/implementation_cxx.o"; }
+# OPD_AOTI lets its functions in: into a file of their own, which needs no implementation, and beside the implementation;
+# once, also where the header is included twice.
+check_aoti() {
+    printf '#define OPD_AOTI\n#include "opdispatch.h"\n#include "opdispatch.h"\n' >"$tmp/aoti.c"
+    all_prototypes | grep -E '^opd_(aoti|extension)_' >"$tmp/want"
+    [ -s "$tmp/want" ] || echo 'no prototypes found'
+    for language in c c++; do
+        compiler="$CC $strict_c"; [ $language = c ] || compiler="$CXX $strict_cxx"
+        fails $compiler -Wno-cast-qual -O0 $inc -x $language -c "$tmp/aoti.c" -o "$tmp/aoti.o"
+        exported "$tmp/aoti.o" | diff "$tmp/want" - | sed -n 's/^< /without OPD_AOTI alone: /p; s/^> /exported, too: /p' | head -n 4
+    done
+    implementation_object
+    fails $quickest_c -O0 $inc -DOPDISPATCH_IMPLEMENTATION -c "$tmp/aoti.c" -o "$tmp/aoti_whole.o"
+    exported "$tmp/aoti_whole.o" | grep -E '^opd_(aoti|extension)_' | diff "$tmp/want" - | head -n 4
+}
 check_function_length() {
     if ! ctags --version 2>/dev/null | grep -q Universal; then echo 'SKIP: no universal-ctags'; return; fi
     ctags --languages=C++ --langmap=C++:+.h --kinds-C++=f -x --_xformat='%N %n %{end}' "$header" 2>/dev/null |

@@ -396,9 +396,9 @@ check_plugin_failing_block() {
 #-- the header ---------------------------------------------------------------------------------------------------------
 
 # Every prototype is in the table or among those written out.
-# The typed functions of the built-in operators are compiled in each plug-in, see check_header.sh wrappers.
+# The typed functions of the built-in operators are compiled in each plug-in, see check_header.sh cards.
 check_host_table() {
-    awk '/^\/\/  >>/ { typed = /api:op:/ }
+    awk '/^\/\/  >>/ { typed = /api:op:|api:aoti/ }
          /^OPD_API/ { want = !typed }
          want && match($0, /opd_[A-Za-z0-9_]*\(/) { print substr($0, RSTART, RLENGTH - 1); want = 0 }
          /Stop here if you are only interested/ { exit }' "$root/opdispatch.h" | sort >"$tmp/want"

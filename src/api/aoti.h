@@ -2,7 +2,8 @@
 //  >>api:aoti     models that AOTInductor compiled, and extensions of PyTorch, without libtorch
 //
 //  #define OPD_AOTI above the include of this header, in exactly one C or C++ file, makes that file implement what
-//  stands here; it may be the one with OPDISPATCH_IMPLEMENTATION.  Linux on x86-64 and aarch64; models for the CPU.
+//  stands here; it may be the one with OPDISPATCH_IMPLEMENTATION.  Plug-ins cannot call it.  Linux on x86-64 and
+//  aarch64; models for the CPU.
 //
 //  Models.  torch._inductor.aoti_compile_and_package turns an exported program into a shared library with C++
 //  kernels for one machine.  The library calls back into PyTorch by a table of C functions: it makes tensors, frees
