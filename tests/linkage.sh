@@ -404,8 +404,9 @@ check_host_table() {
          /Stop here if you are only interested/ { exit }' "$root/opdispatch.h" | sort >"$tmp/want"
     { awk '/^#define OPD_HOST_FUNCTIONS/ { on = 1; next } on { print } on && !/\\$/ { exit }' "$root/opdispatch.h" |
           sed -n 's/^    X([^,]*, \(opd_[A-Za-z0-9_]*\),.*/\1/p; s/^    V(\(opd_[A-Za-z0-9_]*\),.*/\1/p'
-      sed -n '/^#if defined(OPDISPATCH_PLUGIN)$/,/Stop here/s/^static .*[ *]\(opd_[a-z_]*\)(.*/\1/p' \
-          "$root/opdispatch.h" | grep -v -x -e opd_plugin_kernel -e opd_caught -e 'opd_given[a-z_]*'
+      sed '/Stop here if you are only/q' "$root/opdispatch.h" |
+          sed -n '/^#if defined(OPDISPATCH_PLUGIN)$/,$s/^static .*[ *]\(opd_[a-z_]*\)(.*/\1/p' |
+          grep -v -x -e opd_plugin_kernel -e opd_caught -e 'opd_given[a-z_]*'
       echo opd_fail; echo opd_warn; echo opd_op_builtin; } | sort >"$tmp/got"
     [ "$(wc -l <"$tmp/want")" -gt 100 ] || echo 'no prototypes found'
     diff "$tmp/want" "$tmp/got" | sed -n 's/^< /not in OPD_HOST_FUNCTIONS: /p; s/^> /twice, or without a prototype: /p'
@@ -476,7 +477,7 @@ check_cmake() {
     quiet "$tmp/cmake/build/program" "$tmp/cmake/build/ops.so"
 }
 # README.md and the pages.  C in them: programs run and print what the page says; pieces of programs compile, behind
-# tests/linkage/pages.h, those of a page in one file.
+# tests/linkage/pages.h, those of a page in one file.  What begins with ```C belongs to the library: see recipes.py.
 pages="$root/README.md $root/src/README.md $root/bench/README.md $root/examples/guide.md $root/examples/coming-from.md"
 check_pages_code() {
     implementation
@@ -532,7 +533,7 @@ check_pages_names() {
     done
     grep -r -o -h -w -E '(opd|OPD)_[A-Za-z0-9_]*' "$root/opdispatch.h" "$root/opdispatch_cuda.cu" "$root/tests" \
         "$root/bench" --include='*.[ch]' --include='*.cu' --include='*.sh' --include='*.py' | sort -u >"$tmp/names"
-    grep -o -h -w -E '(opd|OPD)_[A-Za-z0-9_]*[A-Za-z0-9]' $pages | sort -u | comm -23 - "$tmp/names" |
+    sed '/^```C$/,/^```$/d' $pages | grep -o -w -E '(opd|OPD)_[A-Za-z0-9_]*[A-Za-z0-9]' | sort -u | comm -23 - "$tmp/names" |
         while read -r name; do grep -q "^$name" "$tmp/names" || echo "the pages name $name, which is not there"; done
     for file in "$root"/examples/*.*; do
         grep -qF -- "\`${file##*/}\`" "$root/README.md" || [ "${file##*.}" = md ] || echo "README.md does not mention $file"

@@ -65,11 +65,11 @@ int main(void) {
 
 
 def recipes(document):
-    """((file, macro or None), lines) of each block of C below a line "in `src/file`:" or "in `src/file`, first in `MACRO`:"."""
+    """((file, macro or None), lines) of each block ```C below a line "in `src/file`:" or "in `src/file`, first in `MACRO`:"."""
     section = document[document.index('## How to add a built-in operator\n'):]
     section = section[:section.index('\n## ', 1)]
-    steps = re.findall(r'^in `(src/\S+)`(?:, first in `(\w+)`)?:\n\n```c\n(.*?)^```$', section, re.M | re.S)
-    if len(steps) < section.count('```c'):
+    steps = re.findall(r'^in `(src/\S+)`(?:, first in `(\w+)`)?:\n\n```C\n(.*?)^```$', section, re.M | re.S)
+    if len(steps) < section.count('```C'):
         sys.exit('a block of C does not say in which file it goes: in `src/...`:')
     return [((path, macro), text.rstrip('\n').split('\n')) for path, macro, text in steps]
 

@@ -38,6 +38,7 @@
 //  archive, the machine and the library's tables are checked before.
 //----------------------------------------------------------------------------------------------------------------------
 
+#if (!defined(OPD_STATIC) && !defined(OPDISPATCH_PLUGIN)) || defined(OPD_AOTI)
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -106,5 +107,6 @@ OPD_API int opd_extension_unload(const char *path);
 
 #ifdef __cplusplus
 }
+#endif
 #endif
 
