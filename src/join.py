@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Joins the files of src/ into opdispatch.h, in the order of src/files.txt, and those of src/cuda/ into
-opdispatch_cuda.cu, in the order of src/cuda/files.txt, as they are.
+"""Joins the files of src/ into opdispatch.h, in the order of src/files.txt, and the files of src/cuda/ into
+opdispatch_cuda.cu, in the order of src/cuda/files.txt.  The files are joined as they are.
 
 Text that is compiled several times, as NAME.typed.h, has no row there: it takes the place of each #include "..." of it.
 So does text that printing.py prints: #include "NAME.printed.h".
@@ -15,6 +15,7 @@ usage: python3 src/join.py                   writes both, where that changes the
 A change is made in src/.  What was changed in a joined file itself is lost when the files are joined again.
 """
 import argparse
+import functools
 import os
 import re
 import sys
@@ -188,16 +189,12 @@ def included(path, line):
     return os.path.normpath(os.path.join(os.path.dirname(path), name)).replace(os.sep, '/')
 
 
+@functools.lru_cache(None)
 def tree():
     """The files of src/, for printing.py."""
-    if not TREE:
-        texts = [(path, words, read(os.path.join(SRC, path)).decode('utf-8'))
-                 for path, words in rows() + [(path, []) for path in sorted(LISTS)] if os.path.exists(os.path.join(SRC, path))]
-        TREE.append(printing.Tree(texts))
-    return TREE[0]
-
-
-TREE = []
+    return printing.Tree([
+        (path, words, read(os.path.join(SRC, path)).decode('utf-8'))
+        for path, words in rows() + [(path, []) for path in sorted(LISTS)] if os.path.exists(os.path.join(SRC, path))])
 
 
 def pasted(path, listed, within=()):
@@ -228,6 +225,7 @@ def row_of(path):
     return next(i + 1 for i, line in enumerate(lines) if line.split()[:1] == [path])
 
 
+@functools.lru_cache(None)
 def pieces():
     """[(path, number of its first line, text)] of the whole header, in order."""
     must_be_listed()
@@ -246,6 +244,7 @@ def pieces():
     return found
 
 
+@functools.lru_cache(None)
 def companion_pieces():
     """[(path, 1, text)] of the companion, in order."""
     return [(path, 1, read(os.path.join(SRC, path))) for path, _ in rows(COMPANION_LIST)]

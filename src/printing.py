@@ -144,15 +144,20 @@ def operators_of(files):
     for path, words, text in files:
         macro = next((word[len('OPD_NO_OP_'):].lower() for word in words if word.startswith('OPD_NO_OP_')), None)
         family = macro or OF_FOLDERS.get(path.split('/')[1], path.split('/')[1])
+        count = len(found)
         for m in CARD.finditer(text):
             function, listed, says, maker, card, rest, body = m.groups()
-            if maker != 'OPDI_OP' and maker not in makers:
+            if maker != 'OPDI_OP' and maker not in makers or maker == 'OPDI_OP' and body is None:
                 continue
             if not function:
                 sys.exit('src/%s: %s(%s has no comment /* opd_NAME: what it does */ above it' % (path, maker, card))
             if maker != 'OPDI_OP':
                 body = body_of(makers[maker], [card] + split_arguments(rest[1:]))
             found.append(Operator(family, function, listed, says, card, body, texts))
+        rows = re.findall(r'^(?:OPDI_OP|%s)\((\w+)' % '|'.join(makers or ['OPDI_OP']), text, re.M)
+        missing = set(rows) - {operator.card for operator in found[count:]}
+        if missing:
+            sys.exit('src/%s: OPDI_OP(%s) is not of the form "OPDI_OP(name) {", lines, "}"' % (path, min(missing)))
     for what in ('card', 'function'):
         names = [getattr(operator, what) for operator in found]
         if len(set(names)) < len(names):
@@ -357,8 +362,8 @@ FUNCTION = re.compile(r'^#if !defined\((OPD_NO_\w+)\)(?=\n//)|^#endif   /\* (\w+
 
 
 def functions_left_out(files):
-    """[(names of the macros, function)] of each public function that macros leave out: those of its file's row, and those
-    around it in the file, whose #endif names them."""
+    """[(names of the macros, function)] of each public function that macros leave out: the macros of its file's row, and the
+    guards around it in the file, whose #endif names them."""
     found = []
     for path, words, text in files:
         of_file = [word for word in words if word.startswith('OPD_NO_') and not OTHERS.match(word)]

@@ -554,6 +554,8 @@ check_cards() {
     wrong_card "$card" 's|op->schema = "exp(|op->schema = OPDI_NOTHING "exp(|' "'OPDI_NOTHING' is no macro of a text"
     wrong_card "$card" 's|"exp(Tensor self)|"exp(Tensor self=None, Tensor other)|' 'exp: an argument with a default stands in front of one without'
     wrong_card "$card" '/op->schema = "exp(/d' 'OPDI_OP(exp): a card begins with op->schema'
+    wrong_card ops/train.c 's|^OPDI_FOREACH(_foreach_abs, .*)$|& ;|' 'OPDI_OP(_foreach_abs) is not of the form'
+    wrong_card "$card" 's|^OPDI_OP(exp) {|OPDI_OP(exp)\n{|' 'OPDI_OP(exp) is not of the form "OPDI_OP(name) {"'
     wrong_card api/operators.h '/op_fft.printed.h/d' 'src/api/operators.h has no #include "op_fft.printed.h"'
     wrong_card api/operators.h 's/op_fft.printed.h/op_fft2.printed.h/' 'src/api/operators.h has no #include "op_fft.printed.h"'
     wrong_card ops/registration.c 's/cards.printed.h/card.printed.h/' 'card.printed.h is included, and src/printing.py does not print it'

@@ -477,7 +477,7 @@ check_cmake() {
     quiet "$tmp/cmake/build/program" "$tmp/cmake/build/ops.so"
 }
 # README.md and the pages.  C in them: programs run and print what the page says; pieces of programs compile, behind
-# tests/linkage/pages.h, those of a page in one file.  What begins with ```C belongs to the library: see recipes.py.
+# tests/linkage/pages.h, all pieces of a page in one file.  A block that begins with ```C is for recipes.py.
 pages="$root/README.md $root/src/README.md $root/bench/README.md $root/examples/guide.md $root/examples/coming-from.md"
 check_pages_code() {
     implementation

@@ -12,6 +12,9 @@
 
 #if defined(OPD_AOTI) && !defined(OPDI_AOTI)
 #define OPDI_AOTI
+#if !defined(OPDI_AOTI_DECLARED)
+#error "with OPD_STATIC, and in a plug-in, define OPD_AOTI above the first include of opdispatch.h"
+#endif
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

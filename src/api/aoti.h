@@ -29,7 +29,7 @@
 //  torch.ops.load_library of PyTorch 2.10 and later loads:
 //      cc -O2 -shared -fPIC -DOPDISPATCH_IN_TORCH ops.c -x c opdispatch.h -o ops.so -lm
 //  The header is compiled itself, as the last source.  The operators are torch.ops.NAMESPACE.NAME, on CPU and meta
-//  tensors (those of a kernel for all devices also without a tensor).  Arguments are not copied, results are.  An
+//  tensors; an operator whose kernel is for all devices needs no tensor.  Arguments are not copied, results are.  An
 //  operator with a derivative comes with NAME_vjp(Tensor?[] grads, its arguments) -> Tensor?[], for
 //  torch.library.register_autograd: PyTorch takes formulas from Python alone.  PyTorch's headers and libraries are
 //  not needed.  See examples/plugin_in_torch.py.
@@ -39,6 +39,7 @@
 //----------------------------------------------------------------------------------------------------------------------
 
 #if (!defined(OPD_STATIC) && !defined(OPDISPATCH_PLUGIN)) || defined(OPD_AOTI)
+#define OPDI_AOTI_DECLARED
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -99,7 +100,8 @@ OPD_API int opd_aoti_update(opd_aoti *model, const char *const *names, opd_tenso
    which are then operators like others: called, traced, saved, and differentiated where it gives derivatives; 0 where
    it gives kernels to operators of others.  -1 with an error, and nothing registered: no such file, damaged, for
    another machine, functions that are not there, by name, or what it registers is refused.  Loading it again does
-   nothing.  What its kernels throw is an error of the call.  Kernels for other devices than the CPU are left out. */
+   nothing.  If a kernel throws, the call fails with the text of the exception.  Kernels for other devices than the CPU
+   are left out. */
 OPD_API int opd_extension_load(const char *path);
 /* Undoes everything that it registered, by the path it was loaded from.  Its code stays while tensors need it.  0, or
    -1 with an error. */

@@ -85,7 +85,7 @@ typedef struct opd_op_desc {
     const char *inplace;         /* in-place form derived from this one: its name, e.g. "add_.Tensor" */
     const char *out;             /* out= form: its name ("add.out"), with the names of several out arguments behind it
                                     ("sort.values(values, indices)"); or a whole schema */
-    const char *cases;           /* argument lists that the generic tests walk, in a small language: see the manual */
+    const char *cases;           /* argument lists that the generic tests walk: see src/README.md */
     void *user;                  /* handed to kernels as opd_call_user */
     void (*destroy)(void *user); /* called when the last kernel that holds `user` is gone and no call is inside */
     uint32_t tags;               /* OPD_OPTAG_* */

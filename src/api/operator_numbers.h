@@ -2,7 +2,7 @@
 //  >>api:op_id      the built-in operators by number
 //----------------------------------------------------------------------------------------------------------------------
 
-/* In the order of the declarations; the numbers are those of one version. */
+/* In the order of the declarations.  Another version may have other numbers. */
 typedef enum opd_op_id {
 #include "operator_numbers.printed.h"
 } opd_op_id;

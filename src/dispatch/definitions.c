@@ -381,19 +381,10 @@ OPD_PRINTF_LIKE(4, 5) static size_t opdi_schema_add(char *text, size_t cap, size
     return count < 0 ? cap : length + (size_t)count;
 }
 
-/* True if an out= form leaves an argument out: the options of what makes a tensor, which the out argument has. */
-static bool opdi_is_option(const opd_schema *schema, const opdi_arg *arg) {
-    static const char *const options[] = {"dtype", "layout", "device", "pin_memory"};
-    int found = 0;
-    bool one = false;
-    for (int i = 0; i < schema->nargs; i++) {
-        for (size_t k = 0; k < sizeof options / sizeof options[0]; k++) {
-            const bool same = strcmp(schema->args[i].name, options[k]) == 0;
-            found += same;
-            one = one || (same && &schema->args[i] == arg);
-        }
-    }
-    return one && found == (int)(sizeof options / sizeof options[0]);
+/* True if a name is one of the options of functions that make tensors: an out argument has them. */
+static bool opdi_is_option(const char *name) {
+    return strcmp(name, "dtype") == 0 || strcmp(name, "layout") == 0 || strcmp(name, "device") == 0 ||
+        strcmp(name, "pin_memory") == 0;
 }
 
 /* Appends what an out= form writes, "Tensor(a!) values, Tensor(b!) indices", and its results, which have the names that
@@ -424,13 +415,15 @@ static opd_schema *opdi_derived_schema(const opd_schema *schema, const char *ns,
     const size_t cap = sizeof text;
     size_t length = opdi_schema_add(text, cap, 0, "%.*s(", (int)strcspn(name, "("), name);
     bool star = false, first = true;
+    int options = 0;
     const char *const names = strchr(name, '(');
     if (names && (strstr(name, "->") || inplace || names[1] == ')' || !strchr(names, ')'))) {
         return opdi_schema_parse(name, strlen(name), ns, true);
     }
+    for (int i = 0; !inplace && i < schema->nargs; i++) { options += opdi_is_option(schema->args[i].name); }
     for (int i = 0; i < schema->nargs; i++) {
         const opdi_arg *arg = &schema->args[i];
-        if (!inplace && opdi_is_option(schema, arg)) { continue; }
+        if (options == 4 && opdi_is_option(arg->name)) { continue; }      /* all of them: it makes a tensor */
         (void)opdi_arg_print(arg, item, sizeof item);
         if (arg->keyword_only && !star) {
             star = true;
