@@ -362,8 +362,6 @@ struct opd_jvp_call {
 
 //== functions of higher layers that this layer calls ==================================================================
 
-struct opdi_tracer;
-struct opdi_gnode;
 OPDI_SHARED int opdi_as_strided_bw(opd_backward_call *bw);
 #if defined(OPDI_CORE)
 OPDI_INTERNAL int opdi_once_deeper(const opd_node *from, opd_tensor **tensors, opd_tensor *const *reads, int count,
@@ -372,10 +370,6 @@ OPDI_INTERNAL int opdi_grad_batched(opd_tensor *const *outputs, int count, opd_t
                                     const opd_backward_options *options, opd_tensor **grads);
 OPDI_INTERNAL int opdi_function_layer(opd_context *ctx);
 OPDI_INTERNAL int opdi_function_compute(opd_context *ctx);
-OPDI_INTERNAL int opdi_trace_later(struct opdi_tracer *tracer, opd_node *node, struct opdi_packer *packer);
-OPDI_INTERNAL int opdi_trace_saved(const opd_backward_call *bw);
-OPDI_INTERNAL struct opdi_gnode *opdi_trace_begin(opd_call *call, int64_t *waiting);
-OPDI_INTERNAL int opdi_trace_done(opd_call *call, struct opdi_gnode *node, int64_t waiting, int rc);
 #endif
 #include "autograd.prototypes.h"
 #endif

@@ -319,7 +319,8 @@ OPDI_INTERNAL int opdi_fetch_saved(opd_backward_call *bw) {
     for (int i = node->nkept; i < node->nkept + node->nresults; i++) {
         if (opdi_fetch(bw, i, false)) { return -1; }
     }
-    return OPDI_UNLIKELY(opdi_self()->innermost.tracer != NULL) ? opdi_trace_saved(bw) : 0;
+    const opdi_tracer *tracer = opdi_self()->innermost.tracer;
+    return OPDI_UNLIKELY(tracer != NULL) ? tracer->saved(bw) : 0;
 }
 
 /* True if any edge of node leads somewhere, so that a gradient of its formula is wanted. */

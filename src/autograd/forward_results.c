@@ -414,7 +414,7 @@ static int opdi_forward_record_call(opd_call *call, const opdi_card *card, opd_t
     int64_t waiting = 0;
     thread->innermost.level = first->level;
     thread->state.forward = first->state.forward;
-    if (opdi_tracing(call) && !(node = opdi_trace_begin(call, &waiting))) {
+    if (opdi_tracing(call) && !(node = thread->innermost.tracer->begin(call, &waiting))) {
         thread->innermost.level = outer;
         return -1;
     }
@@ -422,7 +422,7 @@ static int opdi_forward_record_call(opd_call *call, const opdi_card *card, opd_t
     if (formula && !opdi_call_flags(call)) { thread->state.allow &= ~OPDI_AUTOGRAD_BITS; }
     int rc = self ? opdi_recording_inplace_kernel(call, card, self)
         : formula ? opdi_recording_kernel(call, card) : opdi_recording_fallback(call);
-    if (node) { rc = opdi_trace_done(call, node, waiting, rc); }
+    if (node) { rc = thread->innermost.tracer->done(call, node, waiting, rc); }
     thread->innermost.level = outer;
     return rc;
 }

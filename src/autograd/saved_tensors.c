@@ -163,7 +163,7 @@ OPDI_INTERNAL int opdi_node_pack_by(opdi_packer *packer, opd_node *node) {
 OPDI_INTERNAL int opdi_node_pack(opd_node *node) {
     opdi_thread *thread = opdi_self();
     return thread->innermost.tracer && !(thread->state.allow & OPD_BIT_OF(OPD_F_TRACER))
-        ? opdi_trace_later(thread->innermost.tracer, node, thread->innermost.packer)
+        ? thread->innermost.tracer->later(node, thread->innermost.packer)
         : opdi_node_pack_by(thread->innermost.packer, node);
 }
 

@@ -244,7 +244,8 @@ typedef struct opdi_traced { opd_tensor *tensor; opdi_gvalue *value; } opdi_trac
 /* A node of the tape whose saved values wait for saved-tensor hooks until the call that is being recorded is done. */
 typedef struct opdi_waiting { opd_node *node; struct opdi_packer *packer; } opdi_waiting;
 /* The recording of this thread: which tensor is which value.  The tensors are held, so their addresses stay theirs. */
-typedef struct opdi_tracer {
+typedef struct opdi_graph_tracer {
+    opdi_tracer asked;                            /* first: innermost.tracer points here */
     opd_graph *graph;
     opdi_traced *map;                             /* open addressing, size a power of two */
     int64_t size, used;
@@ -252,7 +253,7 @@ typedef struct opdi_tracer {
     bool allow_constants, locations, parts;
     opdi_waiting *waiting;
     int64_t nwaiting, waiting_cap;
-} opdi_tracer;
+} opdi_graph_tracer;
 #endif
 #endif
 

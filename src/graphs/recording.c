@@ -9,22 +9,26 @@
 //        opdi_trace_begin            opdi_trace_arg for each argument: a known value, a constant, a list; from here on
 //                                    nothing is recorded, while the kernels run (opd_redispatch)
 //        opdi_trace_done             opdi_traced_gives (no numbers may leave), opdi_trace_result for each result,
-//                                    opdi_trace_waiting (saved-tensor hooks, see opdi_trace_later)
+//                                    opdi_trace_waiting (saved-tensor hooks, see opdi_tracer.later)
 //      opdi_forward_record_call    a call with tangents begins and ends its node here, when all levels had their turn
 //      opdi_trace_outputs          the outputs' values; then opd_graph_dce removes what nobody uses
 
-static int64_t opdi_traced_at(const opdi_tracer *tracer, const opd_tensor *tensor) {
+/* The recording that is under way on a thread, or NULL. */
+static opdi_graph_tracer *opdi_tracer_of(const opdi_thread *thread) {
+    return (opdi_graph_tracer *)(void *)thread->innermost.tracer;
+}
+static int64_t opdi_traced_at(const opdi_graph_tracer *tracer, const opd_tensor *tensor) {
     int64_t i = (int64_t)(((uint64_t)(uintptr_t)tensor * 0x9e3779b97f4a7c15u) >> 20) & (tracer->size - 1);
     while (tracer->map[i].tensor && tracer->map[i].tensor != tensor) { i = (i + 1) & (tracer->size - 1); }
     return i;
 }
-static opdi_gvalue *opdi_traced_value(const opdi_tracer *tracer, const opd_tensor *tensor) {
+static opdi_gvalue *opdi_traced_value(const opdi_graph_tracer *tracer, const opd_tensor *tensor) {
     return tracer->size ? tracer->map[opdi_traced_at(tracer, tensor)].value : NULL;
 }
 /* Notes that tensor is value in the recording, and holds it from then on; returns 0, or -1 without memory. */
-static int opdi_traced_put(opdi_tracer *tracer, opd_tensor *tensor, opdi_gvalue *value) {
+static int opdi_traced_put(opdi_graph_tracer *tracer, opd_tensor *tensor, opdi_gvalue *value) {
     if (2 * (tracer->used + 1) > tracer->size) {
-        const opdi_tracer old = *tracer;
+        const opdi_graph_tracer old = *tracer;
         tracer->size = OPDI_MAX(64, 2 * old.size);
         tracer->map = (opdi_traced *)opdi_alloc((size_t)tracer->size * sizeof *tracer->map);
         if (!tracer->map) {
@@ -47,16 +51,15 @@ static int opdi_traced_put(opdi_tracer *tracer, opd_tensor *tensor, opdi_gvalue 
     tracer->map[i].value = value;
     return 0;
 }
-/* Makes v, another tensor with tensor's memory, the same value of the graph, if tensor is one; 0, or
-   -1 without memory. */
-OPDI_INTERNAL int opdi_traced_copy(opd_tensor *v, const opd_tensor *tensor) {
-    opdi_tracer *tracer = opdi_self()->innermost.tracer;
-    opdi_gvalue *value = tracer ? opdi_traced_value(tracer, tensor) : NULL;
-    return value ? opdi_traced_put(tracer, v, value) : 0;
+/* opdi_tracer.copied */
+static int opdi_trace_copied(opd_tensor *copy, const opd_tensor *tensor) {
+    opdi_graph_tracer *tracer = opdi_tracer_of(opdi_self());
+    opdi_gvalue *value = opdi_traced_value(tracer, tensor);
+    return value ? opdi_traced_put(tracer, copy, value) : 0;
 }
-/* Puts off the packing of what node has saved until the call that is being recorded is done: then its tensors are
-   known, and what the hooks make of them is recorded, too.  0, or -1 without memory. */
-OPDI_INTERNAL int opdi_trace_later(opdi_tracer *tracer, opd_node *node, struct opdi_packer *packer) {
+/* opdi_tracer.later */
+static int opdi_trace_later(opd_node *node, struct opdi_packer *packer) {
+    opdi_graph_tracer *tracer = opdi_tracer_of(opdi_self());
     void *waiting = tracer->waiting;
     if (opdi_grow(&waiting, tracer->nwaiting, &tracer->waiting_cap, sizeof *tracer->waiting)) { return -1; }
     tracer->waiting = (opdi_waiting *)waiting;
@@ -66,7 +69,7 @@ OPDI_INTERNAL int opdi_trace_later(opdi_tracer *tracer, opd_node *node, struct o
 }
 /* Packs the saved values of nodes that wait, except for the first `left`; after an error (rc) they are only dropped.
    Returns rc, or -1 if packing failed. */
-static int opdi_trace_waiting(opdi_tracer *tracer, int64_t left, int rc) {
+static int opdi_trace_waiting(opdi_graph_tracer *tracer, int64_t left, int rc) {
     for (int64_t i = left; i < tracer->nwaiting; i++) {
         const opdi_waiting waiting = tracer->waiting[i];
         if (rc == 0) { rc = opdi_node_pack_by(waiting.packer, waiting.node); }
@@ -77,7 +80,7 @@ static int opdi_trace_waiting(opdi_tracer *tracer, int64_t left, int rc) {
     return rc;
 }
 /* Frees what a recording has: waiting nodes, and the table, whose tensors are released. */
-static void opdi_tracer_end(opdi_tracer *tracer) {
+static void opdi_tracer_end(opdi_graph_tracer *tracer) {
     (void)opdi_trace_waiting(tracer, 0, -1);
     opdi_free(tracer->waiting, (size_t)tracer->waiting_cap * sizeof *tracer->waiting);
     for (int64_t i = 0; i < tracer->size; i++) {
@@ -101,7 +104,7 @@ static bool opdi_gvalue_follows(const opdi_gvalue *value) {
 }
 /* Refuses that the C value of traced tensor value leaves the recording, or warns where that is allowed; 0, or -1 with
    an error.  `what` is read. */
-static int opdi_traced_leaves(const opdi_tracer *tracer, const opdi_gvalue *value, const char *what) {
+static int opdi_traced_leaves(const opdi_graph_tracer *tracer, const opdi_gvalue *value, const char *what) {
     const char *const op = value->node && value->node->op ? value->node->op->base_name : "";
     if (tracer->allow_constants) {
         opd_warn("%s of a traced tensor, %s%s, is read: what is made of it will be a constant of the graph", what,
@@ -112,17 +115,17 @@ static int opdi_traced_leaves(const opdi_tracer *tracer, const opdi_gvalue *valu
                     "made of it would be a constant of the graph. Register an operator whose kernel reads it "
                     "(opd_define) and call that", what, *op ? "a result of " : "an input of the graph", op);
 }
-/* Checks whether the data of tensor may be read: not those of a traced tensor outside of kernels.  0, or -1
-   with an error. */
-OPDI_INTERNAL int opdi_traced_read(const opd_tensor *tensor) {
+/* opdi_tracer.read */
+static int opdi_trace_read(const opd_tensor *tensor) {
     const opdi_thread *thread = opdi_self();
-    const opdi_gvalue *value = thread->innermost.tracer && (thread->state.allow & OPD_BIT_OF(OPD_F_TRACER))
-        ? opdi_traced_value(thread->innermost.tracer, tensor) : NULL;
-    return value && opdi_gvalue_follows(value) ? opdi_traced_leaves(thread->innermost.tracer, value, "the data") : 0;
+    const opdi_graph_tracer *tracer = opdi_tracer_of(thread);
+    const bool recorded = (thread->state.allow & OPD_BIT_OF(OPD_F_TRACER)) != 0;
+    const opdi_gvalue *value = recorded ? opdi_traced_value(tracer, tensor) : NULL;
+    return value && opdi_gvalue_follows(value) ? opdi_traced_leaves(tracer, value, "the data") : 0;
 }
 /* Checks the results of a recorded call: plain numbers made of traced tensors leave the recording.  Operators of
    PyTorch's own that only look at sizes may give them.  0, or -1 with an error. */
-static int opdi_traced_gives(const opdi_tracer *tracer, const opd_call *call, const opdi_gnode *node) {
+static int opdi_traced_gives(const opdi_graph_tracer *tracer, const opd_call *call, const opdi_gnode *node) {
     const opd_op *op = call->op;
     for (int i = 0; i < op->nrets; i++) {
         const int32_t tag = call->rets[i].tag;
@@ -140,7 +143,7 @@ static int opdi_traced_gives(const opdi_tracer *tracer, const opd_call *call, co
 }
 
 /* Returns the value of a tensor argument: the one that is recorded, or a new constant; NULL with an error. */
-static opdi_gvalue *opdi_trace_tensor(opdi_tracer *tracer, opd_tensor *tensor) {
+static opdi_gvalue *opdi_trace_tensor(opdi_graph_tracer *tracer, opd_tensor *tensor) {
     opdi_gvalue *value = tensor ? opdi_traced_value(tracer, tensor) : NULL;
     opd_value copy = tensor ? opd_value_tensor(tensor) : opd_value_none();
     if (value) { return value; }
@@ -154,11 +157,10 @@ static opdi_gvalue *opdi_trace_tensor(opdi_tracer *tracer, opd_tensor *tensor) {
     return value;
 }
 
-/* Makes tensor, by which a derivative is about to be taken, a constant of the graph if it is from outside, before it
-   seems to require grad; 0, or -1 with an error. */
-OPDI_INTERNAL int opdi_trace_outside(opd_tensor *tensor) {
+/* opdi_tracer.outside */
+static int opdi_trace_outside(opd_tensor *tensor) {
     while (tensor->flags & OPDI_BATCHED) { tensor = opdi_batched_of(tensor)->value; }
-    return opdi_requires_grad(tensor) || opdi_trace_tensor(opdi_self()->innermost.tracer, tensor) ? 0 : -1;
+    return opdi_requires_grad(tensor) || opdi_trace_tensor(opdi_tracer_of(opdi_self()), tensor) ? 0 : -1;
 }
 
 /* True if the formula of node reads only the sizes of kept value i. */
@@ -169,13 +171,13 @@ static bool opdi_kept_for_sizes(const opd_node *node, int i) {
     }
     return false;
 }
-/* Refuses saved values that a formula is about to read, if they were made inside of an operator that is one node of the
-   graph: they would become constants.  Concerns nodes of the tape that are recorded while the graph is. */
-OPDI_INTERNAL int opdi_trace_saved(const opd_backward_call *bw) {
+/* opdi_tracer.saved */
+static int opdi_trace_saved(const opd_backward_call *bw) {
     const opdi_thread *thread = opdi_self();
+    const opdi_graph_tracer *tracer = opdi_tracer_of(thread);
     const opd_node *node = bw->node;
     const opd_value *value = bw->fetched ? bw->fetched : opdi_kept(node);
-    if (opdi_node_sequence(node) < thread->innermost.tracer->since ||
+    if (opdi_node_sequence(node) < tracer->since ||
         node->sequence >> OPDI_SEQUENCE_BITS != opdi_thread_number(thread)) {
         return 0;
     }
@@ -191,7 +193,7 @@ OPDI_INTERNAL int opdi_trace_saved(const opd_backward_call *bw) {
             }
             return opd_fail(OPD_ERROR_AUTOGRAD, "%s reads what was made inside of an operator that is one node of the "
                             "graph that is being recorded: it would be a constant.  %s", node->formula->name,
-                            thread->innermost.tracer->parts || node->formula->context
+                            tracer->parts || node->formula->context
                             ? "Save what the operator takes and gives, or compose it of others (.composite)"
                             : "Record with opd_trace_options.parts, or take the derivative by a transform (opd_grad, "
                               "opd_vjp): then the operator's parts are recorded");
@@ -201,7 +203,7 @@ OPDI_INTERNAL int opdi_trace_saved(const opd_backward_call *bw) {
 }
 
 /* Returns the value of one argument: of a tensor, a constant, or a list of values; NULL with an error. */
-static opdi_gvalue *opdi_trace_arg(opdi_tracer *tracer, const opd_value *value) {
+static opdi_gvalue *opdi_trace_arg(opdi_graph_tracer *tracer, const opd_value *value) {
     opdi_gvalue **list;
     const char *word = value->tag == OPD_TAG_INTS ? "int" : value->tag == OPD_TAG_FLOATS ? "float"
         : value->tag == OPD_TAG_BOOLS ? "bool" : "Tensor";
@@ -225,7 +227,7 @@ static opdi_gvalue *opdi_trace_arg(opdi_tracer *tracer, const opd_value *value) 
 }
 
 /* Makes the value of result i of a node and notes which tensors it stands for; a list is unpacked.  0, or -1. */
-static int opdi_trace_result(opdi_tracer *tracer, opdi_gnode *node, int i, const opd_value *value) {
+static int opdi_trace_result(opdi_graph_tracer *tracer, opdi_gnode *node, int i, const opd_value *value) {
     opdi_gvalue *out = opdi_gvalue_new(tracer->graph, node, value->tag);
     opdi_gnode *unpack;
     if (!out) { return -1; }
@@ -288,10 +290,9 @@ static int opdi_trace_places(opd_graph *graph) {
     return opd_ok() ? 0 : -1;
 }
 
-/* Makes the node of a call that is about to run; nothing that it calls is recorded.  NULL with an error. *waiting: how
-   many tape nodes wait for their hooks by then (see opdi_trace_later), for opdi_trace_done. */
-OPDI_INTERNAL opdi_gnode *opdi_trace_begin(opd_call *call, int64_t *waiting) {
-    opdi_tracer *tracer = call->th->innermost.tracer;
+/* opdi_tracer.begin */
+static opdi_gnode *opdi_trace_begin(opd_call *call, int64_t *waiting) {
+    opdi_graph_tracer *tracer = opdi_tracer_of(call->th);
     const opd_op *op = call->op;
     opdi_gvalue *in[OPD_MAX_ARGS];
     opdi_gnode *node;
@@ -305,10 +306,9 @@ OPDI_INTERNAL opdi_gnode *opdi_trace_begin(opd_call *call, int64_t *waiting) {
     *waiting = tracer->nwaiting;
     return tracer->locations && opdi_trace_frames(tracer->graph, node) ? NULL : node;
 }
-/* Ends what opdi_trace_begin began: adds the node and its results to the graph. rc: what the call returned.
-   0 or -1. */
-OPDI_INTERNAL int opdi_trace_done(opd_call *call, opdi_gnode *node, int64_t waiting, int rc) {
-    opdi_tracer *tracer = call->th->innermost.tracer;
+/* opdi_tracer.done */
+static int opdi_trace_done(opd_call *call, opdi_gnode *node, int64_t waiting, int rc) {
+    opdi_graph_tracer *tracer = opdi_tracer_of(call->th);
     if (rc == 0) { rc = opdi_traced_gives(tracer, call, node); }
     if (rc == 0) { opdi_gnode_append(tracer->graph, node); }
     for (int i = 0; rc == 0 && i < call->op->nrets; i++) { rc = opdi_trace_result(tracer, node, i, &call->rets[i]); }
@@ -321,7 +321,7 @@ static bool opdi_trace_inside(opd_call *call, opd_keyset below) {
     const opdi_table *table = OPDI_ACQUIRE(&call->op->table);
     const int backend = opdi_top_bit((below.backends & OPDI_BACKEND_MASK) | 1);
     opdi_slot slot = {NULL, NULL};
-    const bool parts = opd_transform_depth() || call->th->innermost.tracer->parts;
+    const bool parts = opd_transform_depth() || opdi_tracer_of(call->th)->parts;
     if (!(parts && opdi_call_flags(call)) && !opdi_call_forward(call)) { return false; }
     if (opdi_composite_slot(call->op, &slot)) { return true; }
     if (!opdi_call_forward(call) || (!table && !(table = opdi_table_make(call->op)))) { return false; }
@@ -379,7 +379,7 @@ OPDI_INTERNAL int opdi_graph_room(opd_graph *graph, int32_t count) {
     return 0;
 }
 /* Makes the inputs of a graph; in: the tensors that the function gets for them.  0, or -1 with an error. */
-static int opdi_trace_inputs(opdi_tracer *tracer, opd_tensor *const *inputs, int count,
+static int opdi_trace_inputs(opdi_graph_tracer *tracer, opd_tensor *const *inputs, int count,
                              const opd_trace_options *options, opd_tensor **in) {
     opd_graph *graph = tracer->graph;
     if (opdi_graph_room(graph, count)) { return -1; }
@@ -401,7 +401,7 @@ static int opdi_trace_inputs(opdi_tracer *tracer, opd_tensor *const *inputs, int
 }
 
 /* Makes the function's outputs those of the graph, as one value, a tuple or a list; 0, or -1 with an error. */
-static int opdi_trace_outputs(opdi_tracer *tracer, opd_tensor *const *out, int count, bool list) {
+static int opdi_trace_outputs(opdi_graph_tracer *tracer, opd_tensor *const *out, int count, bool list) {
     opd_graph *graph = tracer->graph;
     if (count == 0) {
         return opd_fail(OPD_ERROR_ARGUMENT, "The traced function didn't return any values! Side-effects are not "
@@ -429,13 +429,18 @@ static int opdi_trace_outputs(opdi_tracer *tracer, opd_tensor *const *out, int c
 OPDI_INTERNAL int opdi_trace_check(const opd_graph *graph, opd_transform_fn fn, void *user, opd_tensor *const *inputs,
                                    int count, const opd_trace_options *options);
 
+static const opdi_tracer opdi_tracer_of_graphs = {
+    opdi_trace_copied, opdi_trace_read, opdi_trace_outside, opdi_trace_saved, opdi_trace_later, opdi_trace_begin,
+    opdi_trace_done
+};
 /* Runs the function while it is recorded; returns the graph, which the caller frees, or NULL with an error. */
 OPDI_INTERNAL opd_graph *opdi_trace_once(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                                          const opd_trace_options *options) {
     opdi_thread *thread = opdi_self();
     opd_tensor *out[OPD_TRANSFORM_OUTPUTS];
-    opdi_tracer tr;
+    opdi_graph_tracer tr;
     memset(&tr, 0, sizeof tr);
+    tr.asked = opdi_tracer_of_graphs;
     tr.allow_constants = options && options->allow_constants;
     tr.locations = options && options->locations;
     tr.parts = options && options->parts;
@@ -446,7 +451,7 @@ OPDI_INTERNAL opd_graph *opdi_trace_once(opd_transform_fn fn, void *user, opd_te
     if (rc == 0) {
         const int depth = thread->innermost.layer ? thread->innermost.layer->level + 1 : 1;
         tr.since = thread->sequence;
-        thread->innermost.tracer = &tr;
+        thread->innermost.tracer = &tr.asked;
         opd_key_guard guard = opd_keys_include(opd_keyset_make(OPD_BIT_OF(OPD_F_TRACER), 0));
         int count = opdi_outputs_check(fn(user, in, ninputs, out), out, "opd_graph_trace", "the function");
         opdi_layers_end(depth);

@@ -114,6 +114,34 @@ typedef struct opdi_level {
 } opdi_level;
 #endif
 
+//== recordings ========================================================================================================
+
+#if defined(OPDI_CORE)
+struct opdi_gnode;
+/* What tensors and the tape ask of the recording that is under way on a thread (opdi_innermost.tracer).  All return 0,
+   or -1 with an error, where nothing else is said. */
+typedef struct opdi_tracer {
+    /* Makes copy, another tensor with tensor's memory, the same value of the graph, if tensor is one. */
+    int (*copied)(opd_tensor *copy, const opd_tensor *tensor);
+    /* Checks whether the data of tensor may be read: outside of kernels, a traced tensor's may not. */
+    int (*read)(const opd_tensor *tensor);
+    /* Makes tensor, by which a derivative is about to be taken, a constant of the graph if it is from outside, before
+       it seems to require grad. */
+    int (*outside)(opd_tensor *tensor);
+    /* Refuses saved values that a formula is about to read, if they were made inside of an operator that is one node of
+       the graph: they would become constants.  Concerns nodes of the tape that are recorded while the graph is. */
+    int (*saved)(const opd_backward_call *bw);
+    /* Puts off the packing of what node has saved until the call that is being recorded is done: then its tensors are
+       known, and what the hooks make of them is recorded, too. */
+    int (*later)(opd_node *node, struct opdi_packer *packer);
+    /* Makes the node of a call that is about to run; nothing that it calls is recorded.  NULL with an error.  Writes to
+       *waiting how many nodes of the tape wait for their hooks by then, for done. */
+    struct opdi_gnode *(*begin)(opd_call *call, int64_t *waiting);
+    /* Ends what begin began: adds the node and its results to the graph.  rc: what the call returned. */
+    int (*done)(opd_call *call, struct opdi_gnode *node, int64_t waiting, int rc);
+} opdi_tracer;
+#endif
+
 //== results ===========================================================================================================
 
 static inline bool opdi_has_sizes(const opd_tensor *tensor, const int64_t *sizes, int ndim) {
@@ -320,8 +348,6 @@ OPDI_INTERNAL opd_tensor *opdi_batch_clone(const opd_tensor *tensor);
 OPDI_INTERNAL opd_tensor *opdi_batch_part(opd_tensor *tensor, opd_ints sizes, opd_ints strides, int64_t offset,
                                           uint64_t keys);
 OPDI_INTERNAL opd_tensor *opdi_fake_new(opd_ints sizes, opd_scalar_type dtype, opd_device device);
-OPDI_INTERNAL int opdi_traced_copy(opd_tensor *v, const opd_tensor *tensor);
-OPDI_INTERNAL int opdi_traced_read(const opd_tensor *tensor);
 #endif
 #include "tensor.prototypes.h"
 #endif

@@ -21,6 +21,17 @@ OPDI_INTERNAL int opdi_device_move(const opdi_storage *dst, char *to, const opdi
 OPDI_SHARED bool opdi_on_device(const opd_tensor *tensor) {
     return tensor->backend != OPD_CPU && tensor->backend != OPD_META;
 }
+/* The recording that is under way here has copy, another tensor with tensor's memory, as the same value of its graph;
+   0, or -1 without memory. */
+OPDI_INTERNAL int opdi_traced_copy(opd_tensor *copy, const opd_tensor *tensor) {
+    const opdi_tracer *tracer = opdi_self()->innermost.tracer;
+    return tracer ? tracer->copied(copy, tensor) : 0;
+}
+/* Checks whether the recording that is under way here lets the data of tensor be read; 0, or -1 with an error. */
+OPDI_INTERNAL int opdi_traced_read(const opd_tensor *tensor) {
+    const opdi_tracer *tracer = opdi_self()->innermost.tracer;
+    return tracer ? tracer->read(tensor) : 0;
+}
 #endif
 OPDI_COLD_BEGIN
 

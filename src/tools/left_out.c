@@ -50,13 +50,6 @@ static int opdi_grad_batched(opd_tensor *const *outputs, int count, opd_tensor *
 OPDI_SHARED int opdi_tracer_kernel(opd_call *call) {
     return opd_redispatch(call, opd_keyset_and(call->keys, opd_keyset_below(OPD_F_TRACER)));
 }
-static struct opdi_gnode *opdi_trace_begin(opd_call *call, int64_t *waiting) { return NULL; }
-static int opdi_trace_done(opd_call *call, struct opdi_gnode *node, int64_t waiting, int rc) { return rc; }
-static int opdi_trace_later(struct opdi_tracer *tracer, opd_node *node, struct opdi_packer *packer) { return 0; }
-static int opdi_trace_outside(opd_tensor *tensor) { return 0; }
-static int opdi_trace_saved(const opd_backward_call *bw) { return 0; }
-static int opdi_traced_copy(opd_tensor *v, const opd_tensor *tensor) { return 0; }
-static int opdi_traced_read(const opd_tensor *tensor) { return 0; }
 #endif
 
 //== what programs call ================================================================================================

@@ -102,7 +102,8 @@ static opd_tensor *opdi_diff_alias(opdi_diff *diff, int i) {
     if (!diff->around.no_grad && opdi_requires_grad(tensor)) {
         return opdi_refresh(tensor) ? NULL : opdi_diff_link(diff, tensor);
     }
-    if (OPDI_UNLIKELY(opdi_self()->innermost.tracer != NULL) && opdi_trace_outside(tensor)) { return NULL; }
+    const opdi_tracer *tracer = opdi_self()->innermost.tracer;
+    if (OPDI_UNLIKELY(tracer != NULL) && tracer->outside(tensor)) { return NULL; }
     opd_tensor *alias = opdi_own(opdi_shallow_copy(tensor));
     if (alias) {
         alias->flags |= OPDI_REQUIRES_GRAD;

@@ -126,9 +126,6 @@ OPDI_SHARED bool opdi_autocast_is_on(const opdi_thread *thread, int device);
 //== functions of higher layers that this layer calls ==================================================================
 
 OPDI_SHARED int opdi_detach_kernel(opd_call *call);
-#if defined(OPDI_CORE)
-OPDI_INTERNAL int opdi_trace_outside(opd_tensor *tensor);
-#endif
 #include "transforms.prototypes.h"
 #endif
 
