@@ -12,7 +12,8 @@ it in their names (linkage: all of the second), or else the cases whose name has
 CUDA companion (tests/cuda.sh), which nothing else runs; it needs no GPU.  cuda_emulated_races, each access of its kernels
 looked at, takes minutes more and is run by its name only; so is cuda_plugin where there is no GPU.
 Ends with one line: N passed, N failed (a test is a named case), and ', N skipped' where some were.  Seconds are of
-processor time.  The implementation is built once, with test_kernels.c, and linked with every test file.
+processor time.  The implementation is built once, with test_kernels.c, and linked with every test file.  On a terminal,
+a bar says how far it is and about how long it still takes.
 
   --sanitize          with the address and undefined-behaviour sanitizers
   --thread-sanitize   with the thread sanitizer: the files that say THREADED in their first ten lines
@@ -32,7 +33,30 @@ processor time.  The implementation is built once, with test_kernels.c, and link
 TEXT
 }
 
-#-- one file: run.sh calls itself with --one, several at a time --------------------------------------------------------
+#-- one file or script: run.sh calls itself with --one, several at a time ----------------------------------------------
+
+# A bar below what has been said, on a terminal: RUN_BAR things in all, of which scripts say one in a line of their log.
+progress() {
+    [ -n "$RUN_BAR" ] || return 0
+    done=$(cat "$RUN_TMP"/*.sh.log 2>/dev/null | grep -a -c -e '^ok ' -e '^FAIL ' -e '^skip ')
+    done=$((done + $(ls "$RUN_TMP" | grep -c '^test_.*[.]result$')))
+    awk -v done="$done" -v all="$RUN_BAR" -v took="$(($(date +%s) - RUN_BEGAN))" 'BEGIN {
+        bar = ""; for (i = 1; i <= 30; i++) { bar = bar (i * all <= 30 * done ? "#" : ".") }
+        left = done ? int(took * (all - done) / done) : 0
+        printf "[%s] %d of %d, about %d:%02d left\033[K\r", bar, done, all, left / 60, left % 60 }'
+}
+# checks SCRIPT [NAME]: a script that prints "ok NAME", "FAIL NAME: why" or "skip NAME: why"
+checks() {
+    base=$(basename "$1")
+    times >"$RUN_TMP/$base.before"; sh "$1" $2 >"$RUN_TMP/$base.log" 2>&1; times >"$RUN_TMP/$base.after"
+    said=$(grep -a -v '^ok [^ ]* (.\{0,1\} s)$' "$RUN_TMP/$base.log")          # but not those of less than ten seconds
+    set -- $(grep -a -c '^ok ' "$RUN_TMP/$base.log") $(grep -a -c '^FAIL ' "$RUN_TMP/$base.log") \
+           $(grep -a -c '^skip ' "$RUN_TMP/$base.log")
+    [ "$(($1 + $2 + $3))" -gt 0 ] || set -- 0 1 0
+    echo "$1 $2 $3" >"$RUN_TMP/$base.result"
+    printf '%s\n%s: %d passed, %d failed, %d skipped, %d s\n' "$said" "$base" "$1" "$2" "$3" \
+           "$(seconds "$RUN_TMP/$base.before" "$RUN_TMP/$base.after")"
+}
 
 # Leaves "passed failed skipped" in $RUN_TMP/NAME.result and prints what it has to say in one piece.
 one() {
@@ -86,7 +110,15 @@ seconds() {
         tr 'ms' '  ' <"$said" | awk '{ s += 60 * ($1 + $3) + $2 + $4 } END { print s + 0 }'
     done | awk '{ s = $1 - s } END { printf "%d", s + 0.5 }'
 }
-if [ "${1:-}" = --one ]; then one "$2"; exit 0; fi
+if [ "${1:-}" = --one ]; then
+    case $2 in
+        */linkage.sh) checks "$2" "$RUN_LINKAGE_NAME" ;;
+        */cuda.sh) checks "$2" "$RUN_CUDA_NAME" ;;
+        *) one "$2" ;;
+    esac
+    progress
+    exit 0
+fi
 
 #-- options ------------------------------------------------------------------------------------------------------------
 
@@ -128,12 +160,13 @@ TSAN_OPTIONS=${TSAN_OPTIONS:-halt_on_error=0:exitcode=66}
 RUN_LIMIT=
 if command -v timeout >/dev/null 2>&1; then RUN_LIMIT='timeout 1200'; fi
 RUN_TMP=$(mktemp -d "${TMPDIR:-/tmp}/opd_tests.XXXXXX") || exit 1
-trap 'rm -rf "$RUN_TMP"' EXIT
+beside=                                           # the process that checks the header meanwhile
+trap '[ -z "$beside" ] || kill "$beside" 2>/dev/null; rm -rf "$RUN_TMP"' EXIT
 trap 'exit 130' INT TERM
 
 #-- what to run --------------------------------------------------------------------------------------------------------
 
-header=no; header_name=; linkage=no; linkage_name=; cuda=no; cuda_name=
+header=no; header_name=; linkage=no; RUN_LINKAGE_NAME=; cuda=no; RUN_CUDA_NAME=
 files=$(ls "$here"/*/test_*.c "$here"/*/test_*.cpp 2>/dev/null | grep -v test_cuda.c)      # that one is cuda.sh's
 case $mode in
     plain) header=yes; [ -n "$name" ] || linkage=yes; ;;
@@ -156,9 +189,9 @@ if [ -n "$name" ]; then
     elif [ $header = yes ] && sh "$here/check_header.sh" --list | grep -q "$name"; then files=; header_name=$name
     elif [ $mode = plain ] && { echo linkage; sh "$here/linkage.sh" --list; } | grep -q "$name"; then
         files=; header=no; linkage=yes
-        [ "$name" = linkage ] || linkage_name=$name
+        [ "$name" = linkage ] || RUN_LINKAGE_NAME=$name
     elif [ $mode = plain ] && sh "$here/cuda.sh" --list | grep -q "$name"; then
-        files=; header=no; cuda=yes; cuda_name=$name
+        files=; header=no; cuda=yes; RUN_CUDA_NAME=$name
     else RUN_CASES=$name; header=no; fi
 fi
 RUN_COMPILER=$CC; RUN_LANGUAGE=c; language=c
@@ -169,6 +202,17 @@ RUN_WHOLE=$here/kernels/test_kernels.c
 [ $language = c ] && build="$CC $RUN_FLAGS" || build="$RUN_COMPILER -x c++ $RUN_FLAGS"
 built_from=$(cat "$here/../opdispatch.h" "$RUN_WHOLE" "$here/inside.h" "$here/check.h" | cksum)
 RUN_OBJECT=${OBJECTS:-$RUN_TMP}/implementation_$(echo "$build $built_from" | cksum | tr ' ' _).o
+scripts=
+[ $linkage = no ] || scripts=$here/linkage.sh
+[ $cuda = no ] || scripts=$here/cuda.sh
+RUN_BEGAN=$(date +%s); RUN_BAR=
+if [ -t 1 ]; then
+    RUN_BAR=$({ printf '%s\n' "$files"
+                [ $linkage = no ] || sh "$here/linkage.sh" --list
+                [ $cuda = no ] || sh "$here/cuda.sh" --list
+                [ $header = no ] || sh "$here/check_header.sh" --list; } | grep -c .)
+fi
+export RUN_BEGAN RUN_BAR RUN_LINKAGE_NAME RUN_CUDA_NAME
 export CC CXX RUN_TMP RUN_QUICK RUN_OBJECT RUN_FLAGS RUN_COMPILER RUN_LANGUAGE RUN_LIMIT RUN_CASES RUN_WHOLE RUN_AGAIN ASAN_OPTIONS TSAN_OPTIONS
 
 #-- run ----------------------------------------------------------------------------------------------------------------
@@ -183,7 +227,12 @@ rooms_built() {
     [ "$folder/inside.o" -nt "$folder/libopdispatch.a" ] && [ "$folder/inside.o" -nt "$here/inside.h" ] ||
         $build -DOPDI_APART -I"$here/../src" -I"$folder" -c "$here/inside_apart.c" -o "$folder/inside.o"
 }
-failed_early=0; warned=0
+# The header's checks build what they need themselves: with a core to spare they begin while the implementation is built.
+if [ $header = yes ] && [ -n "$files" ] && [ "${JOBS:-2}" -gt 1 ]; then
+    { checks "$here/check_header.sh" "$header_name"; progress; } &
+    beside=$!
+fi
+failed_early=0; warned=0; rest=
 warnings=; [ $mode != plain ] || warnings='-Wall -Wextra'           # sanitizers make compilers see what is not there
 if [ -n "$files" ]; then
     if [ $rooms = yes ]; then
@@ -202,24 +251,14 @@ if [ -n "$files" ]; then
         failed_early=1; files=
     fi
 fi
-[ -z "$files" ] || printf '%s\n' "$files" | xargs -P "${JOBS:-2}" -n 1 sh "$here/run.sh" --one
-
-# checks SCRIPT NAME: a script that prints "ok NAME", "FAIL NAME: why" or "skip NAME: why"
-checks() {
-    base=$(basename "$1")
-    times >"$RUN_TMP/before"; sh "$1" $2 >"$RUN_TMP/$base.log" 2>&1; times >"$RUN_TMP/after"
-    grep -a -v '^ok [^ ]* (.\{0,1\} s)$' "$RUN_TMP/$base.log"              # but not those of less than ten seconds
-    set -- $(grep -a -c '^ok ' "$RUN_TMP/$base.log") $(grep -a -c '^FAIL ' "$RUN_TMP/$base.log") \
-           $(grep -a -c '^skip ' "$RUN_TMP/$base.log")
-    [ "$(($1 + $2 + $3))" -gt 0 ] || set -- 0 1 0
-    echo "$1 $2 $3" >"$RUN_TMP/$base.result"
-    echo "$base: $1 passed, $2 failed, $3 skipped, $(seconds "$RUN_TMP/before" "$RUN_TMP/after") s"
-}
-if [ $failed_early = 0 ]; then
-    [ $header = no ] || checks "$here/check_header.sh" "$header_name"
-    [ $linkage = no ] || checks "$here/linkage.sh" "$linkage_name"
-    [ $cuda = no ] || checks "$here/cuda.sh" "$cuda_name"
+[ $failed_early = 0 ] || scripts=
+[ -z "$scripts$files" ] ||
+    { [ -z "$scripts" ] || echo "$scripts"; [ -z "$files" ] || printf '%s\n' "$files"; } |
+        xargs -P "${JOBS:-2}" -n 1 sh "$here/run.sh" --one
+if [ -n "$beside" ] && [ $failed_early = 0 ]; then wait "$beside"; rest=$beside; beside=
+elif [ $header = yes ] && [ $failed_early = 0 ]; then checks "$here/check_header.sh" "$header_name"
 fi
+[ -z "$RUN_BAR" ] || printf '\033[K'
 
 passed=0; failed=$((failed_early + warned)); skipped=0
 for file in "$RUN_TMP"/*.result; do
@@ -230,6 +269,10 @@ done
 for file in $files; do                            # a worker that left no result
     base=$(basename "$file")
     [ -f "$RUN_TMP/${base%.*}.result" ] || { echo "$base: no result"; failed=$((failed + 1)); }
+done
+for file in $scripts ${rest:+check_header.sh}; do
+    base=$(basename "$file")
+    [ -f "$RUN_TMP/$base.result" ] || { echo "$base: no result"; failed=$((failed + 1)); }
 done
 if [ -n "$name" ] && [ $((passed + failed + skipped)) -eq 0 ]; then
     echo "run.sh: no test file, case or header check named $name"; failed=1
