@@ -109,6 +109,29 @@ static opd_tensor *w_mm(opd_tensor **in) { return opd_mm(in[0], in[1]); }
 static opd_tensor *w_conv(opd_tensor **in) {
     return opd_convolution(in[0], in[1], NULL, OPD_INTS(1, 1), OPD_INTS(1, 1), OPD_INTS(1, 1), false, OPD_INTS(0, 0), 1);
 }
+static opd_tensor *w_conv_gradients(opd_tensor **in) {      /* in: x, w, the gradient of y */
+    static const bool wanted[3] = {true, true, false};
+    opd_tensor *out[3];
+    const int64_t groups = opd_size(in[0], 1) / opd_size(in[1], 1);
+    if (opd_convolution_backward(out, in[2], in[0], in[1], OPD_NONE, OPD_INTS(1, 1), OPD_INTS(1, 1), OPD_INTS(1, 1), false, OPD_INTS(0, 0), groups, opd_value_bools(wanted, 3))) { return NULL; }
+    return out[0];
+}
+static opd_tensor *w_depthwise(opd_tensor **in) {
+    return opd_convolution(in[0], in[1], NULL, OPD_INTS(1, 1), OPD_INTS(1, 1), OPD_INTS(1, 1), false, OPD_INTS(0, 0), opd_size(in[0], 1));
+}
+static opd_tensor *w_attention(opd_tensor **in) { return opd_scaled_dot_product_attention(in[0], in[1], in[2]); }
+static opd_tensor *w_log_softmax(opd_tensor **in) { return opd_log_softmax(in[0], -1); }
+static opd_tensor *w_cumsum(opd_tensor **in) { return opd_cumsum(in[0], 1); }
+static opd_tensor *w_dropout(opd_tensor **in) { return opd_dropout(in[0], 0.5, true); }
+static opd_tensor *w_randn(opd_tensor **in) { return opd_normal_(in[0], 0, 1); }
+static opd_tensor *w_batch_norm(opd_tensor **in) { return opd_batch_norm(in[0], in[1], in[1], NULL, NULL, true, 0.1, 1e-5, true); }
+static opd_tensor *w_max_pool(opd_tensor **in) { return opd_max_pool2d(in[0], OPD_INTS(2, 2)); }
+static opd_tensor *w_index_select(opd_tensor **in) { return opd_index_select(in[0], 0, in[1]); }
+static opd_tensor *w_index_add(opd_tensor **in) { return opd_index_add_(in[2], 0, in[1], in[0]); }
+static opd_tensor *w_sort(opd_tensor **in) {
+    opd_tensor *out[2];
+    return opd_sort(out, in[0]) ? NULL : out[0];
+}
 static opd_tensor *w_chain(opd_tensor **in) {     /* a thousand launches */
     opd_tensor *x = in[0];
     for (int i = 0; i < 1000; i++) { x = opd_add(x, in[1]); }
@@ -147,14 +170,60 @@ static void products(int64_t n) {
     }
 }
 static void convolutions(int64_t batch) {
-    static const struct { const char *key, *what; opd_scalar_type dtype; } table[] = {
-        {"conv_f16", "3x3, 64 channels, 56x56, batch 64, float16", OPD_FLOAT16}, {"conv_f32", "the same in float32", OPD_FLOAT32}};
+    static const struct { const char *key, *what; opd_scalar_type dtype; int64_t channels, side, of_group; work f; } table[] = {
+        {"conv_f16", "3x3, 64 channels, 56x56, batch 64, float16", OPD_FLOAT16, 64, 56, 64, w_conv},
+        {"conv_f32", "the same in float32", OPD_FLOAT32, 64, 56, 64, w_conv},
+        {"conv256_f32", "3x3, 256 channels, 14x14, batch 64, float32", OPD_FLOAT32, 256, 14, 256, w_conv},
+        {"conv_back_f16", "both gradients, 3x3, 64 channels, 56x56, float16", OPD_FLOAT16, 64, 56, 64, w_conv_gradients},
+        {"conv_back_f32", "the same in float32", OPD_FLOAT32, 64, 56, 64, w_conv_gradients},
+        {"depthwise_f32", "3x3 of each of 64 channels, 56x56, float32", OPD_FLOAT32, 64, 56, 1, w_depthwise},
+        {"depthback_f32", "its gradients", OPD_FLOAT32, 64, 56, 1, w_conv_gradients}};
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         OPD_SCOPE {
-            opd_tensor *in[2] = {random_on(OPD_INTS(batch, 64, 56, 56), table[i].dtype),
-                                 random_on(OPD_INTS(64, 64, 3, 3), table[i].dtype)};
-            bench((row){table[i].key, table[i].what, 0, 2.0 * 64 * 64 * 9 * 56 * 56 * (double)batch, 0, 0}, w_conv, in);
+            const int64_t c = table[i].channels, side = table[i].side;
+            const double each = 2.0 * 9 * (double)(c * table[i].of_group * side * side * batch);
+            opd_tensor *in[3] = {random_on(OPD_INTS(batch, c, side, side), table[i].dtype),
+                                 random_on(OPD_INTS(c, table[i].of_group, 3, 3), table[i].dtype),
+                                 random_on(OPD_INTS(batch, c, side, side), table[i].dtype)};
+            bench((row){table[i].key, table[i].what, 0, table[i].f == w_conv_gradients ? 2 * each : each, 0, 0}, table[i].f, in);
         }
+    }
+}
+static void attention(int64_t tokens) {
+    static const struct { const char *key, *what; opd_scalar_type dtype; } table[] = {
+        {"attention_f16", "8 x 16 heads of 64, 1,024 tokens, float16", OPD_FLOAT16}, {"attention_f32", "the same in float32", OPD_FLOAT32}};
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        OPD_SCOPE {
+            opd_tensor *in[3];
+            for (int k = 0; k < 3; k++) { in[k] = random_on(OPD_INTS(8, 16, tokens, 64), table[i].dtype); }
+            bench((row){table[i].key, table[i].what, 0, 4.0 * 8 * 16 * 64 * (double)(tokens * tokens), 0, 0}, w_attention, in);
+        }
+    }
+}
+/* rows of 8,192 float32, and what networks do with them. */
+static void others(int64_t rows) {
+    const double n = (double)rows * 8192;
+    OPD_SCOPE {
+        opd_tensor *in[3] = {random_on(OPD_INTS(rows, 8192), OPD_FLOAT32), NULL, NULL};
+        bench((row){"cumsum_f32", "running sums of rows of 8192", 8 * n, 0, 0, 0}, w_cumsum, in);
+        bench((row){"dropout_f32", "dropout", 9 * n, 0, 0, 0}, w_dropout, in);
+        bench((row){"normal_f32", "random numbers, normal", 4 * n, 0, 0, 0}, w_randn, in);
+        in[1] = opd_to_device(opd_randint(rows, OPD_INTS(rows), OPD_INT64), gpu, OPD_INT64);
+        in[2] = opd_zeros_like(in[0]);
+        bench((row){"index_select_f32", "as many rows, by their numbers", 8 * n, 0, 0, 0}, w_index_select, in);
+        bench((row){"index_add_f32", "rows, added by their numbers", 12 * n, 0, 0, 0}, w_index_add, in);
+        in[0] = opd_view(opd_narrow(in[0], 0, 0, rows / 64), OPD_INTS(rows / 64 * 8192));
+        bench((row){"sort_f32", "a 64th of them, sorted", 0, 0, 0, 0}, w_sort, in);
+    }
+    OPD_SCOPE {
+        opd_tensor *in[1] = {random_on(OPD_INTS(rows / 4, 50257), OPD_FLOAT32)};
+        bench((row){"log_softmax_f32", "log softmax of 2,048 rows of 50,257", 8.0 * (double)(rows / 4) * 50257, 0, 0, 0}, w_log_softmax, in);
+    }
+    OPD_SCOPE {
+        opd_tensor *in[2] = {random_on(OPD_INTS(rows / 128, 64, 112, 112), OPD_FLOAT32), random_on(OPD_INTS(64), OPD_FLOAT32)};
+        const double image = (double)(rows / 128) * 64 * 112 * 112;
+        bench((row){"batch_norm_f32", "batch norm, training, 64 x 64 x 112 x 112", 12 * image, 0, 0, 0}, w_batch_norm, in);
+        bench((row){"max_pool_f32", "the greatest of 2 x 2", 7 * image, 0, 0, 0}, w_max_pool, in);
     }
 }
 
@@ -187,6 +256,8 @@ int main(int argc, char **argv) {
     memory_bound(rows, OPD_FLOAT16, "f16");
     products(quick ? 64 : 4096);
     convolutions(quick ? 1 : 64);
+    attention(quick ? 64 : 1024);
+    others(quick ? 128 : 8192);
     OPD_SCOPE {
         opd_tensor *in[2] = {random_on(OPD_INTS(1024), OPD_FLOAT32), random_on(OPD_INTS(1024), OPD_FLOAT32)};
         bench((row){"chain", "one of 1,000 sums of 1,024 elements, one after another", 0, 0, 1000, 0}, w_chain, in);

@@ -5,6 +5,7 @@ set -u
 help() {
     cat <<'TEXT'
 usage: OUT=folder sh tests/first_gpu_run.sh
+       OUT=objects ARCH=sm_90 sh tests/first_gpu_run.sh --compile     without a GPU: what BUILT=objects then takes
 
 Builds the CUDA companion for the GPU of this machine, and tests and measures it, what tells most first.  Leaves one
 folder: SUMMARY (what passed, failed, was not available or not reached, with seconds), and a log of each part.
@@ -15,6 +16,7 @@ folder: SUMMARY (what passed, failed, was not available or not reached, with sec
   SKIP="bench ncu"      parts to leave out
   QUICK=1               a part of the tests, small tensors, nothing optimised
   NVCC=... CC=...       compilers
+  BUILT=folder          what --compile has compiled there, so that the time of the GPU goes into tests
   COMPANION=file.o      the companion, built already; LIBS="..." what it is linked with
 
 Parts: machine build code convolution overlap capture debug first copies threads large tests nccl example digits
@@ -44,9 +46,9 @@ part_machine() {
     return 0
 }
 # The programs, as many at a time as there are cores; what one of them says goes to its own log.
-part_build() {
-    made() { name=$1; shift; "$@" >"build_$name.log" 2>&1 || { echo "$name: status $?"; tail -n 5 "build_$name.log"; : >build.failed; }; }
-    rm -f build.failed
+programs='test_cuda probes nccl_ranks bench_cuda digits'
+made() { name=$1; shift; "$@" >"build_$name.log" 2>&1 || { echo "$name: status $?"; tail -n 5 "build_$name.log"; : >build.failed; }; }
+compiled() {
     have "$CC" || { echo "no C compiler: $CC"; return 1; }
     printf '#define OPDISPATCH_IMPLEMENTATION\n#include "opdispatch.h"\n' >implementation.c
     sed 's|^#define OPDISPATCH_IMPLEMENTATION$||' "$root/bench/cuda.c" >bench_cuda.c
@@ -64,8 +66,15 @@ part_build() {
         made companion "$NVCC" -O3 -arch="$ARCH" --split-compile=0 -Xptxas -v -I"$root" -c "$root/opdispatch_cuda.cu" -o companion.o
     else echo "no nvcc ($NVCC)"; : >build.failed; fi
     wait
+}
+part_compile() { rm -f build.failed; compiled; [ ! -f build.failed ]; }
+part_build() {
+    rm -f build.failed
+    if [ -z "$BUILT" ]; then compiled
+    else for name in $programs implementation companion; do made "$name" cp "$BUILT/$name.o" .; done; cp "$BUILT/build_companion.log" .
+    fi
     [ ! -f build.failed ] || return 1
-    for program in test_cuda probes nccl_ranks bench_cuda digits; do
+    for program in $programs; do
         made "$program" "$CC" "$program.o" implementation.o companion.o -o "$program" $LIBS
     done
     [ ! -f build.failed ] || return 1
@@ -117,14 +126,17 @@ part_digits() {
 }
 part_sanitizer() {
     [ -n "$SANITIZER" ] || unavailable 'no compute-sanitizer'
-    OPD_CUDA_NO_CACHE=1 "$SANITIZER" --tool "$1" --error-exitcode 99 --print-limit 20 ./test_cuda $some
+    walked=$some
+    [ "$1" != racecheck ] || walked='aten::softmax aten::sum aten::cumsum aten::sort aten::topk aten::mm flash_attention'  # slow
+    OPD_CUDA_NO_CACHE=1 "$SANITIZER" --tool "$1" --error-exitcode 99 --print-limit 20 ./test_cuda $walked
 }
 part_bench() {
-    if [ -n "$QUICK" ]; then ./bench_cuda --quick; else ./bench_cuda; fi
+    cd "$root" || return 1                   # where it finds bench/peers
+    if [ -n "$QUICK" ]; then "$OUT/bench_cuda" --quick; else "$OUT/bench_cuda"; fi
 }
 part_ncu() {
     have ncu || unavailable 'no ncu'
-    ncu --set basic --launch-skip 20 --launch-count 40 ./bench_cuda --quick
+    ncu --set basic --clock-control none --launch-skip 20 --launch-count 40 ./bench_cuda --quick
 }
 part() {
     case $1 in
@@ -137,13 +149,15 @@ part() {
 limit_of() {
     case $1 in
         machine) echo 20 ;; build) echo 400 ;; code) echo 60 ;; tests) echo 200 ;; bench|digits) echo 120 ;;
-        memcheck|racecheck|synccheck|ncu|example) echo 60 ;; *) echo 45 ;;
+        racecheck) echo 90 ;; memcheck|synccheck|ncu|example) echo 60 ;; *) echo 45 ;;
     esac
 }
 
 if [ "${1:-}" = --part ]; then cd "$OUT" || exit 1; part "$2"; exit; fi
+only_compile=
 case ${1:-} in
     --help|-h) help; exit 0 ;;
+    --compile) only_compile=yes ;;
     ?*) echo "first_gpu_run.sh: unknown option $1 (see --help)" >&2; exit 2 ;;
 esac
 
@@ -151,7 +165,7 @@ esac
 
 root=$(cd "$(dirname "$0")/.." && pwd)
 began=$(date +%s)
-OUT=${OUT:-gpu_run}; BUDGET=${BUDGET:-600}; SKIP=${SKIP:-}; QUICK=${QUICK:-}; COMPANION=${COMPANION:-}
+OUT=${OUT:-gpu_run}; BUDGET=${BUDGET:-600}; SKIP=${SKIP:-}; QUICK=${QUICK:-}; COMPANION=${COMPANION:-}; BUILT=${BUILT:-}
 CC=${CC:-cc}; NVCC=${NVCC:-nvcc}; ARCH=${ARCH:-}; SANITIZER=
 mkdir -p "$OUT" || exit 2
 OUT=$(cd "$OUT" && pwd)
@@ -167,8 +181,10 @@ LD_LIBRARY_PATH=$toolkit/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 [ -n "$ARCH" ] || ARCH=sm_$(nvidia-smi --query-gpu=compute_cap --format=csv,noheader 2>/dev/null | head -n 1 | tr -dc 0-9)
 [ "$ARCH" != sm_ ] || ARCH=native
 case $COMPANION in ''|/*) ;; *) COMPANION=$PWD/$COMPANION ;; esac
-export root OUT QUICK COMPANION CC NVCC ARCH SANITIZER toolkit LIBS PATH LD_LIBRARY_PATH
+case $BUILT in ''|/*) ;; *) BUILT=$PWD/$BUILT ;; esac
+export root OUT QUICK COMPANION BUILT CC NVCC ARCH SANITIZER toolkit LIBS PATH LD_LIBRARY_PATH
 
+if [ -n "$only_compile" ]; then sh "$0" --part compile; exit; fi
 say() { echo "$*" | tee -a "$summary"; }
 elapsed() { echo $(($(date +%s) - began)); }
 limited() { seconds=$1; shift; if have timeout; then timeout -k 5 "$seconds" "$@"; else "$@"; fi; }

@@ -2,96 +2,157 @@
 //  >>cu:convolution convolution
 //
 //  Three problems: y = conv(x, w), its gradient gx by x, its gradient gw by w; a transposed convolution trades x and y.
-//  float16 and bfloat16 go to one implicit matrix product on tensor cores; else the patches are laid out as columns for
-//  cuBLAS; few channels a group, and integers, have a plain kernel.  Up to three spatial dims; fewer lie in the last.
+//  float16 and bfloat16 go to one implicit matrix product on tensor cores, float32's y and gx to one of plain
+//  multiply-adds; else the patches are laid out as columns for cuBLAS; few channels a group, and integers, have a plain
+//  kernel.  Up to three spatial dims; fewer lie in the last.
 //----------------------------------------------------------------------------------------------------------------------
 
 /* x [n, c, in], w [oc, c / groups, k], y [n, oc, out] */
 struct opdi_cu_conv { int64_t n, c, oc, groups; int in[3], out[3], k[3], s[3], p[3], d[3]; };
 static __host__ __device__ __forceinline__ int64_t opdi_cu_volume(const int *v) { return (int64_t)v[0] * v[1] * v[2]; }
 
-/* Where tap t reads for output position o: the place in the input, or -1 outside of it. */
-static __device__ __forceinline__ int64_t opdi_cu_conv_reads(const opdi_cu_conv &q, int64_t o, int64_t t) {
-    const int w = (int)(o % q.out[2]) * q.s[2] - q.p[2] + (int)(t % q.k[2]) * q.d[2];
-    const int h = (int)(o / q.out[2] % q.out[1]) * q.s[1] - q.p[1] + (int)(t / q.k[2] % q.k[1]) * q.d[1];
-    const int z = (int)(o / q.out[2] / q.out[1]) * q.s[0] - q.p[0] + (int)(t / q.k[2] / q.k[1]) * q.d[0];
-    if (w < 0 || w >= q.in[2] || h < 0 || h >= q.in[1] || z < 0 || z >= q.in[0]) { return -1; }
-    return ((int64_t)z * q.in[1] + h) * q.in[2] + w;
+/* What is read through the taps: for y a place of x, for gx (BACK) a place of y.  A place of what is written begins at
+   at[3] (opdi_cu_conv_place), and reads there for tap[3] (opdi_cu_conv_reads); -1: outside. */
+template <bool BACK> static __device__ __forceinline__ void opdi_cu_conv_place(const opdi_cu_conv &q, int o, int *at) {
+    const int *side = BACK ? q.in : q.out;
+    const int line = o / side[2], slice = line / side[1];
+    at[0] = slice; at[1] = line - slice * side[1]; at[2] = o - line * side[2];
+    OPDI_CU_UNROLL
+    for (int d = 0; d < 3; d++) { at[d] = BACK ? at[d] + q.p[d] : at[d] * q.s[d] - q.p[d]; }
 }
-/* Which output position reads input position i through tap t; -1: none. */
-static __device__ __forceinline__ int64_t opdi_cu_conv_writes(const opdi_cu_conv &q, int64_t i, int64_t t) {
-    const int w = (int)(i % q.in[2]) + q.p[2] - (int)(t % q.k[2]) * q.d[2];
-    const int h = (int)(i / q.in[2] % q.in[1]) + q.p[1] - (int)(t / q.k[2] % q.k[1]) * q.d[1];
-    const int z = (int)(i / q.in[2] / q.in[1]) + q.p[0] - (int)(t / q.k[2] / q.k[1]) * q.d[0];
-    if (w < 0 || h < 0 || z < 0 || w % q.s[2] || h % q.s[1] || z % q.s[0]) { return -1; }
-    if (w / q.s[2] >= q.out[2] || h / q.s[1] >= q.out[1] || z / q.s[0] >= q.out[0]) { return -1; }
-    return ((int64_t)(z / q.s[0]) * q.out[1] + h / q.s[1]) * q.out[2] + w / q.s[2];
+template <bool BACK>
+static __device__ __forceinline__ int opdi_cu_conv_reads(const opdi_cu_conv &q, const int *at, const int *tap) {
+    const int *side = BACK ? q.out : q.in;
+    int to[3];
+    bool inside = true;
+    OPDI_CU_UNROLL
+    for (int d = 0; d < 3; d++) {
+        const int p = BACK ? at[d] - tap[d] * q.d[d] : at[d] + tap[d] * q.d[d];
+        to[d] = BACK && q.s[d] != 1 ? p / q.s[d] : p;
+        inside = inside && p >= 0 && to[d] < side[d] && (!BACK || q.s[d] == 1 || to[d] * q.s[d] == p);
+    }
+    return inside ? (to[0] * side[1] + to[1]) * side[2] + to[2] : -1;
 }
+/* A loop over the taps, for a statement that has tap[3] and t, their number. */
+#define OPDI_CU_TAPS(q, tap, t) \
+    for (int tap[3] = {0, 0, 0}, t = 0; tap[0] < (q).k[0]; tap[0]++) \
+        for (tap[1] = 0; tap[1] < (q).k[1]; tap[1]++) \
+            for (tap[2] = 0; tap[2] < (q).k[2]; tap[2]++, t++)
 
-//== one thread for each element of the result =========================================================================
+//== few channels a group ==============================================================================================
 
-/* y[n, o] = sum over c, t of x[n, c, reads(t)] w[o, c, t] */
-template <typename T> __global__ void opdi_cu_conv_y_kernel(opdi_cu_conv q, const T *x, const T *w, T *y) {
+/* to[n, r, i] = sum over c, t of from[n, c, reads(i, t)] w[...], a thread for each element: y by x, or gx by y. */
+struct opdi_cu_conv_sides { opdi_cu_pw_divider area, rows, groups; };
+template <typename T, bool BACK>
+__global__ void opdi_cu_conv_each_kernel(opdi_cu_conv q, opdi_cu_conv_sides by, const T *from, const T *w, T *to) {
     typedef opdi_cu_acc<T> A;
-    const int64_t area = opdi_cu_volume(q.out), image = opdi_cu_volume(q.in), taps = opdi_cu_volume(q.k),
-        cg = q.c / q.groups;
-    const int64_t og = q.oc / q.groups, all = q.n * q.oc * area, step = (int64_t)gridDim.x * blockDim.x;
-    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) {
-        const int64_t pos = i % area, o = i / area % q.oc, n = i / area / q.oc;
-        const T *xs = x + (n * q.c + o / og * cg) * image, *ws = w + o * cg * taps;
+    const int64_t area = opdi_cu_volume(BACK ? q.in : q.out), image = opdi_cu_volume(BACK ? q.out : q.in),
+        taps = opdi_cu_volume(q.k), cg = q.c / q.groups, og = q.oc / q.groups;
+    const int64_t rows = BACK ? cg : og, channels = BACK ? og : cg, across = BACK ? cg * taps : taps;
+    const uint32_t all = (uint32_t)(q.n * q.groups * rows * area), step = gridDim.x * blockDim.x;
+    for (uint32_t i = blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) {
+        const uint32_t plane = by.area.of(i), ng = by.rows.of(plane), r = plane - ng * (uint32_t)rows;
+        const uint32_t g = ng - by.groups.of(ng) * (uint32_t)q.groups;
+        const T *xs = from + ng * channels * image, *ws = w + (BACK ? g * og * cg + r : (g * og + r) * cg) * taps;
+        int at[3];
         A sum = 0;
-        for (int64_t t = 0; t < taps; t++) {
-            const int64_t at = opdi_cu_conv_reads(q, pos, t);
-            if (at < 0) { continue; }
-            for (int64_t c = 0; c < cg; c++) {
-                sum += opdi_cu_load<A>(xs + c * image + at) * opdi_cu_load<A>(ws + c * taps + t);
+        opdi_cu_conv_place<BACK>(q, (int)(i - plane * (uint32_t)area), at);
+        OPDI_CU_TAPS(q, tap, t) {
+            const int reads = opdi_cu_conv_reads<BACK>(q, at, tap);
+            if (reads < 0) { continue; }
+            for (int64_t c = 0; c < channels; c++) {
+                sum += opdi_cu_load<A>(xs + c * image + reads) * opdi_cu_load<A>(ws + c * across + t);
             }
         }
-        opdi_cu_store(y + i, sum);
+        opdi_cu_store(to + i, sum);
     }
 }
-/* gx[n, c] = sum over o, t of y[n, o, writes(t)] w[o, c, t] */
-template <typename T> __global__ void opdi_cu_conv_gx_kernel(opdi_cu_conv q, T *x, const T *w, const T *y) {
+/* As many images at a time as 2^30 places hold. */
+template <typename T, bool BACK> static int opdi_cu_conv_each(opdi_cu_conv q, const T *from, const T *w, T *to) {
+    const int64_t area = opdi_cu_volume(BACK ? q.in : q.out), channels = BACK ? q.c : q.oc, one = area * channels;
+    const int64_t read = opdi_cu_volume(BACK ? q.out : q.in) * (BACK ? q.oc : q.c), images = q.n;
+    if (one >= INT32_MAX) { return opd_fail(OPD_ERROR_ARGUMENT, "convolution: an image is too large for CUDA"); }
+    const opdi_cu_conv_sides by = {opdi_cu_divide_by((uint32_t)area),
+                                   opdi_cu_divide_by((uint32_t)(channels / q.groups)),
+                                   opdi_cu_divide_by((uint32_t)q.groups)};
+    const int64_t most = ((int64_t)1 << 30) / one > 1 ? ((int64_t)1 << 30) / one : 1;
+    for (int64_t n = 0; n < images; n += most) {
+        q.n = images - n < most ? images - n : most;
+        if (opdi_cu_launch(opdi_cu_conv_each_kernel<T, BACK>, opdi_cu_grid(q.n * one, 256), dim3(256), 0, q, by,
+                           from + n * read, w, to + n * one)) { return -1; }
+    }
+    return 0;
+}
+/* gw[o, c, t] = sum over n, i of y[n, o, i] x[n, c, reads(i, t)]: a block for each element. */
+template <typename T> __global__ void __launch_bounds__(256)
+    opdi_cu_conv_each_gw_kernel(opdi_cu_conv q, const T *x, const T *y, opdi_cu_acc<T> *w) {
     typedef opdi_cu_acc<T> A;
     const int64_t area = opdi_cu_volume(q.out), image = opdi_cu_volume(q.in), taps = opdi_cu_volume(q.k),
-        cg = q.c / q.groups;
-    const int64_t og = q.oc / q.groups, all = q.n * q.c * image, step = (int64_t)gridDim.x * blockDim.x;
-    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) {
-        const int64_t pos = i % image, c = i / image % q.c, n = i / image / q.c, first = c / cg * og;
-        const T *ys = y + (n * q.oc + first) * area, *ws = w + (first * cg + c % cg) * taps;
+        cg = q.c / q.groups, og = q.oc / q.groups, all = q.oc * cg * taps;
+    for (int64_t e = blockIdx.x; e < all; e += gridDim.x) {
+        const int t = (int)(e % taps);
+        const int64_t o = e / taps / cg, c = o / og * cg + e / taps % cg;
+        const int tap[3] = {t / q.k[2] / q.k[1], t / q.k[2] % q.k[1], t % q.k[2]};
         A sum = 0;
-        for (int64_t t = 0; t < taps; t++) {
-            const int64_t at = opdi_cu_conv_writes(q, pos, t);
-            if (at < 0) { continue; }
-            for (int64_t o = 0; o < og; o++) {
-                sum += opdi_cu_load<A>(ys + o * area + at) * opdi_cu_load<A>(ws + o * cg * taps + t);
+        for (int64_t n = 0; n < q.n; n++) {
+            const T *xs = x + (n * q.c + c) * image, *ys = y + (n * q.oc + o) * area;
+            for (int i = (int)threadIdx.x; i < (int)area; i += 256) {
+                int at[3];
+                opdi_cu_conv_place<false>(q, i, at);
+                const int reads = opdi_cu_conv_reads<false>(q, at, tap);
+                if (reads >= 0) { sum += opdi_cu_load<A>(xs + reads) * opdi_cu_load<A>(ys + i); }
             }
         }
-        opdi_cu_store(x + i, sum);
+        sum = opdi_cu_block_reduce(sum, opdi_cu_sum(), A(0));
+        if (threadIdx.x == 0) { w[e] = sum; }
     }
 }
 
 //== by columns ========================================================================================================
 
-/* col[n, c, t, o] = x[n, c, reads(o, t)] of `images` images, 0 outside */
-template <typename T> __global__ void opdi_cu_unfold_kernel(opdi_cu_conv q, int64_t images, const T *x, T *col) {
+/* Where column element t, o of channel c of image n is: n * image + (c * taps + t) * row + o. */
+struct opdi_cu_columns { int64_t image, row; };
+/* col[n, c, t, o] = x[n, c, reads(o, t)] of `images` images, 0 outside.  A thread has one place of one channel, which
+   it finds once for all taps. */
+template <typename T> __global__ void opdi_cu_unfold_kernel(opdi_cu_conv q, int64_t images, const T *x, T *col,
+                                                            opdi_cu_columns to) {
     const int64_t area = opdi_cu_volume(q.out), image = opdi_cu_volume(q.in), taps = opdi_cu_volume(q.k);
-    const int64_t all = images * q.c * taps * area, step = (int64_t)gridDim.x * blockDim.x;
+    const int64_t all = images * q.c * area, step = (int64_t)gridDim.x * blockDim.x;
     for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) {
-        const int64_t at = opdi_cu_conv_reads(q, i % area, i / area % taps);
-        col[i] = at < 0 ? T(0.0f) : x[i / area / taps * image + at];
+        const int64_t plane = i / area, n = plane / q.c, c = plane - n * q.c;
+        const int o = (int)(i - plane * area);
+        const T *from = x + plane * image;
+        T *put = col + n * to.image + c * taps * to.row + o;
+        int at[3];
+        opdi_cu_conv_place<false>(q, o, at);
+        OPDI_CU_TAPS(q, tap, t) {
+            const int reads = opdi_cu_conv_reads<false>(q, at, tap);
+            put[t * to.row] = reads >= 0 ? from[reads] : T(0.0f);
+        }
     }
 }
-/* x[n, c, i] = sum over t of col[n, c, t, writes(i, t)] */
+/* to[c, n, i] = x[n, c, i] */
+template <typename T> __global__ void opdi_cu_planes_kernel(const T *x, T *to, int64_t images, int64_t channels,
+                                                            int64_t area) {
+    const int64_t all = images * channels * area, step = (int64_t)gridDim.x * blockDim.x;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) {
+        const int64_t plane = i / area, n = plane / channels, c = plane - n * channels;
+        to[(c * images + n) * area + (i - plane * area)] = x[i];
+    }
+}
+/* x[n, c, i] = sum over t of col[n, c, t, reads(i, t)] */
 template <typename T> __global__ void opdi_cu_fold_kernel(opdi_cu_conv q, int64_t images, const T *col, T *x) {
     typedef opdi_cu_acc<T> A;
     const int64_t area = opdi_cu_volume(q.out), image = opdi_cu_volume(q.in), taps = opdi_cu_volume(q.k);
     const int64_t all = images * q.c * image, step = (int64_t)gridDim.x * blockDim.x;
     for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) {
+        const int64_t plane = i / image;
+        int at[3];
         A sum = 0;
-        for (int64_t t = 0; t < taps; t++) {
-            const int64_t at = opdi_cu_conv_writes(q, i % image, t);
-            if (at >= 0) { sum += opdi_cu_load<A>(col + (i / image * taps + t) * area + at); }
+        opdi_cu_conv_place<true>(q, (int)(i - plane * image), at);
+        OPDI_CU_TAPS(q, tap, t) {
+            const int reads = opdi_cu_conv_reads<true>(q, at, tap);
+            if (reads >= 0) { sum += opdi_cu_load<A>(col + (plane * taps + t) * area + reads); }
         }
         opdi_cu_store(x + i, sum);
     }
@@ -103,60 +164,67 @@ static bool opdi_cu_conv_is_product(const opdi_cu_conv *q) {
     return true;
 }
 /* Products of a few images' columns [kk, area] a group: in one batch the images of a group, or the groups of an image,
-   whichever are more.  what: y = w col;  col = w^T y;  w (in `out_dtype`) += y col^T, whose
-   images never are one batch. */
+   whichever are more.  what: y = w col, or col = w^T y. */
 static int opdi_cu_conv_products(const opdi_cu_conv *q, int what, int64_t images, opd_scalar_type dtype, void *col,
-    void *w, void *y,
-                                 opd_scalar_type w_dtype, bool add) {
+    void *w, void *y) {
     const int64_t area = opdi_cu_volume(q->out), og = q->oc / q->groups, kk = q->c / q->groups * opdi_cu_volume(q->k);
-    const int64_t size = (int64_t)opd_dtype_size(dtype), wsize = (int64_t)opd_dtype_size(w_dtype);
-    const bool by_group = what != OPDI_CU_CONV_GW && images >= q->groups;
+    const int64_t size = (int64_t)opd_dtype_size(dtype);
+    const bool by_group = images >= q->groups;
     const int64_t outer = by_group ? q->groups : images, inner = by_group ? images : q->groups;
     for (int64_t i = 0; i < outer; i++) {
         char *c = (char *)col + (by_group ? i * kk : i * q->groups * kk) * area * size;
         char *ys = (char *)y + (by_group ? i * og : i * q->oc) * area * size,
-            *ws = (char *)w + (by_group ? i * og * kk : 0) * wsize;
+            *ws = (char *)w + (by_group ? i * og * kk : 0) * size;
         const int64_t c_batch = by_group ? q->groups * kk * area : kk * area,
             y_batch = by_group ? q->oc * area : og * area;
         const int64_t w_batch = by_group ? 0 : og * kk;
         opdi_cu_product b;
         opdi_cu_matrix cm = {c, c_batch, area, 1}, wm = {ws, w_batch, kk, 1}, wt = {ws, w_batch, 1, kk},
             ym = {ys, y_batch, area, 1};
-        opdi_cu_matrix ct = {c, c_batch, 1, area};
         b.n = inner;
         if (what == OPDI_CU_CONV_Y) {
             b.m = og; b.k = kk; b.p = area; b.a = wm; b.b = cm; b.out = ys; b.out_batch = y_batch;
-        } else if (what == OPDI_CU_CONV_GX) {
-            b.m = kk; b.k = og; b.p = area; b.a = wt; b.b = ym; b.out = c; b.out_batch = c_batch;
-        }
-        else { b.m = og; b.k = area; b.p = kk; b.a = ym; b.b = ct; b.out = ws; b.out_batch = w_batch; }
-        if (opdi_cu_gemm(&b, dtype, what == OPDI_CU_CONV_GW ? w_dtype : dtype, 1,
-            what == OPDI_CU_CONV_GW && (add || i) ? 1 : 0)) {
-            return -1;
-        }
+        } else { b.m = kk; b.k = og; b.p = area; b.a = wt; b.b = ym; b.out = c; b.out_batch = c_batch; }
+        if (opdi_cu_gemm(&b, dtype, dtype, 1, 0)) { return -1; }
     }
     return 0;
+}
+/* w (in w_dtype) = y col^T, or is added to: one product a group, over the places of all images, which lie behind each
+   other in y [oc, images, area] and col [c * taps, images, area]. */
+static int opdi_cu_conv_gw_product(const opdi_cu_conv *q, int64_t images, opd_scalar_type dtype, void *col, void *w,
+    void *y, opd_scalar_type w_dtype, bool add) {
+    const int64_t places = images * opdi_cu_volume(q->out), og = q->oc / q->groups,
+        kk = q->c / q->groups * opdi_cu_volume(q->k);
+    opdi_cu_product b;
+    opdi_cu_matrix ct = {col, kk * places, 1, places}, ym = {y, og * places, places, 1};
+    b.n = q->groups; b.m = og; b.k = places; b.p = kk; b.a = ym; b.b = ct; b.out = w; b.out_batch = og * kk;
+    return opdi_cu_gemm(&b, dtype, w_dtype, 1, add ? 1 : 0);
 }
 /* As many images at a time as columns of 256 MiB hold.  gw of short floats is summed in float32. */
 template <typename T> static int opdi_cu_conv_columns(const opdi_cu_conv *q, int what, opd_scalar_type dtype, T *x,
     void *w, T *y) {
     const int64_t area = opdi_cu_volume(q->out), image = opdi_cu_volume(q->in),
         one = q->c * opdi_cu_volume(q->k) * area;
-    const bool direct = opdi_cu_conv_is_product(q), turned = what == OPDI_CU_CONV_GW && sizeof(T) == 2;
-    const opd_scalar_type w_dtype = turned ? OPD_FLOAT32 : dtype;
-    int64_t most = ((int64_t)256 << 20) / (one * (int64_t)sizeof(T));
+    const bool gw = what == OPDI_CU_CONV_GW, direct = opdi_cu_conv_is_product(q) && (!gw || q->n == 1);
+    const int64_t most = ((int64_t)256 << 20) / (one * (int64_t)sizeof(T));
     const int64_t n = most < 1 ? 1 : most < q->n ? most : q->n;
     T *col = direct ? NULL : static_cast<T *>(opdi_cu_scratch(n * one * (int64_t)sizeof(T)));
-    if (!direct && !col) { return -1; }
+    T *turned = gw && n > 1 ? static_cast<T *>(opdi_cu_scratch(n * q->oc * area * (int64_t)sizeof(T))) : NULL;
+    if ((!direct && !col) || (gw && n > 1 && !turned)) { return -1; }
     for (int64_t i = 0; i < q->n; i += n) {
         const int64_t images = n < q->n - i ? n : q->n - i;
+        const opdi_cu_columns to = {gw ? area : one, gw ? images * area : area};
         T *xs = x + i * q->c * image, *ys = y + i * q->oc * area, *c = direct ? xs : col;
         if (!direct && what != OPDI_CU_CONV_GX &&
-            opdi_cu_launch(opdi_cu_unfold_kernel<T>, opdi_cu_grid(images * one, 256), dim3(256), 0, *q, images, xs,
-                c)) {
-                return -1;
-            }
-        if (opdi_cu_conv_products(q, what, images, dtype, c, w, ys, w_dtype, i > 0)) { return -1; }
+            opdi_cu_launch(opdi_cu_unfold_kernel<T>, opdi_cu_grid(images * q->c * area, 256), dim3(256), 0, *q, images,
+                           xs, c, to)) { return -1; }
+        if (gw && images > 1) {
+            if (opdi_cu_launch(opdi_cu_planes_kernel<T>, opdi_cu_grid(images * q->oc * area, 256), dim3(256), 0, ys,
+                               turned, images, q->oc, area)) { return -1; }
+            ys = turned;
+        }
+        if (gw ? opdi_cu_conv_gw_product(q, images, dtype, c, w, ys, sizeof(T) == 2 ? OPD_FLOAT32 : dtype, i > 0)
+               : opdi_cu_conv_products(q, what, images, dtype, c, w, ys)) { return -1; }
         if (!direct && what == OPDI_CU_CONV_GX &&
             opdi_cu_launch(opdi_cu_fold_kernel<T>, opdi_cu_grid(images * q->c * image, 256), dim3(256), 0, *q, images,
                 c, xs)) {
@@ -164,6 +232,182 @@ template <typename T> static int opdi_cu_conv_columns(const opdi_cu_conv *q, int
             }
     }
     return 0;
+}
+
+//== float32 by multiply-adds ==========================================================================================
+//
+//  As below, but without tensor cores: to [n, rows, places] = weights^T [rows, taps c] patches [taps c, n places], a
+//  tile of ROWS channels and 128 places a block, of which a thread has 8 (4 of 32) by 8.  The patches are never laid
+//  out: eight of the inner dimension are read into shared memory while the eight before them are multiplied.  A thread
+//  reads one place's numbers; which tap and channel it reads is the same for its warp, and where the tap lies is found
+//  once for all channels.  What bounds it are the multiply-adds: 64 for 16 numbers from shared memory.
+
+enum { OPDI_CU_IM_PLACES = 128, OPDI_CU_IM_K = 8 };
+#define OPDI_CU_IM_THREADS(rows) ((rows) == 128 ? 256 : 128)
+/* The threads' own numbers: which product is asked for, of what. */
+struct opdi_cu_im {
+    opdi_cu_conv q;
+    int channels, rows, padded;                   /* of a group: read; written; rows, up to a multiple of ROWS */
+    int tiles;                                    /* of rows, in a group */
+    int from_area, area, places;                  /* of an image read; of one written; of all images written */
+    bool back;                                    /* gx: from y */
+};
+/* to[g, t, c, r]: the weight of tap t from channel c that is read to channel r that is written; 0 from `rows` on. */
+static __global__ void opdi_cu_im_weights_kernel(opdi_cu_im m, const float *w, float *to, int64_t all) {
+    const int taps = (int)opdi_cu_volume(m.q.k), cg = m.back ? m.rows : m.channels;
+    const int64_t step = (int64_t)gridDim.x * blockDim.x;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < all; i += step) {
+        const int r = (int)(i % m.padded);
+        const int64_t rest = i / m.padded, g = rest / m.channels / taps;
+        const int c = (int)(rest % m.channels), t = (int)(rest / m.channels % taps);
+        const int64_t o = g * (m.q.oc / m.q.groups) + (m.back ? c : r);
+        to[i] = r < m.rows ? w[(o * cg + (m.back ? r : c)) * taps + t] : 0.0f;
+    }
+}
+template <int ROWS, bool BACK> __global__ void __launch_bounds__(OPDI_CU_IM_THREADS(ROWS), ROWS == 128 ? 2 : 4)
+    opdi_cu_im_kernel(opdi_cu_im m, const float *from, const float *weights, const float *bias, float *to) {
+    enum { THREADS = OPDI_CU_IM_THREADS(ROWS), OWN = ROWS == 32 ? 4 : 8, K = OPDI_CU_IM_K, P = OPDI_CU_IM_PLACES };
+    enum { LOADS = K * P / THREADS, QUADS = ROWS / 4 };           /* of a thread; of a row of weights */
+    typedef opdi_cu_vector<float, 4> quad;
+    __shared__ __align__(16) float a[2][K][ROWS], b[2][K][P];
+    const int tid = (int)threadIdx.x, group = (int)blockIdx.z;
+    const int row = (int)(blockIdx.x % (unsigned)m.tiles) * ROWS, place = (int)(blockIdx.x / (unsigned)m.tiles) * P;
+    const int taps = (int)opdi_cu_volume(m.q.k), inner = taps * m.channels;
+    /* what this thread reads: place `mine`, LOADS of the K from `first` on */
+    const int mine = place + tid % P, first = tid / P * LOADS;
+    const int n = mine / m.area;
+    int at[3], tap[3] = {0, 0, 0}, c = first, k = first;
+    opdi_cu_conv_place<BACK>(m.q, mine - n * m.area, at);
+    const float *source = from + ((int64_t)n * m.q.groups + group) * m.channels * m.from_area;
+    const float *weight = weights + (int64_t)group * inner * m.padded + row;
+    float held[LOADS], sums[OWN][8];
+    quad four = {{0, 0, 0, 0}};
+    int reads = -1;
+    bool moved = true;                            /* c is of a tap whose place is not known */
+    const int x = tid % 16, y = tid / 16;         /* this thread's: places from x * 4 and 64 + x * 4, rows from y * 4 */
+    OPDI_CU_UNROLL
+    for (int i = 0; i < OWN; i++) {
+        OPDI_CU_UNROLL
+        for (int j = 0; j < 8; j++) { sums[i][j] = 0; }
+    }
+    /* stage s is multiplied while stage s + 1 is read */
+    const int stages = (inner + K - 1) / K;
+    OPDI_CU_ROLLED
+    for (int s = -1; s < stages; s++) {
+        const bool more = s + 1 < stages;
+        if (more) {
+            OPDI_CU_UNROLL
+            for (int i = 0; i < LOADS; i++) {
+                while (c >= m.channels) {
+                    c -= m.channels;
+                    moved = true;
+                    if (++tap[2] == m.q.k[2]) { tap[2] = 0; if (++tap[1] == m.q.k[1]) { tap[1] = 0; tap[0]++; } }
+                }
+                if (moved) { reads = mine < m.places ? opdi_cu_conv_reads<BACK>(m.q, at, tap) : -1; moved = false; }
+                held[i] = k < inner && reads >= 0 ? source[c * m.from_area + reads] : 0.0f;
+                c++; k++;
+            }
+            c += K - LOADS; k += K - LOADS;
+            const int kk = (s + 1) * K + tid / QUADS;
+            if (tid < K * QUADS) {
+                four = kk < inner ? opdi_cu_load_vector<4>(weight + (int64_t)kk * m.padded + tid % QUADS * 4)
+                    : quad{{0, 0, 0, 0}};
+            }
+        }
+        if (s >= 0) {
+            const int h = s & 1;
+            OPDI_CU_UNROLL
+            for (int kk = 0; kk < K; kk++) {
+                quad u[OWN / 4], v[2];
+                OPDI_CU_UNROLL
+                for (int i = 0; i < OWN / 4; i++) { u[i] = opdi_cu_load_vector<4>(&a[h][kk][i * (ROWS / 2) + y * 4]); }
+                OPDI_CU_UNROLL
+                for (int i = 0; i < 2; i++) { v[i] = opdi_cu_load_vector<4>(&b[h][kk][i * 64 + x * 4]); }
+                OPDI_CU_UNROLL
+                for (int i = 0; i < OWN; i++) {
+                    OPDI_CU_UNROLL
+                    for (int j = 0; j < 8; j++) { sums[i][j] += u[i / 4].at[i % 4] * v[j / 4].at[j % 4]; }
+                }
+            }
+        }
+        if (more) {
+            const int h = (s + 1) & 1;
+            OPDI_CU_UNROLL
+            for (int i = 0; i < LOADS; i++) { b[h][first + i][tid % P] = held[i]; }
+            if (tid < K * QUADS) { opdi_cu_store_vector<4>(&a[h][tid / QUADS][tid % QUADS * 4], four); }
+        }
+        __syncthreads();
+    }
+    /* rows of this thread: 4 from y * 4 on, and 4 more in the lower half; places: 4 and 4 */
+    const bool whole = m.area % 4 == 0 && opdi_cu_aligned(to);
+    OPDI_CU_UNROLL
+    for (int j = 0; j < 8; j += 4) {
+        const int p = place + j * 16 + x * 4;
+        OPDI_CU_UNROLL
+        for (int i = 0; i < OWN; i++) {
+            const int r = row + i / 4 * (ROWS / 2) + y * 4 + i % 4;
+            if (r >= m.rows) { continue; }
+            const float more = bias ? bias[group * m.rows + r] : 0.0f;
+            if (whole) {
+                if (p >= m.places) { continue; }
+                const int image = p / m.area;
+                float *put = to + (((int64_t)image * m.q.groups + group) * m.rows + r) * m.area + (p - image * m.area);
+                quad sum;
+                OPDI_CU_UNROLL
+                for (int e = 0; e < 4; e++) { sum.at[e] = sums[i][j + e] + more; }
+                opdi_cu_store_vector<4>(put, sum);
+                continue;
+            }
+            OPDI_CU_UNROLL
+            for (int e = 0; e < 4; e++) {
+                const int image = (p + e) / m.area;
+                if (p + e >= m.places) { break; }
+                to[(((int64_t)image * m.q.groups + group) * m.rows + r) * m.area + (p + e - image * m.area)] =
+                    sums[i][j + e] + more;
+            }
+        }
+    }
+}
+/* ROWS of a tile for so many channels. */
+static int opdi_cu_im_tile(int64_t rows) { return rows > 64 ? 128 : rows > 32 ? 64 : 32; }
+/* Whether the product is worth it: it has work for most multiprocessors, and its places are counted in 32 bits. */
+static bool opdi_cu_im_fits(const opdi_cu_conv *q, int what) {
+    const bool back = what == OPDI_CU_CONV_GX;
+    const int64_t rows = (back ? q->c : q->oc) / q->groups, channels = (back ? q->oc : q->c) / q->groups;
+    const int64_t in = opdi_cu_volume(q->in), out = opdi_cu_volume(q->out), taps = opdi_cu_volume(q->k);
+    const int64_t tile = opdi_cu_im_tile(rows);
+    const int64_t blocks = opdi_cu_ceil(q->n * (back ? in : out), OPDI_CU_IM_PLACES) * opdi_cu_ceil(rows, tile) *
+        q->groups;
+    return what != OPDI_CU_CONV_GW && q->groups <= 65535 && rows >= 8 && (channels >= 4 || q->groups == 1) &&
+        !opdi_cu_conv_is_product(q) && blocks >= opdi_cu_properties()->multiprocessors &&
+        channels * (back ? out : in) < INT32_MAX && q->n * (back ? in : out) < INT32_MAX - OPDI_CU_IM_PLACES &&
+        channels * taps < (1 << 24) && blocks / q->groups < INT32_MAX;
+}
+/* y = conv(x, w) + bias, or gx by gy; from: what is read, to: what is written, both in rows. */
+static int opdi_cu_conv_im(const opdi_cu_conv *q, int what, const float *from, const float *w, const float *bias,
+    float *to) {
+    opdi_cu_im m;
+    m.q = *q;
+    m.back = what == OPDI_CU_CONV_GX;
+    m.channels = (int)((m.back ? q->oc : q->c) / q->groups);
+    m.rows = (int)((m.back ? q->c : q->oc) / q->groups);
+    m.from_area = (int)opdi_cu_volume(m.back ? q->out : q->in);
+    m.area = (int)opdi_cu_volume(m.back ? q->in : q->out);
+    m.places = (int)(q->n * m.area);
+    const int tile = opdi_cu_im_tile(m.rows);
+    m.tiles = (int)opdi_cu_ceil(m.rows, tile);
+    m.padded = m.tiles * tile;
+    const int64_t all = q->groups * opdi_cu_volume(q->k) * m.channels * m.padded;
+    float *turned = static_cast<float *>(opdi_cu_scratch(all * 4));
+    if (!turned || opdi_cu_launch(opdi_cu_im_weights_kernel, opdi_cu_grid(all, 256), dim3(256), 0, m, w, turned, all)) {
+        return -1;
+    }
+    const dim3 grid((unsigned)(opdi_cu_ceil(m.places, OPDI_CU_IM_PLACES) * m.tiles), 1, (unsigned)q->groups);
+    return opdi_cu_launch(m.back ? tile == 128 ? opdi_cu_im_kernel<128, true> : tile == 64 ? opdi_cu_im_kernel<64, true>
+                                                                                       : opdi_cu_im_kernel<32, true>
+                              : tile == 128 ? opdi_cu_im_kernel<128, false> : tile == 64 ? opdi_cu_im_kernel<64, false>
+                                                                                         : opdi_cu_im_kernel<32, false>,
+                          grid, dim3(OPDI_CU_IM_THREADS(tile)), 0, m, from, (const float *)turned, bias, to);
 }
 
 //== on tensor cores ===================================================================================================
@@ -219,6 +463,13 @@ template <int N> __device__ __forceinline__ void opdi_cu_stages_wait() {
 #endif
 }
 
+/* Two neighbours as a word. */
+__device__ __forceinline__ uint32_t opdi_cu_two(opdi_cu_f16 a, opdi_cu_f16 b) {
+    return (uint32_t)__half_as_ushort(b) << 16 | __half_as_ushort(a);
+}
+__device__ __forceinline__ uint32_t opdi_cu_two(opdi_cu_bf16 a, opdi_cu_bf16 b) {
+    return (uint32_t)__bfloat16_as_ushort(b) << 16 | __bfloat16_as_ushort(a);
+}
 /* Products of 16 x 16 x 16 by a warp: s += a b of tiles in shared memory, a [m][k] (TURNED: [k][m]) and b [n][k]
    (TURNED: [k][n]), whose rows are ld elements apart.  A lane loads from `place` elements behind a tile's first.  From
    8.0 on by the instructions themselves: the library's fragments reckon addresses again for each, and load bfloat16
@@ -256,18 +507,38 @@ template <typename T, bool TURNED> struct opdi_cu_mma {
                  "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};" \
                  : "+f"(x[0]), "+f"(x[1]), "+f"(x[2]), "+f"(x[3]) \
                  : "r"(a.r[0]), "r"(a.r[1]), "r"(a.r[2]), "r"(a.r[3]), "r"(b.r[2 * i]), "r"(b.r[2 * i + 1]));
-    static __device__ __forceinline__ void add(S &s, const A &a, const B &b) {
+    template <typename OfB> static __device__ __forceinline__ void add(S &s, const A &a, const OfB &b) {
         OPDI_CU_UNROLL
         for (int i = 0; i < 2; i++) {
             float *x = s.x + 4 * i;
             if (std::is_same<T, opdi_cu_f16>::value) { OPDI_CU_MMA("f16") } else { OPDI_CU_MMA("bf16") }
         }
     }
+    /* Element i of a lane's sums: its row, its column, and which of the lane's two rows that is.  Two elements from an
+       even one on are neighbours in a row. */
+    static __device__ __forceinline__ int row(int i) { return threadIdx.x % 32 / 4 + i / 2 % 2 * 8; }
+    static __device__ __forceinline__ int column(int i) { return threadIdx.x % 4 * 2 + i % 2 + i / 4 * 8; }
+    static __device__ __forceinline__ constexpr int of_two(int i) { return i / 2 % 2; }
+    /* The greatest, or the sum, of what the lanes with elements of a row hold of it. */
+    static __device__ __forceinline__ float row_most(float v) {
+        v = fmaxf(v, __shfl_xor_sync(OPDI_CU_ALL_LANES, v, 1));
+        return fmaxf(v, __shfl_xor_sync(OPDI_CU_ALL_LANES, v, 2));
+    }
+    static __device__ __forceinline__ float row_sum(float v) {
+        v += __shfl_xor_sync(OPDI_CU_ALL_LANES, v, 1);
+        return v + __shfl_xor_sync(OPDI_CU_ALL_LANES, v, 2);
+    }
     /* to[m * down + n * across] */
     static __device__ __forceinline__ void store(float *to, const S &s, int down, int across) {
-        const int lane = threadIdx.x % 32, m = lane / 4, n = lane % 4 * 2;
         OPDI_CU_UNROLL
-        for (int i = 0; i < 8; i++) { to[(m + i / 2 % 2 * 8) * down + (n + i % 2 + i / 4 * 8) * across] = s.x[i]; }
+        for (int i = 0; i < 8; i++) { to[row(i) * down + column(i) * across] = s.x[i]; }
+    }
+    /* Sums, rounded, as the first factor of another product. */
+    static __device__ __forceinline__ void turn(A &a, const S &s) {
+        OPDI_CU_UNROLL
+        for (int i = 0; i < 4; i++) {
+            a.r[i] = opdi_cu_two(opdi_cu_cast<T>(s.x[2 * i]), opdi_cu_cast<T>(s.x[2 * i + 1]));
+        }
     }
 #else
     typedef nvcuda::wmma::row_major R;
@@ -283,7 +554,21 @@ template <typename T, bool TURNED> struct opdi_cu_mma {
         nvcuda::wmma::load_matrix_sync(p, from, (unsigned)ld);
     }
     static __device__ __forceinline__ void zero(S &s) { nvcuda::wmma::fill_fragment(s, 0.0f); }
-    static __device__ __forceinline__ void add(S &s, const A &a, const B &b) { nvcuda::wmma::mma_sync(s, a, b, s); }
+    template <typename OtherB> static __device__ __forceinline__ void add(S &s, const A &a, const OtherB &b) {
+        nvcuda::wmma::mma_sync(s, a, b, s);
+    }
+    /* As the emulation has them; no others are asked. */
+    static __device__ __forceinline__ int row(int) { return threadIdx.x % 32 / 2; }
+    static __device__ __forceinline__ int column(int i) { return threadIdx.x % 2 * 8 + i; }
+    static __device__ __forceinline__ constexpr int of_two(int) { return 0; }
+    static __device__ __forceinline__ float row_most(float v) {
+        return fmaxf(v, __shfl_xor_sync(OPDI_CU_ALL_LANES, v, 1));
+    }
+    static __device__ __forceinline__ float row_sum(float v) { return v + __shfl_xor_sync(OPDI_CU_ALL_LANES, v, 1); }
+    static __device__ __forceinline__ void turn(A &a, const S &s) {
+        OPDI_CU_UNROLL
+        for (int i = 0; i < 8; i++) { a.x[i] = opdi_cu_cast<T>(s.x[i]); }
+    }
     static __device__ __forceinline__ void store(float *to, const S &s, int down, int across) {
         if (across == 1) { nvcuda::wmma::store_matrix_sync(to, s, (unsigned)down, nvcuda::wmma::mem_row_major); }
         else { nvcuda::wmma::store_matrix_sync(to, s, (unsigned)across, nvcuda::wmma::mem_col_major); }
@@ -355,13 +640,6 @@ struct opdi_cu_walk {
         }
     }
 };
-/* Two neighbours as a word. */
-__device__ __forceinline__ uint32_t opdi_cu_two(opdi_cu_f16 a, opdi_cu_f16 b) {
-    return (uint32_t)__half_as_ushort(b) << 16 | __half_as_ushort(a);
-}
-__device__ __forceinline__ uint32_t opdi_cu_two(opdi_cu_bf16 a, opdi_cu_bf16 b) {
-    return (uint32_t)__bfloat16_as_ushort(b) << 16 | __bfloat16_as_ushort(a);
-}
 /* x [n, in, groups, cp], w [oc, taps, cp], both as above; y [n, oc, out], or channels last */
 template <typename T, bool LAST>
 __device__ __forceinline__ void opdi_cu_conv_tile(const opdi_cu_conv &q, const T *x, const T *w, const T *bias, T *y,
@@ -737,16 +1015,20 @@ template <typename T> static int opdi_cu_conv_typed(const opdi_cu_conv *q, int w
     const int64_t cg = q->c / q->groups;
     cudaDataType type;
     if ((cg < 4 && q->groups > 1) || !opdi_cu_cuda_type(opd_dtype(x), &type)) {
-        if (what == OPDI_CU_CONV_Y) {
-            return opdi_cu_launch(opdi_cu_conv_y_kernel<T>, opdi_cu_grid(opd_numel(y), 256), dim3(256), 0, *q, xs, ws,
-                ys);
-        }
-        if (what == OPDI_CU_CONV_GX) {
-            return opdi_cu_launch(opdi_cu_conv_gx_kernel<T>, opdi_cu_grid(opd_numel(x), 256), dim3(256), 0, *q, xs,
-                ws, ys);
-        }
+        return what == OPDI_CU_CONV_Y ? opdi_cu_conv_each<T, false>(*q, xs, ws, ys)
+            : opdi_cu_conv_each<T, true>(*q, ys, ws, xs);
     }
     return opdi_cu_conv_columns<T>(q, what, opd_dtype(x), xs, ws, ys);
+}
+template <typename T> static int opdi_cu_conv_typed_gw(const opdi_cu_conv *q, opd_tensor *x, opd_tensor *w,
+    opd_tensor *y) {
+    T *xs = opdi_cu_data<T>(x), *ys = opdi_cu_data<T>(y);
+    void *ws = opdi_cu_data<void>(w);             /* of the type that sums are computed in */
+    if (q->c / q->groups >= 4 || q->groups == 1) {
+        return opdi_cu_conv_columns<T>(q, OPDI_CU_CONV_GW, opd_dtype(x), xs, ws, ys);
+    }
+    return opdi_cu_launch(opdi_cu_conv_each_gw_kernel<T>, opdi_cu_grid_rows(opd_numel(w)), dim3(256), 0, *q, xs, ys,
+                          static_cast<opdi_cu_acc<T> *>(ws));
 }
 template <typename T> static int opdi_cu_conv_short(const opdi_cu_conv *q, int what, opd_tensor *x, opd_tensor *w,
     opd_tensor *y, opd_tensor *bias) {
@@ -798,6 +1080,16 @@ static int opdi_cu_conv_run(const opdi_cu_conv *q, int what, opd_tensor *x, opd_
         rc = t == OPD_FLOAT16 ? opdi_cu_conv_short<opdi_cu_f16>(q, what, x, w, y, bias)
             : opdi_cu_conv_short<opdi_cu_bf16>(q, what, x, w, y, bias);
         bias = NULL;
+    } else if (t == OPD_FLOAT32 && opdi_cu_im_fits(q, what)) {
+        const bool back = what == OPDI_CU_CONV_GX;
+        work = opd_is_contiguous(to) ? to : opdi_cu_new(opd_ints_of(opd_sizes(to), opd_ndim(to)), t);
+        opd_tensor *from = opd_contiguous(back ? y : x);
+        w = opd_contiguous(w);
+        bias = bias ? opd_contiguous(bias) : NULL;
+        if (!work || !from || !w) { return -1; }
+        rc = opdi_cu_conv_im(q, what, opdi_cu_data<float>(from), opdi_cu_data<float>(w),
+                             bias ? opdi_cu_data<float>(bias) : NULL, opdi_cu_data<float>(work));
+        bias = NULL;
     } else {
         const opd_scalar_type sums = what == OPDI_CU_CONV_GW && shorter ? OPD_FLOAT32 : t;
         work = opd_is_contiguous(to) && sums == t ? to : opdi_cu_new(opd_ints_of(opd_sizes(to), opd_ndim(to)), sums);
@@ -806,9 +1098,7 @@ static int opdi_cu_conv_run(const opdi_cu_conv *q, int what, opd_tensor *x, opd_
         w = to == w ? work : opd_contiguous(w);
         if (!x || !y || !w || !work) { return -1; }
         if (what == OPDI_CU_CONV_GW) {
-            OPDI_CU_FLOATS(opd_dtype(x), T, rc = opdi_cu_conv_columns<T>(q, what, opd_dtype(x), opdi_cu_data<T>(x),
-                                                                        opd_device_data(w, OPD_CUDA),
-                                                                        opdi_cu_data<T>(y)))
+            OPDI_CU_FLOATS(opd_dtype(x), T, rc = opdi_cu_conv_typed_gw<T>(q, x, w, y))
         } else { OPDI_CU_ALL(t, T, rc = opdi_cu_conv_typed<T>(q, what, x, w, y)) }
     }
     if (rc || (bias && opdi_cu_bias(work, bias))) { return -1; }

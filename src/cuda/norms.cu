@@ -539,7 +539,5 @@ static const opdi_cu_row opdi_cu_rows_softmax[] = {
     {"native_group_norm", opdi_cu_group_norm}, {"native_group_norm_backward", opdi_cu_group_norm_backward},
     {"native_batch_norm", opdi_cu_batch_norm}, {"native_batch_norm_backward", opdi_cu_batch_norm_backward},
     {"_native_batch_norm_legit", opdi_cu_batch_norm},
-    /* programs exported for the CPU call this by its name */
-    {"_scaled_dot_product_flash_attention_for_cpu", opd_cpu_fallback},
     {NULL, NULL}};
 

@@ -39,8 +39,8 @@ __device__ __forceinline__ double opdi_cu_mul_add(double x, double y, double z) 
 }
 __device__ __forceinline__ float opdi_cu_log1p(float x) { return log1pf(x); }
 __device__ __forceinline__ double opdi_cu_log1p(double x) { return log1p(x); }
-/* The numbers of four words: uniform ones, or pairs of normal ones; how many. */
-__device__ __forceinline__ int opdi_cu_drawn(const uint32_t *r /*[4]*/, bool normal, float *x /*[4]*/) {
+/* The numbers of four words: uniform ones, or pairs of normal ones. */
+__device__ __forceinline__ void opdi_cu_drawn(const uint32_t *r /*[4]*/, bool normal, float *x /*[4]*/) {
 #pragma unroll
     for (int k = 0; k < 4; k++) { x[k] = (float)(int32_t)(r[k] >> 8) * 5.9604644775390625e-8f; }
 #pragma unroll
@@ -51,34 +51,36 @@ __device__ __forceinline__ int opdi_cu_drawn(const uint32_t *r /*[4]*/, bool nor
         x[k] = radius * c;
         x[k + 1] = radius * s;
     }
-    return 4;
 }
-__device__ __forceinline__ int opdi_cu_drawn(const uint32_t *r /*[4]*/, bool normal, double *x /*[2]*/) {
+__device__ __forceinline__ void opdi_cu_drawn(const uint32_t *r /*[4]*/, bool normal, double *x /*[2]*/) {
     double s, c, radius;
 #pragma unroll
     for (int k = 0; k < 2; k++) {
         x[k] = (double)(((uint64_t)r[2 * k + 1] << 32 | r[2 * k]) >> 11) * 1.1102230246251565404e-16;
     }
-    if (!normal) { return 2; }
+    if (!normal) { return; }
     radius = sqrt(-2.0 * log(1.0 - x[0]));
     sincos(6.28318530717958647693 * x[1], &s, &c);
     x[0] = radius * c;
     x[1] = radius * s;
-    return 2;
 }
 /* state: in a capture, the key and the place in the sequence that d.at counts from; NULL: d says all.
    W: float or double, as the numbers are drawn; bits: of a uniform number that are kept, 0: all. */
 template <typename T, typename W> __global__ void opdi_cu_draw_floats(opd_draw d, const uint64_t *state, W bits) {
-    const int64_t step = (int64_t)gridDim.x * blockDim.x, per = 16 / sizeof(W) , nblocks = (d.numel + per - 1) / per;
+    constexpr int per = 16 / sizeof(W);
+    const int64_t step = (int64_t)gridDim.x * blockDim.x, nblocks = (d.numel + per - 1) / per;
     const W a = (W)d.a, b = (W)d.b, width = (W)(d.b - d.a);
     const uint64_t key = state ? state[0] : d.key, at = d.at + (state ? state[1] : 0);
     T *out = (T *)d.data;
+    const bool even = (uintptr_t)out % sizeof(opdi_cu_vector<T, per>) == 0;
     for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < nblocks; i += step) {
         uint32_t r[4];
         W x[4];
+        opdi_cu_vector<T, per> drawn;
         opdi_cu_philox(key, at / 4 + (uint64_t)i, r);
-        const int n = opdi_cu_drawn(r, d.kind == OPD_DRAW_NORMAL, x);
-        for (int k = 0; k < n && i * per + k < d.numel; k++) {
+        opdi_cu_drawn(r, d.kind == OPD_DRAW_NORMAL, x);
+        OPDI_CU_UNROLL
+        for (int k = 0; k < per; k++) {
             W v = x[k];
             if (d.kind == OPD_DRAW_UNIFORM) {
                 if (bits > 0) { v = (W)(int32_t)(v * bits) / bits; }
@@ -87,8 +89,10 @@ template <typename T, typename W> __global__ void opdi_cu_draw_floats(opd_draw d
             else if (d.kind == OPD_DRAW_NORMAL) { v = opdi_cu_mul_add(v, b, a); }
             else if (d.kind == OPD_DRAW_EXPONENTIAL) { v = -opdi_cu_log1p(-v) / a; }
             else { v = v < a ? 1 : 0; }
-            opdi_cu_store(out + i * per + k, v);
+            drawn.at[k] = opdi_cu_cast<T>(v);
         }
+        if (even && i * per + per <= d.numel) { opdi_cu_store_vector<per>(out + i * per, drawn); continue; }
+        for (int k = 0; k < per && i * per + k < d.numel; k++) { out[i * per + k] = drawn.at[k]; }
     }
 }
 template <typename T> __global__ void opdi_cu_draw_integers(opd_draw d, const uint64_t *state) {
@@ -128,3 +132,44 @@ static int opdi_cu_draw(void *user, int index, const opd_draw *d) {
     return opdi_cu_draw_on(&part, state);
 }
 
+
+//== dropout ===========================================================================================================
+
+/* out = x mask scale, in rows, aligned. */
+template <typename T> __global__ void opdi_cu_dropout_kernel(const T *x, const bool *mask, T *out, opdi_cu_acc<T> scale,
+                                                             int64_t n) {
+    typedef opdi_cu_acc<T> A;
+    constexpr int W = 16 / sizeof(T);
+    const int64_t step = (int64_t)gridDim.x * blockDim.x;
+    for (int64_t i = (int64_t)blockIdx.x * blockDim.x + threadIdx.x; i < opdi_cu_ceil(n, W); i += step) {
+        if (i * W + W > n) {
+            for (int64_t k = i * W; k < n; k++) { opdi_cu_store(out + k, opdi_cu_load<A>(x + k) * A(mask[k]) * scale); }
+            continue;
+        }
+        opdi_cu_vector<T, W> v = opdi_cu_load_vector<W>(x + i * W);
+        const opdi_cu_vector<bool, W> kept = opdi_cu_load_vector<W>(mask + i * W);
+        OPDI_CU_UNROLL
+        for (int k = 0; k < W; k++) { v.at[k] = opdi_cu_cast<T>(opdi_cu_cast<A>(v.at[k]) * A(kept.at[k]) * scale); }
+        opdi_cu_store_vector<W>(out + i * W, v);
+    }
+}
+/* native_dropout_backward, and dropout itself: grad_output times mask times scale. */
+static int opdi_cu_native_dropout_backward(opd_call *call) {
+    opd_tensor *x = opd_arg_tensor(call, 0), *mask = opd_arg_tensor(call, 1), *out;
+    const double scale = opd_arg_float(call, 2);
+    bool plain = opd_dtype_is_floating(opd_dtype(x)) && opd_dtype(mask) == OPD_BOOL && opd_ndim(x) == opd_ndim(mask) &&
+        opd_is_contiguous(x) && opd_is_contiguous(mask) && scale - scale == 0;
+    for (int d = 0; plain && d < opd_ndim(x); d++) { plain = opd_size(x, d) == opd_size(mask, d); }
+    if (!plain || !opdi_cu_aligned(opdi_cu_data<void>(x)) || !opdi_cu_aligned(opdi_cu_data<void>(mask))) {
+        return opd_return_tensor(call, opd_mul_Scalar(opd_mul(x, mask), opd_value_float(scale)));
+    }
+    if (opd_results_from_fake(call)) { return -1; }
+    out = opdi_cu_result(call, 0);
+    OPDI_CU_FLOATS(opd_dtype(x), T, return opdi_cu_launch(opdi_cu_dropout_kernel<T>,
+        opdi_cu_grid(opdi_cu_ceil(opd_numel(x), 16 / (int64_t)sizeof(T)), 256), dim3(256), 0, opdi_cu_data<T>(x),
+        opdi_cu_data<bool>(mask), opdi_cu_data<T>(out), (opdi_cu_acc<T>)scale, opd_numel(x)))
+    return -1;
+}
+static const opdi_cu_row opdi_cu_rows_random[] = {
+    {"native_dropout_backward", opdi_cu_native_dropout_backward},
+    {NULL, NULL}};

@@ -3,9 +3,9 @@
 //----------------------------------------------------------------------------------------------------------------------
 
 static const opdi_cu_row *const opdi_cu_rows[] = {
-    opdi_cu_rows_reductions, opdi_cu_rows_softmax, opdi_cu_rows_scans, opdi_cu_rows_indexing, opdi_cu_rows_pooling,
-    opdi_cu_rows_resampling, opdi_cu_rows_losses, opdi_cu_rows_distances, opdi_cu_rows_matmul,
-    opdi_cu_rows_convolution, opdi_cu_rows_optimizers};
+    opdi_cu_rows_random, opdi_cu_rows_reductions, opdi_cu_rows_softmax, opdi_cu_rows_scans, opdi_cu_rows_indexing,
+    opdi_cu_rows_pooling, opdi_cu_rows_resampling, opdi_cu_rows_losses, opdi_cu_rows_distances, opdi_cu_rows_matmul,
+    opdi_cu_rows_convolution, opdi_cu_rows_attention, opdi_cu_rows_optimizers};
 
 /* The GPUs of this machine: how many; 0: none, or no driver, which later errors say.  Makes no context on any of them:
    that is left to the first call that needs one. */

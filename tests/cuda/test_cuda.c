@@ -262,6 +262,8 @@ static void test_cases(const opd_op *op, const char *all) {
                     memset(&c, 0, sizeof c);
                     c.op = op; c.dtype = dtypes[d]; c.layout = layout; c.smooth = d < 2;
                     the_tolerance = tolerance(dtypes[d]);
+                    /* a dozen operators in a row, each rounded, of numbers up to 16 */
+                    if (d >= 2 && strstr(opd_op_name(op), "_transformer_encoder_layer_fwd")) { the_tolerance *= 3; }
                     if (!case_read_next(&c, &text)) { wrong = true; }
                     else {
                         (void)snprintf(what, sizeof what, "    %s%s case %d", opd_dtype_name(dtypes[d]), layouts[layout], index);
@@ -367,6 +369,11 @@ static const struct { const char *name, *cases; } large[] = {
      "(1,1), (1,1), False, (0,0), 6, (True,True,True)"},
     {"aten::mm", "[70,33], [33,65]; [1,300], [300,1]; [130,2], [2,3]"},
     {"aten::dot", "[5000], [5000]"},
+    {"aten::_scaled_dot_product_flash_attention_for_cpu", "[1,2,70,16], [1,2,130,16], [1,2,130,16]; [2,4,65,64], [2,2,65,64], [2,2,65,64], 0.0, True; "
+     "[1,2,9,72], [1,2,200,72], [1,2,200,72], 0.0, True, scale=0.3; [1,2,64,128], [1,1,64,128], [1,1,64,128]; [2,2,130,8], [2,2,3,8], [2,2,3,8]; "
+     "[1,2,9,8], [1,2,7,8], [1,2,7,8], attn_mask=[9,7]; [1,2,5,12], [1,2,6,12], [1,2,6,12], 0.0, True"},
+    {"aten::scaled_dot_product_attention", "[2,4,65,64], [2,4,65,64], [2,4,65,64], None, 0.0, True; [2,4,65,64], [2,2,70,64], [2,2,70,64], "
+     "enable_gqa=True; [2,4,33,40], [2,4,70,40], [2,4,70,40], [33,70]b"},
 };
 static void test_large(void *arg) {
     const size_t k = (size_t)(uintptr_t)arg;
@@ -641,6 +648,77 @@ TEST(float32_products_with_and_without_tf32) {
     if (getenv("OPD_TEST_EMULATED")) { CHECK(at(opd_mm(x, x), 0) == 1); }
     CHECK_INT(opd_float32_matmul_precision_set(OPD_MATMUL_HIGHEST), OPD_MATMUL_HIGH);
     CHECK_NEAR(at(opd_mm(x, x), 0), 1.000244140625 * 1.000244140625, 1e-6);
+    CHECK_OK();
+}
+
+/* Enough images for all of a GPU: float32 convolutions that lay out no columns, and the sum over images of the
+   gradient by w. */
+TEST(float32_convolutions_of_many_images) {
+    static const struct { int c, oc, groups, dims, in[3], k, s, p, d; } shapes[] = {
+        {16, 32, 1, 2, {13, 11}, 3, 1, 1, 1}, {8, 64, 1, 2, {16, 16}, 3, 2, 1, 1}, {24, 80, 2, 2, {12, 12}, 5, 1, 2, 1},
+        {10, 130, 1, 2, {9, 13}, 3, 1, 2, 2}, {3, 16, 1, 2, {20, 20}, 7, 2, 3, 1}, {8, 12, 1, 3, {4, 6, 7}, 3, 1, 1, 1},
+        {9, 40, 1, 2, {12, 12}, 2, 2, 0, 1}, {12, 9, 1, 1, {150}, 4, 1, 3, 1}, {16, 24, 1, 2, {12, 12}, 1, 1, 0, 1}};
+    if (!there()) { SKIP("no GPU"); }
+    for (size_t k = 0; k < sizeof shapes / sizeof *shapes; k++) {
+        OPD_SCOPE {
+            const int64_t n = opd_emu_count ? 3 : 400, stride[3] = {shapes[k].s, shapes[k].s, shapes[k].s};
+            const int64_t pad[3] = {shapes[k].p, shapes[k].p, shapes[k].p}, apart[3] = {shapes[k].d, shapes[k].d, shapes[k].d};
+            const int64_t none[3] = {0, 0, 0};
+            const int dims = shapes[k].dims;
+            int64_t x_sizes[5] = {n, shapes[k].c}, w_sizes[5] = {shapes[k].oc, shapes[k].c / shapes[k].groups};
+            for (int d = 0; d < dims; d++) { x_sizes[2 + d] = shapes[k].in[d]; w_sizes[2 + d] = shapes[k].k; }
+            opd_tensor *x[2], *w[2], *b[2], *y[2], *g[2] = {NULL, NULL};
+            x[0] = opd_randn(opd_ints_of(x_sizes, 2 + dims), OPD_FLOAT32);
+            w[0] = opd_randn(opd_ints_of(w_sizes, 2 + dims), OPD_FLOAT32);
+            b[0] = opd_randn(OPD_INTS(shapes[k].oc), OPD_FLOAT32);
+            x[1] = to_gpu(x[0]); w[1] = to_gpu(w[0]); b[1] = to_gpu(b[0]);
+            for (int at = 0; at < 2 && opd_ok(); at++) {
+                x[at] = opd_tensor_set_requires_grad(opd_detach(x[at]), true);
+                w[at] = opd_tensor_set_requires_grad(opd_detach(w[at]), true);
+                y[at] = opd_convolution(x[at], w[at], b[at], opd_ints_of(stride, dims), opd_ints_of(pad, dims),
+                                        opd_ints_of(apart, dims), false, opd_ints_of(none, dims), shapes[k].groups);
+                if (!g[0] && y[0]) { g[0] = opd_randn(opd_ints_of(opd_sizes(y[0]), opd_ndim(y[0])), OPD_FLOAT32); g[1] = to_gpu(g[0]); }
+                (void)opd_backward(opd_sum(opd_mul(y[at], g[at])));
+            }
+            (void)snprintf(what, sizeof what, "    convolution %d", (int)k);
+            CHECK_OK();
+            if (opd_ok()) {
+                opd_tensor *of[3][2] = {{y[0], y[1]}, {opd_tensor_grad(x[0]), opd_tensor_grad(x[1])},
+                                        {opd_tensor_grad(w[0]), opd_tensor_grad(w[1])}};
+                for (int i = 0; i < 3; i++) {
+                    const double most = opd_item_f64(opd_max(opd_abs(opd_detach(of[i][0]))));
+                    (void)same_values(opd_div_Scalar(to_host(of[i][1]), opd_value_float(most)),
+                                      opd_div_Scalar(opd_detach(of[i][0]), opd_value_float(most)), 1e-5);
+                }
+            }
+        }
+    }
+    CHECK_OK();
+}
+
+/* What the CPU drops, in one pass; infinities that are dropped become NaN, as there. */
+TEST(dropout_drops_what_the_cpu_drops) {
+    static const opd_scalar_type types[] = {OPD_FLOAT32, OPD_FLOAT64, OPD_FLOAT16, OPD_BFLOAT16};
+    if (!there()) { SKIP("no GPU"); }
+    for (int k = 0; k < 4; k++) {
+        OPD_SCOPE {
+            opd_tensor *x[2], *y[2], *g[2];
+            x[0] = opd_to_dtype(opd_randn(OPD_INTS(3, 67), OPD_FLOAT32), types[k]);
+            (void)opd_fill_(opd_select(opd_select(x[0], 0, 1), 0, 5), opd_value_float(INFINITY));
+            x[1] = to_gpu(x[0]);
+            for (int at = 0; at < 2; at++) {
+                (void)opd_manual_seed(7);
+                x[at] = opd_tensor_set_requires_grad(opd_detach(x[at]), true);
+                y[at] = opd_dropout(x[at], 0.25, true);
+                (void)opd_backward(opd_sum(y[at]));
+                g[at] = opd_tensor_grad(x[at]);
+            }
+            CHECK_OK();
+            (void)snprintf(what, sizeof what, "    dropout of %s", opd_dtype_name(types[k]));
+            same_values(opd_nan_to_num(to_host(y[1])), opd_nan_to_num(opd_detach(y[0])), tolerance(types[k]));
+            same_values(to_host(g[1]), g[0], tolerance(types[k]));
+        }
+    }
     CHECK_OK();
 }
 
@@ -1316,8 +1394,7 @@ TEST(a_replay_that_finds_an_index_out_of_range) {
     CHECK_INT(opd_capture_replay(c, s), 0);
     CHECK_NEAR(at(y, 0), 3, 0);
     (void)opd_fill_(i, OPD_V(9));
-    CHECK_INT(opd_capture_replay(c, s), 0);
-    CHECK_INT(opd_stream_synchronize(s), -1);
+    CHECK((opd_capture_replay(c, s) | opd_stream_synchronize(s)) == -1);          /* in debug mode, the replay waits */
     CHECK(strstr(opd_error_message(), "aten::index_select on CUDA: index 9 is out of bounds"));
     opd_error_clear();
     (void)opd_fill_(i, OPD_V(0));

@@ -741,14 +741,22 @@ static bool opdi_sdpa_mask_fits(const opd_tensor *mask, const opd_tensor *q, con
     }
     return true;
 }
-/* Whether PyTorch takes the kernel for the CPU (sdp::use_flash_attention_cpp). */
+/* Whether one kernel does it all: on the CPU where PyTorch takes its own (sdp::use_flash_attention_cpp), on GPUs for
+   short floats without a mask. */
 static bool opdi_sdpa_flash(const opd_tensor *q, const opd_tensor *k, const opd_tensor *v, const opd_tensor *mask,
                             double dropout, bool gqa) {
     const opd_tensor *all[3];
     all[0] = q;
     all[1] = k;
     all[2] = v;
-    if (dropout != 0 || opd_tensor_device(q).type != OPD_CPU || !opd_dtype_is_floating(OPDI_DTYPE(q))) { return false; }
+    const opd_backend backend = opd_tensor_device(q).type;
+    if (dropout != 0 || (backend != OPD_CPU && backend != OPD_CUDA) || !opd_dtype_is_floating(OPDI_DTYPE(q))) {
+        return false;
+    }
+    if (backend == OPD_CUDA && (mask || (q->dtype != OPD_FLOAT16 && q->dtype != OPD_BFLOAT16) || q->ndim != 4 ||
+                                q->dims[3] > 128 || q->dims[3] % 8)) {
+        return false;
+    }
     for (int i = 0; i < 3; i++) {
         if (all[i]->ndim != 4 || all[i]->dims[0] != q->dims[0] || all[i]->dims[2] == 0 ||
             all[i]->dims[3] != q->dims[3] || opdi_strides(all[i])[3] != 1) {

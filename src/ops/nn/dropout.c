@@ -32,8 +32,7 @@ static int opdi_native_dropout_kernel(opd_call *call) {
         return opd_return_tensor(call, mask);
     }
     opd_tensor *mask = opdi_dropout_drawn(input, opdi_sizes(input), OPD_BOOL, p);
-    input = opdi_muls(opd_mul(input, mask), p >= 1 ? 0 : 1 / (1 - p));
-    if (opd_return_tensor(call, input)) { return -1; }
+    if (opd_return_tensor(call, opd_native_dropout_backward(input, mask, p >= 1 ? 0 : 1 / (1 - p)))) { return -1; }
     return opd_return_tensor(call, mask);
 }
 static int opdi_native_dropout_backward(opd_backward_call *bw) {
@@ -93,6 +92,12 @@ static int opdi_dropout_kernel(opd_call *call) {
     const char *name = call->op->schema->name;
     if (opdi_dropout_check(p)) { return -1; }
     if (!(p > 0) || !opd_arg_bool(call, 2) || input->numel == 0) { return opd_return_tensor(call, input); }
+    /* as PyTorch on GPUs; numbers of float64 are others than those that a mask is drawn by */
+    if (strcmp(name, "dropout") == 0 && p < 1 && opd_tensor_device(input).type == OPD_CUDA &&
+        input->dtype != OPD_FLOAT64) {
+        opd_tensor *results[2];
+        return opd_native_dropout(results, input, p, opd_value_bool(true)) ? -1 : opd_return_tensor(call, results[0]);
+    }
     opd_tensor *noise = opdi_dropout_noise(input, p, strncmp(name, "feature_", strlen("feature_")) == 0);
     if (name[strlen(name) - 1] != '_') { return opd_return_tensor(call, opd_mul(input, noise)); }
     return opd_return_tensor(call,

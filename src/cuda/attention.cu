@@ -1,0 +1,249 @@
+//----------------------------------------------------------------------------------------------------------------------
+//  >>cu:attention   attention
+//
+//  softmax(scale q k^T) v of heads of float16 and bfloat16 in one kernel that never has the scores in memory, with the
+//  logarithms of the sums that the derivative is taken by; everything else in parts.  The operator has the name that
+//  PyTorch gives its kernel for the CPU: what it computes is the same.
+//----------------------------------------------------------------------------------------------------------------------
+
+//== in one kernel =====================================================================================================
+//
+//  A block of four warps has 64 rows of q, a warp 16 of them: its scores with 64 keys at a time stay in registers, and
+//  become the first factor of the product with v there.  The greatest score so far and the sum are kept for each row;
+//  what was summed before fades when the greatest grows.  Keys and values of the next 64 come into shared memory
+//  meanwhile.  Depths up to D are filled up with zeros.
+
+enum { OPDI_CU_AT_ROWS = 64, OPDI_CU_AT_KEYS = 64, OPDI_CU_AT_THREADS = 128 };
+/* Heads of one of the tensors: strides in elements. */
+struct opdi_cu_heads { void *data; int64_t batch, head, row; };
+struct opdi_cu_attention {
+    opdi_cu_heads q, k, v, out, lse;              /* lse: float */
+    int rows, keys, depth, group;                 /* group: heads of q for one of k and v */
+    float scale;                                  /* greater than 0 */
+    bool causal;
+};
+/* The first element of a head. */
+template <typename T> __device__ __forceinline__ T *opdi_cu_head(const opdi_cu_heads &h, int64_t batch, int64_t head) {
+    return static_cast<T *>(h.data) + batch * h.batch + head * h.head;
+}
+/* 64 rows from `first` on, of `rows` in all, into shared memory; zeros behind the last, and behind their depth. */
+template <typename T, int D>
+__device__ __forceinline__ void opdi_cu_bring_rows(T *to, const T *from, int64_t stride, int first, int rows,
+                                                   int depth) {
+    OPDI_CU_UNROLL
+    for (int i = 0; i < 64 * D / 8 / OPDI_CU_AT_THREADS; i++) {
+        const int at = i * OPDI_CU_AT_THREADS + (int)threadIdx.x, r = at / (D / 8), c = at % (D / 8) * 8;
+        const bool there = first + r < rows && c < depth;
+        opdi_cu_stage_16(to + r * (D + 8) + c, there ? from + (first + r) * stride + c : from, there);
+    }
+}
+template <typename T, int D>
+__device__ __forceinline__ void opdi_cu_attention_rows(const opdi_cu_attention &a, unsigned char *room) {
+    typedef opdi_cu_mma<T, false> M;
+    typedef opdi_cu_mma<T, true> V;               /* v is read by columns */
+    constexpr int LD = D + 8, TILE = 64 * LD;
+    const float log2e = 1.44269504f, scale = a.scale * log2e;
+    T *qs = reinterpret_cast<T *>(room);          /* q, then twice k and v, 64 rows each */
+    const int warp = (int)threadIdx.x / 32, head = (int)blockIdx.y, batch = (int)blockIdx.z;
+    const int first = (int)(gridDim.x - 1 - blockIdx.x) * OPDI_CU_AT_ROWS;      /* causal: what takes longest begins */
+    const T *k = opdi_cu_head<const T>(a.k, batch, head / a.group);
+    const T *v = opdi_cu_head<const T>(a.v, batch, head / a.group);
+    const int last = a.causal && first + OPDI_CU_AT_ROWS < a.keys ? first + OPDI_CU_AT_ROWS : a.keys;
+    const int tiles = (last + OPDI_CU_AT_KEYS - 1) / OPDI_CU_AT_KEYS, mine = first + warp * 16;
+    typename M::S sum[D / 16];
+    typename M::A fq[D / 16];
+    float most[2] = {-INFINITY, -INFINITY}, total[2] = {0, 0};
+    OPDI_CU_UNROLL
+    for (int d = 0; d < D / 16; d++) { M::zero(sum[d]); }
+    opdi_cu_bring_rows<T, D>(qs, opdi_cu_head<const T>(a.q, batch, head), a.q.row, first, a.rows, a.depth);
+    opdi_cu_bring_rows<T, D>(qs + TILE, k, a.k.row, 0, a.keys, a.depth);
+    opdi_cu_bring_rows<T, D>(qs + 2 * TILE, v, a.v.row, 0, a.keys, a.depth);
+    opdi_cu_stages_commit();
+    OPDI_CU_ROLLED
+    for (int j = 0; j < tiles; j++) {
+        const int base = j * OPDI_CU_AT_KEYS;
+        const T *kt = qs + (1 + j % 2 * 2) * TILE, *vt = kt + TILE;
+        typename M::S s[4];
+        float top[2], fade[2];
+        opdi_cu_stages_wait<0>();
+        __syncthreads();                          /* these are there, and nobody reads those before them any more */
+        if (j == 0) {
+            OPDI_CU_UNROLL
+            for (int d = 0; d < D / 16; d++) { M::load(fq[d], qs + warp * 16 * LD + d * 16 + M::place_a(LD), LD); }
+        }
+        if (j + 1 < tiles) {
+            T *to = qs + (1 + (j + 1) % 2 * 2) * TILE;
+            opdi_cu_bring_rows<T, D>(to, k, a.k.row, base + OPDI_CU_AT_KEYS, a.keys, a.depth);
+            opdi_cu_bring_rows<T, D>(to + TILE, v, a.v.row, base + OPDI_CU_AT_KEYS, a.keys, a.depth);
+        }
+        opdi_cu_stages_commit();
+        OPDI_CU_UNROLL
+        for (int n = 0; n < 4; n++) { M::zero(s[n]); }
+        OPDI_CU_UNROLL
+        for (int d = 0; d < D / 16; d++) {
+            OPDI_CU_UNROLL
+            for (int n = 0; n < 4; n++) {
+                typename M::B fk;
+                M::load(fk, kt + n * 16 * LD + d * 16 + M::place_b(LD), LD);
+                M::add(s[n], fq[d], fk);
+            }
+        }
+        if (base + OPDI_CU_AT_KEYS > a.keys || (a.causal && base + OPDI_CU_AT_KEYS > mine)) {
+            OPDI_CU_UNROLL
+            for (int n = 0; n < 4; n++) {
+                OPDI_CU_UNROLL
+                for (int i = 0; i < 8; i++) {
+                    const int key = base + n * 16 + M::column(i);
+                    if (key >= a.keys || (a.causal && key > mine + M::row(i))) { s[n].x[i] = -INFINITY; }
+                }
+            }
+        }
+        top[0] = most[0]; top[1] = most[1];
+        OPDI_CU_UNROLL
+        for (int n = 0; n < 4; n++) {
+            OPDI_CU_UNROLL
+            for (int i = 0; i < 8; i++) { top[M::of_two(i)] = fmaxf(top[M::of_two(i)], s[n].x[i]); }
+        }
+        OPDI_CU_UNROLL
+        for (int r = 0; r < 2; r++) {
+            top[r] = M::row_most(top[r]);
+            const float shift = top[r] == -INFINITY ? 0 : top[r] * scale;
+            fade[r] = exp2f(most[r] * scale - shift);
+            total[r] *= fade[r];
+            most[r] = top[r];
+            top[r] = shift;
+        }
+        OPDI_CU_UNROLL
+        for (int n = 0; n < 4; n++) {
+            OPDI_CU_UNROLL
+            for (int i = 0; i < 8; i++) {
+                s[n].x[i] = exp2f(s[n].x[i] * scale - top[M::of_two(i)]);
+                total[M::of_two(i)] += s[n].x[i];
+            }
+        }
+        OPDI_CU_UNROLL
+        for (int d = 0; d < D / 16; d++) {
+            OPDI_CU_UNROLL
+            for (int i = 0; i < 8; i++) { sum[d].x[i] *= fade[M::of_two(i)]; }
+        }
+        OPDI_CU_UNROLL
+        for (int n = 0; n < 4; n++) {
+            typename M::A fp;
+            M::turn(fp, s[n]);
+            OPDI_CU_UNROLL
+            for (int d = 0; d < D / 16; d++) {
+                typename V::B fv;
+                V::load(fv, vt + n * 16 * LD + d * 16 + V::place_b(LD), LD);
+                M::add(sum[d], fp, fv);
+            }
+        }
+    }
+    T *out = opdi_cu_head<T>(a.out, batch, head);
+    float *lse = opdi_cu_head<float>(a.lse, batch, head);
+    total[0] = M::row_sum(total[0]); total[1] = M::row_sum(total[1]);
+    OPDI_CU_UNROLL
+    for (int i = 0; i < 8; i += 2) {
+        const int r = M::of_two(i), row = mine + M::row(i);
+        if (row >= a.rows) { continue; }
+        const float by = total[r] > 0 || total[r] != total[r] ? 1 / total[r] : 0;
+        OPDI_CU_UNROLL
+        for (int d = 0; d < D / 16; d++) {
+            const int c = d * 16 + M::column(i);
+            if (c < a.depth) {
+                *reinterpret_cast<uint32_t *>(out + row * a.out.row + c) =
+                    opdi_cu_two(opdi_cu_cast<T>(sum[d].x[i] * by), opdi_cu_cast<T>(sum[d].x[i + 1] * by));
+            }
+        }
+        if (M::column(i) == 0) { lse[row * a.lse.row] = most[r] * a.scale + logf(total[r]); }
+    }
+}
+template <typename T, int D> __global__ void __launch_bounds__(OPDI_CU_AT_THREADS)
+opdi_cu_attention_kernel(const __grid_constant__ opdi_cu_attention a) {
+    OPDI_CU_SHARED(room);
+    OPDI_CU_TC_STOP(T)
+#if defined(OPD_CUDA_EMULATED) || (defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 800)
+    opdi_cu_attention_rows<T, D>(a, room);
+#elif defined(__CUDA_ARCH__)
+    __trap();                                     /* the host asks opdi_cu_tc_compiled */
+#endif
+}
+
+//== the operator ======================================================================================================
+
+/* Heads as the kernel reads them: rows that lie 16 bytes apart, or a copy of them; false: an error. */
+static bool opdi_cu_heads_of(opd_tensor *t, opdi_cu_heads *h) {
+    bool even = opd_strides(t)[3] == 1 && opdi_cu_aligned(opdi_cu_data<void>(t));
+    for (int d = 0; d < 3; d++) { even = even && opd_strides(t)[d] % 8 == 0; }
+    if (!even && !(t = opd_clone(opd_contiguous(t)))) { return false; }
+    h->data = opdi_cu_data<void>(t);
+    h->batch = opd_strides(t)[0]; h->head = opd_strides(t)[1]; h->row = opd_strides(t)[2];
+    return h->data != NULL;
+}
+static bool opdi_cu_attention_fits(const opd_tensor *q, const opd_tensor *k, const opd_tensor *mask, double scale) {
+    const opd_scalar_type t = opd_dtype(q);
+    const int64_t depth = opd_size(q, 3);
+    return (t == OPD_FLOAT16 || t == OPD_BFLOAT16) && opdi_cu_tc_compiled() && !mask && scale > 0 && scale < 1e30 &&
+        depth > 0 && depth <= 128 && depth % 8 == 0 && opd_numel(q) > 0 && opd_numel(k) > 0 &&
+        opd_size(q, 0) <= 65535 && opd_size(q, 1) <= 65535 && opd_size(q, 2) < (1 << 30) && opd_size(k, 2) < (1 << 30);
+}
+/* Each head of k or v as often as q has heads for it. */
+static opd_tensor *opdi_cu_heads_repeated(opd_tensor *t, int64_t heads) {
+    return opd_size(t, 1) == heads ? t
+        : opd_repeat_interleave_full(t, heads / opd_size(t, 1), opd_value_int(1), OPD_NONE);
+}
+/* In parts, in float32 or float64, into results that are made. */
+static int opdi_cu_attention_parts(opd_tensor *q, opd_tensor *k, opd_tensor *v, opd_tensor *mask, double scale,
+    bool causal, opd_tensor *out, opd_tensor *lse) {
+    const opd_scalar_type work = opd_dtype(lse);
+    const int64_t heads = opd_size(q, 1), rows = opd_size(q, 2), keys = opd_size(k, 2);
+    if (opd_numel(out) == 0 && opd_numel(lse) == 0) { return 0; }
+    if (opd_numel(k) == 0) { return opd_zero_(out) && opd_fill_(lse, opd_value_float(-INFINITY)) ? 0 : -1; }
+    q = opd_to_dtype(q, work);
+    k = opdi_cu_heads_repeated(opd_to_dtype(k, work), heads);
+    v = opdi_cu_heads_repeated(opd_to_dtype(v, work), heads);
+    opd_tensor *scores = opd_mul_Scalar(opd_matmul(q, opd_transpose(k, 2, 3)), opd_value_float(scale));
+    if (mask) { scores = opd_add(scores, opd_to_dtype(mask, work)); }
+    if (causal) {
+        opd_tensor *hidden = opd_full_full(OPD_INTS(rows, keys), opd_value_float(-INFINITY), opd_value_int(work),
+                                           OPD_NONE, opd_value_device(opd_tensor_device(q)), OPD_NONE);
+        scores = opd_add(scores, opd_triu_full(hidden, 1));
+    }
+    return scores && opd_copy_(lse, opd_logsumexp(scores, OPD_INTS(-1))) &&
+        opd_copy_(out, opd_matmul(opd_safe_softmax(scores, -1), v)) ? 0 : -1;
+}
+template <typename T> static int opdi_cu_attention_run(const opdi_cu_attention &a, int64_t batch, int64_t heads) {
+    const dim3 grid((unsigned)opdi_cu_ceil(a.rows, OPDI_CU_AT_ROWS), (unsigned)heads, (unsigned)batch);
+    const int d = a.depth <= 64 ? 64 : 128;
+    return opdi_cu_launch(d == 64 ? opdi_cu_attention_kernel<T, 64> : opdi_cu_attention_kernel<T, 128>, grid,
+                          dim3(OPDI_CU_AT_THREADS), (size_t)(5 * 64 * (d + 8)) * sizeof(T), a);
+}
+static int opdi_cu_flash_attention(opd_call *call) {
+    opd_tensor *q = opd_arg_tensor(call, 0), *k = opd_arg_tensor(call, 1), *v = opd_arg_tensor(call, 2),
+        *mask = opd_arg_tensor(call, 5), *out, *lse;
+    if (opd_results_from_fake(call)) { return -1; }
+    out = opdi_cu_result(call, 0); lse = opdi_cu_result(call, 1);
+    const double scale = opd_arg_is_none(call, 6) ? 1 / sqrt((double)opd_size(q, 3)) : opd_arg_float(call, 6);
+    const bool causal = opd_arg_bool(call, 4);
+    opdi_cu_attention a;
+    if (!opdi_cu_attention_fits(q, k, mask, scale)) {
+        return opdi_cu_attention_parts(q, k, v, mask, scale, causal, out, lse);
+    }
+    opd_tensor *work = opd_strides(out)[3] == 1 ? out : opdi_cu_new(opd_ints_of(opd_sizes(out), 4), opd_dtype(out));
+    if (!work || !opdi_cu_heads_of(q, &a.q) || !opdi_cu_heads_of(k, &a.k) || !opdi_cu_heads_of(v, &a.v)) { return -1; }
+    a.out.data = opdi_cu_data<void>(work);
+    a.out.batch = opd_strides(work)[0]; a.out.head = opd_strides(work)[1]; a.out.row = opd_strides(work)[2];
+    a.lse.data = opdi_cu_data<void>(lse);
+    a.lse.batch = opd_strides(lse)[0]; a.lse.head = opd_strides(lse)[1]; a.lse.row = opd_strides(lse)[2];
+    a.rows = (int)opd_size(q, 2); a.keys = (int)opd_size(k, 2); a.depth = (int)opd_size(q, 3);
+    a.group = (int)(opd_size(q, 1) / opd_size(k, 1));
+    a.scale = (float)scale;
+    a.causal = causal;
+    const int64_t batch = opd_size(q, 0), heads = opd_size(q, 1);
+    if (opd_dtype(q) == OPD_FLOAT16 ? opdi_cu_attention_run<opdi_cu_f16>(a, batch, heads)
+                                    : opdi_cu_attention_run<opdi_cu_bf16>(a, batch, heads)) { return -1; }
+    return work == out || opd_copy_(out, work) ? 0 : -1;
+}
+
+static const opdi_cu_row opdi_cu_rows_attention[] = {
+    {"_scaled_dot_product_flash_attention_for_cpu", opdi_cu_flash_attention},
+    {NULL, NULL}};
