@@ -25,6 +25,7 @@ OPDI_INTERNAL opdi_extra *opdi_extra_of(uintptr_t vertex) {
     memset(extra, 0, sizeof *extra);
     extra->last = &extra->hooks;
     if (meta) {
+        opdi_tape_begins();
         OPDI_PUBLISH(&meta->extra, extra);
         return extra;
     }

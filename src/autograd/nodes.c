@@ -27,12 +27,11 @@ static inline int64_t *opdi_node_metas(const opd_node *node) {
 
 OPDI_INTERNAL opdi_mutex opdi_own_lock = OPDI_MUTEX_INIT;
 
-/* Retains a tensor that its own node saves; a weak reference to the node becomes a strong one again. */
-OPDI_NOINLINE OPDI_INTERNAL void opdi_own_retain(opd_tensor *tensor) {
-    if (opdi_is_dead(tensor)) {
-        (void)opdi_dead_error(tensor, "to be held");
-        return;
-    }
+OPDI_INTERNAL void opdi_node_release(opd_node *node);
+OPDI_INTERNAL void opdi_extra_free(struct opdi_extra *extra);
+OPDI_INTERNAL void opdi_box_leave(struct opdi_box *box);
+/* opdi_tape_parting.retain and drop */
+static void opdi_saved_retain(opd_tensor *tensor) {
     opdi_lock(&opdi_own_lock);
     opdi_ref_up(&tensor->refs);
     if (tensor->own & OPDI_WEAK_NODE) {
@@ -41,16 +40,8 @@ OPDI_NOINLINE OPDI_INTERNAL void opdi_own_retain(opd_tensor *tensor) {
     }
     opdi_unlock(&opdi_own_lock);
 }
-
-/* Drops a reference of a tensor that its own node saves; when only the node holds it, its reference to the node becomes
-   weak.  True when the last reference is gone. */
-OPDI_NOINLINE OPDI_INTERNAL bool opdi_own_drop(opd_tensor *tensor) {
+static bool opdi_saved_drop(opd_tensor *tensor) {
     opd_node *node = NULL;
-    if (opdi_is_dead(tensor)) {
-        (void)opd_fail(OPD_ERROR_ARGUMENT, "a tensor was released that is gone: it was released more often than it was "
-                       "kept, or had not been kept (opd_keep) when its scope ended");
-        return false;
-    }
     opdi_lock(&opdi_own_lock);
     int32_t left = opdi_ref_down(&tensor->refs);
     if (left == 1 && (tensor->own & OPDI_SAVED_BY_OWN) && !(tensor->own & OPDI_WEAK_NODE) && tensor->grad_fn) {
@@ -247,6 +238,13 @@ OPDI_INTERNAL void opdi_node_describe(opd_node *node, opd_tensor *const *outs) {
 OPDI_INTERNAL int opdi_anomaly;                          /* OPD_ANOMALY_*: see opd_anomaly_set */
 OPDI_INTERNAL int opdi_trace_node(opd_node *node);
 #define OPDI_MAX_EDGES 60000                      /* tensors that go into one node, or come out of it */
+/* Says what tensors are to call that have something of the tape's: before the first has it. */
+OPDI_NOINLINE OPDI_INTERNAL void opdi_tape_begins(void) {
+    static const opdi_tape_parting parting = {
+        opdi_saved_retain, opdi_saved_drop, opdi_node_release, opdi_extra_free, opdi_box_leave
+    };
+    OPDI_PUBLISH(&opdi_partings.tape, &parting);
+}
 /* Makes a node with room for everything, edges and kept values empty; NULL with an error.  room: numbers to spare in
    its description.  The caller owns the one reference. */
 OPDI_INTERNAL opd_node *opdi_node_make(const opdi_derivative *formula, int nedges, int nkept, int nresults,
@@ -271,6 +269,7 @@ OPDI_INTERNAL opd_node *opdi_node_make(const opdi_derivative *formula, int nedge
     node->sequence = thread->sequence++ | (uint64_t)opdi_thread_number(thread) << OPDI_SEQUENCE_BITS;
     node->bytes = (uint32_t)bytes;
     node->noutputs = (uint16_t)nouts;
+    if (OPDI_UNLIKELY(!OPDI_LOAD(&opdi_partings.tape))) { opdi_tape_begins(); }
     if (OPDI_UNLIKELY(formula->plugin != NULL)) { opdi_plugin_pin(formula->plugin); }
     opdi_node_describe(node, outs);
     if (OPDI_UNLIKELY(OPDI_LOAD(&opdi_anomaly) != 0) && opdi_trace_node(node)) {

@@ -606,7 +606,7 @@ static int opdi_check_setup(const opd_op *op, const opd_op_desc *desc) {
 
 /* A formula registered by itself (opd_autograd_register).  Its card is made by the first call that records, since the
    operator may be defined later, and defined anew. */
-typedef struct opdi_late_formula { opd_op_desc desc; opdi_card *card; } opdi_late_formula;
+typedef struct opdi_late_formula { opd_op_desc desc; opdi_card *card; opd_kernel kernel; } opdi_late_formula;
 
 static void opdi_late_formula_free(void *formula) { opdi_free(formula, sizeof(opdi_late_formula)); }
 
@@ -626,7 +626,7 @@ OPDI_INTERNAL int opdi_autograd_registered(opd_call *call) {
         return -1;
     }
     call->user = card;
-    return opdi_autograd_kernel(call);
+    return formula->kernel(call);
 }
 static int opdi_no_setup(opd_context *ctx) {
     (void)ctx;
@@ -652,6 +652,7 @@ int opd_autograd_register(opd_library *lib, const char *name, opd_backward_fn ba
     memset(formula, 0, sizeof *formula);
     formula->desc.backward = backward;
     formula->desc.setup_context = setup_context ? setup_context : opdi_no_setup;
+    formula->kernel = opdi_autograd_kernel;
     if (opdi_impl_at(lib, qualified, OPD_KEY_AUTOGRAD, opdi_autograd_registered, formula, opdi_late_formula_free) ==
         0) {
         return 0;

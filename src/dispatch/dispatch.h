@@ -302,6 +302,8 @@ struct opd_listener {
 
 //== scopes ============================================================================================================
 
+struct opdi_box;
+struct opdi_extra;
 /* Parts of a tensor that few tensors have. */
 typedef struct opdi_meta {
     opd_tensor *grad;            /* accumulated gradient of a leaf */
@@ -315,6 +317,29 @@ typedef struct opdi_meta {
     struct opdi_box *retained;   /* where the gradient of a result goes: see opd_tensor_retain_grad */
 } opdi_meta;
 #if defined(OPDI_CORE)
+/* What layers above give tensors that a tensor has to let go of when it goes.  Each is set before the first tensor has
+   such a thing. */
+typedef struct opdi_parting {
+    const struct opdi_tape_parting *tape;
+    void (*tangents)(opdi_storage *storage);      /* drops all tangents of a storage that is about to be freed */
+    void (*device)(opdi_storage *storage);        /* frees the memory of another device */
+} opdi_parting;
+typedef struct opdi_tape_parting {
+    /* Retains a tensor that its own node saves; a weak reference to the node becomes a strong one again. */
+    void (*retain)(opd_tensor *tensor);
+    /* Drops a reference of a tensor that its own node saves; when only the node holds it, its reference to the node
+       becomes weak.  True when the last reference is gone. */
+    bool (*drop)(opd_tensor *tensor);
+    void (*node)(opd_node *node);                 /* drops a reference to a node */
+    void (*extra)(struct opdi_extra *extra);      /* frees an extra with its hooks, boxes and trace */
+    void (*box)(struct opdi_box *box);            /* drops the tensor's reference to a box */
+} opdi_tape_parting;
+/* The fake mode that is open on a thread (opdi_innermost.fake), as tensors ask it. */
+typedef struct opdi_fake {
+    void (*born)(opdi_storage *storage);          /* notes for which device a new storage of meta stands */
+    /* Makes a fake of a device, in the innermost scope; NULL with an error. */
+    opd_tensor *(*make)(opd_ints sizes, opd_scalar_type dtype, opd_device device);
+} opdi_fake;
 /* The most bytes of data that lie in a tensor's block.  More have a block of their own, so that blocks with a tensor's
    header are small: see opdi_free_late. */
 #define OPDI_TOGETHER 256
@@ -350,8 +375,7 @@ static inline void opdi_drop(opd_tensor *tensor) {
 }
 #define OPDI_HANDLE_BLOCK ((uintptr_t)1)
 typedef struct opdi_block { size_t bytes; double align; } opdi_block;      /* in front of the block's contents */
-#define OPDI_BLOCK_LAYER ((size_t)1 << (8 * sizeof(size_t) - 1))     /* in bytes: it holds a layer of transforms */
-#define OPDI_BLOCK_ENDS ((size_t)1 << (8 * sizeof(size_t) - 2))      /* in bytes: it begins with an opdi_ending */
+#define OPDI_BLOCK_ENDS ((size_t)1 << (8 * sizeof(size_t) - 1))      /* in bytes: it begins with an opdi_ending */
 typedef struct opdi_ending { void (*end)(void *what); void *what; } opdi_ending;
 #define OPDI_MAX_LAYERS 64
 OPDI_NOINLINE OPDI_INTERNAL int opdi_scope_grow(opdi_thread *thread, int64_t count);
@@ -582,8 +606,6 @@ typedef struct opdi_text { char *buf; size_t cap, length; } opdi_text;
 
 //== functions of higher layers that this layer calls ==================================================================
 
-struct opdi_box;
-struct opdi_extra;
 OPDI_SHARED void opdi_store_one(opd_scalar_type from, const void *number, opd_scalar_type dtype, void *element);
 OPDI_SHARED opd_scalar_type opdi_result_type_of(opd_tensor *const *ts, int count);
 OPDI_SHARED int opdi_lazy_fallback(opd_call *call);
@@ -596,20 +618,12 @@ OPDI_SHARED const char *opdi_left_out(const char *name);
 OPDI_SHARED int opdi_register_card(int i);
 #if defined(OPDI_CORE)
 OPDI_INTERNAL int opdi_dead_argument(opd_call *call);
-OPDI_INTERNAL void opdi_duals_drop(opdi_storage *storage);
 OPDI_INTERNAL bool opdi_backend_pointwise(int type);
-OPDI_INTERNAL void opdi_device_free(opdi_storage *storage);
 OPDI_INTERNAL int opdi_by_device_kernel(opd_call *call);
 OPDI_INTERNAL void opdi_guard_slot(const opd_op *op, opdi_table *table, int slot, opdi_chosen how);
 OPDI_INTERNAL void opdi_plugins_sweep(void);
-OPDI_INTERNAL void opdi_layer_gone(void *block);
-OPDI_NOINLINE OPDI_INTERNAL void opdi_own_retain(opd_tensor *tensor);
-OPDI_NOINLINE OPDI_INTERNAL bool opdi_own_drop(opd_tensor *tensor);
-OPDI_INTERNAL void opdi_node_release(opd_node *node);
 OPDI_INTERNAL int opdi_warn_formula(opd_backward_call *bw);
 OPDI_INTERNAL int opdi_missing_formula(opd_backward_call *bw);
-OPDI_INTERNAL void opdi_box_leave(struct opdi_box *box);
-OPDI_INTERNAL void opdi_extra_free(struct opdi_extra *extra);
 OPDI_INTERNAL int opdi_derived_kernel(opd_call *call);
 OPDI_INTERNAL int opdi_derived_composite(opd_call *call);
 OPDI_INTERNAL int opdi_derived_list(opd_call *call);
@@ -622,7 +636,6 @@ OPDI_INTERNAL opdi_kernel *opdi_autocast_policy(const opd_op *op, int device);
 OPDI_INTERNAL int opdi_check_policy(opd_autocast policy);
 OPDI_INTERNAL int opdi_autocast_kernel(opd_call *call);
 OPDI_INTERNAL int opdi_autocast_of_fakes(opd_call *call);
-OPDI_NOINLINE OPDI_INTERNAL void opdi_fake_born(opdi_storage *storage);
 #endif
 
 OPDI_SHARED const char *opdi_builtin_name(int i);

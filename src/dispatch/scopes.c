@@ -4,8 +4,8 @@
 //  >>scopes       who owns what: references to tensors, tensors that are gone, scopes
 //
 //  A tensor's references are counted; the block goes when the last tensor that looks at the storage goes.  Scopes hold
-//  references for the innermost block of a program.  Of autograd, of devices and of forward mode it knows what a tensor
-//  may have to let go of.
+//  references for the innermost block of a program.  Of autograd, of devices and of forward mode it knows whom a tensor
+//  asks to let go of what it has of theirs.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== references ========================================================================================================
@@ -13,6 +13,8 @@
 OPDI_SHARED opd_tensor *opdi_own(opd_tensor *tensor);
 OPDI_SHARED void *opdi_scope_alloc(size_t size);
 #if defined(OPDI_CORE)
+
+OPDI_INTERNAL opdi_parting opdi_partings;
 
 /* Returns the tensor that tensor is a view of, or NULL. A view of integers or bools, which autograd never looks at,
    knows its base and nothing else. */
@@ -26,7 +28,8 @@ OPDI_INTERNAL opd_tensor *opdi_view_base(const opd_tensor *tensor) {
 OPDI_NOINLINE OPDI_INTERNAL int opdi_data_apart(opdi_storage *storage, int backend) {
     storage->data = NULL;
     if (backend == OPD_META) {
-        opdi_fake_born(storage);
+        const opdi_fake *fake = opdi_self()->innermost.fake;
+        if (fake) { fake->born(storage); }
         return 0;
     }
     storage->data = opdi_data_alloc(storage->bytes);
@@ -39,7 +42,7 @@ OPDI_INTERNAL void opdi_apart_free(opdi_storage *storage) {
 /* Drops a reference to a storage; with the last one its data and the block that it lies in go. */
 OPDI_INTERNAL void opdi_storage_drop(opdi_storage *storage) {
     if (OPDI_ACQUIRE(&storage->refs) != 1 && opdi_ref_down(&storage->refs) != 0) { return; }
-    if (OPDI_UNLIKELY(OPDI_ACQUIRE(&storage->duals) != NULL)) { opdi_duals_drop(storage); }
+    if (OPDI_UNLIKELY(OPDI_ACQUIRE(&storage->duals) != NULL)) { OPDI_ACQUIRE(&opdi_partings.tangents)(storage); }
     if (storage->block_bytes < 0) {
         opdi_foreign *foreign = (opdi_foreign *)(void *)storage;
         opd_plugin *plugin = foreign->plugin;
@@ -47,7 +50,8 @@ OPDI_INTERNAL void opdi_storage_drop(opdi_storage *storage) {
         opdi_free(foreign, sizeof *foreign);
         if (plugin) { opdi_plugin_let_go(plugin); }
     } else {
-        if (OPDI_UNLIKELY(storage->device)) { opdi_device_free(storage); }
+        if (OPDI_UNLIKELY(storage->device == OPD_META)) { opdi_self()->fake_live -= storage->bytes; }
+        else if (OPDI_UNLIKELY(storage->device)) { OPDI_ACQUIRE(&opdi_partings.device)(storage); }
         else if (storage->bytes > OPDI_TOGETHER) { opdi_apart_free(storage); }
         opdi_free_late(storage->block, (size_t)storage->block_bytes);
     }
@@ -110,6 +114,18 @@ OPDI_INTERNAL int opdi_any_dead_value(const opd_value *value, int count, const c
     return rc;
 }
 
+/* opdi_retain and opdi_drop_last of a tensor that is gone, or that its own node saves. */
+OPDI_NOINLINE OPDI_INTERNAL void opdi_own_retain(opd_tensor *tensor) {
+    if (opdi_is_dead(tensor)) { (void)opdi_dead_error(tensor, "to be held"); }
+    else { OPDI_ACQUIRE(&opdi_partings.tape)->retain(tensor); }
+}
+OPDI_NOINLINE OPDI_INTERNAL bool opdi_own_drop(opd_tensor *tensor) {
+    if (!opdi_is_dead(tensor)) { return OPDI_ACQUIRE(&opdi_partings.tape)->drop(tensor); }
+    (void)opd_fail(OPD_ERROR_ARGUMENT, "a tensor was released that is gone: it was released more often than it was "
+                   "kept, or had not been kept (opd_keep) when its scope ended");
+    return false;
+}
+
 static inline bool opdi_drop_last(opd_tensor *tensor);
 static void opdi_let_go(opd_tensor *tensor);
 /* Frees a tensor whose last reference is gone, and then its gradient and base if these were its alone.  Its block may
@@ -128,11 +144,13 @@ again:                                            /* gradients of gradients: a l
         if (meta->dims) { opdi_free(meta->dims, (size_t)meta->dims_count * sizeof(int64_t)); }
         if (meta->home) { home = meta->home; }
         if (meta->inner) { opdi_let_go(meta->inner); }
-        if (meta->extra) { opdi_extra_free(meta->extra); }
-        if (meta->retained) { opdi_box_leave(meta->retained); }
+        if (meta->extra) { OPDI_ACQUIRE(&opdi_partings.tape)->extra(meta->extra); }
+        if (meta->retained) { OPDI_ACQUIRE(&opdi_partings.tape)->box(meta->retained); }
         opdi_free(meta, sizeof *meta);
     }
-    if (tensor->grad_fn && !(tensor->own & OPDI_WEAK_NODE)) { opdi_node_release(tensor->grad_fn); }
+    if (tensor->grad_fn && !(tensor->own & OPDI_WEAK_NODE)) {
+        OPDI_ACQUIRE(&opdi_partings.tape)->node(tensor->grad_fn);
+    }
     size_t bytes = sizeof *tensor + (size_t)tensor->room * sizeof(int64_t) + sizeof(opdi_view_record) +
         (tensor->flags & OPDI_BATCHED ? sizeof(opdi_batched) : 0);
     *tensor = opdi_dead_tensor;
@@ -260,10 +278,6 @@ static void opdi_handle_release(uintptr_t h) {
     uintptr_t p = h & ~(OPDI_HANDLE_BLOCK | OPDI_HANDLE_UP);
     if (h & OPDI_HANDLE_BLOCK) {
         opdi_block *block = (opdi_block *)p;
-        if (OPDI_UNLIKELY(block->bytes & OPDI_BLOCK_LAYER)) {
-            opdi_layer_gone(block + 1);
-            block->bytes &= ~OPDI_BLOCK_LAYER;
-        }
         if (OPDI_UNLIKELY(block->bytes & OPDI_BLOCK_ENDS)) {
             const opdi_ending *ending = (const opdi_ending *)(const void *)(block + 1);
             ending->end(ending->what);

@@ -16,6 +16,17 @@ OPDI_SHARED opd_tensor *opdi_batch_front_arg(opd_call *call, int i);
 
 //== the stack of layers ===============================================================================================
 
+/* Takes a layer off the thread when its handle leaves the scope stack; the layers inside of it are gone by then. */
+static void opdi_layer_gone(void *what) {
+    opdi_layer *layer = (opdi_layer *)what;
+    opdi_thread *thread = layer->th;
+    if (layer->outer) { layer->outer->inner = NULL; }
+    opdi_layer_set(thread, layer->outer);
+    thread->innermost.serial = layer->outer ? layer->outer->serial : 0;
+    thread->innermost.tape = layer->tape;
+    while (thread->innermost.level && thread->innermost.level != layer->forward) { opdi_level_end(thread); }
+}
+
 /* Enters a new innermost layer; it belongs to the scope.  NULL with an error. */
 OPDI_INTERNAL opdi_layer *opdi_layer_push(opdi_layer_kind kind, int64_t size, opd_randomness randomness) {
     opdi_thread *thread = opdi_self();
@@ -26,7 +37,9 @@ OPDI_INTERNAL opdi_layer *opdi_layer_push(opdi_layer_kind kind, int64_t size, op
     }
     opdi_layer *layer = (opdi_layer *)opdi_scope_alloc(sizeof *layer);
     if (!layer) { return NULL; }
-    ((opdi_block *)(void *)layer - 1)->bytes |= OPDI_BLOCK_LAYER;
+    ((opdi_block *)(void *)layer - 1)->bytes |= OPDI_BLOCK_ENDS;
+    layer->ending.end = opdi_layer_gone;
+    layer->ending.what = layer;
     layer->outer = thread->innermost.layer;
     layer->inner = NULL;
     layer->th = thread;
@@ -49,17 +62,6 @@ OPDI_INTERNAL opdi_layer *opdi_layer_push(opdi_layer_kind kind, int64_t size, op
     if (thread->innermost.layer) { thread->innermost.layer->inner = layer; }
     opdi_layer_set(thread, layer);
     return layer;
-}
-
-/* Takes a layer off the thread when its handle leaves the scope stack; the layers inside of it are gone by then. */
-OPDI_INTERNAL void opdi_layer_gone(void *block) {
-    opdi_layer *layer = (opdi_layer *)block;
-    opdi_thread *thread = layer->th;
-    if (layer->outer) { layer->outer->inner = NULL; }
-    opdi_layer_set(thread, layer->outer);
-    thread->innermost.serial = layer->outer ? layer->outer->serial : 0;
-    thread->innermost.tape = layer->tape;
-    while (thread->innermost.level && thread->innermost.level != layer->forward) { opdi_level_end(thread); }
 }
 
 /* Refuses a write into a tensor that the function of the innermost grad or jvp has neither made nor been given; 0, or

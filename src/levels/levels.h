@@ -11,6 +11,7 @@
 typedef enum opdi_layer_kind { OPDI_LAYER_VMAP, OPDI_LAYER_GRAD, OPDI_LAYER_JVP } opdi_layer_kind;
 /* A layer of transforms.  It lives in a block of the scope stack, whose handle keeps it. */
 typedef struct opdi_layer {
+    opdi_ending ending;                           /* when its handle leaves the scope stack */
     struct opdi_layer *outer, *inner;
     opdi_thread *th;
     int32_t level, vmaps;                         /* from 1; vmap layers from here outwards */

@@ -107,10 +107,12 @@ static void opdi_name_give(opd_backend backend, const char *name) {
     OPDI_PUBLISH(&given_name->name, (const char *)given_name->text[7]);
 }
 
+static void opdi_device_free(opdi_storage *storage);
 /* Makes a backend registered or not, and takes all tables out of use.  Under opdi_backend_lock; the caller gives back
    what is out of use when it has let go of that. */
 static void opdi_backend_publish(opd_backend backend, int on) {
     opdi_lock(&opdi_registry.lock);
+    OPDI_PUBLISH(&opdi_partings.device, &opdi_device_free);
     OPDI_PUBLISH(&opdi_backends[backend].registered, on);
     opdi_tables_retire_all();
     opdi_unlock(&opdi_registry.lock);
@@ -457,10 +459,9 @@ static int opdi_device_alloc(opdi_storage *storage, opdi_backend *backend, int t
     opdi_device_count_bytes(backend, index, (int64_t)bytes);
     return 0;
 }
-OPDI_INTERNAL void opdi_device_free(opdi_storage *storage) {
+static void opdi_device_free(opdi_storage *storage) {
     opdi_backend *backend = opdi_backend_of(storage->device);
     opd_plugin *plugin = backend ? backend->plugin : NULL;
-    if (storage->device == OPD_META) { opdi_self()->fake_live -= storage->bytes; }
     if (!backend || !storage->data) { return; }
     if (plugin) { opdi_plugin_pin(plugin); }      /* with the last block another thread may unregister it */
     backend->desc.free(backend->desc.user, storage->index, storage->data, (size_t)storage->bytes);

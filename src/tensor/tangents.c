@@ -61,7 +61,7 @@ static void opdi_dual_unlink(opdi_dual *dual) {
 }
 
 /* Drops all tangents of a storage that is about to be freed. */
-OPDI_INTERNAL void opdi_duals_drop(opdi_storage *storage) {
+static void opdi_duals_drop(opdi_storage *storage) {
     opdi_dual *dual;
     opdi_lock(&opdi_dual_lock);
     for (dual = storage->duals; dual; dual = dual->next) { opdi_dual_unlink(dual); }
@@ -108,6 +108,7 @@ OPDI_INTERNAL int opdi_dual_put(opdi_level *level, opd_tensor *tensor, opd_tenso
     if (dual->after) { dual->after->at = &dual->after; }
     level->duals = dual;
     dual->next = tensor->storage->duals;
+    if (!opdi_partings.tangents) { OPDI_PUBLISH(&opdi_partings.tangents, &opdi_duals_drop); }
     OPDI_PUBLISH(&tensor->storage->duals, dual);
     opdi_unlock(&opdi_dual_lock);
     return 0;

@@ -347,7 +347,6 @@ OPDI_INTERNAL opd_tensor *opdi_batch_again(const opd_tensor *tensor, opd_tensor 
 OPDI_INTERNAL opd_tensor *opdi_batch_clone(const opd_tensor *tensor);
 OPDI_INTERNAL opd_tensor *opdi_batch_part(opd_tensor *tensor, opd_ints sizes, opd_ints strides, int64_t offset,
                                           uint64_t keys);
-OPDI_INTERNAL opd_tensor *opdi_fake_new(opd_ints sizes, opd_scalar_type dtype, opd_device device);
 #endif
 #include "tensor.prototypes.h"
 #endif

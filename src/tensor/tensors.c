@@ -420,7 +420,8 @@ OPDI_INTERNAL bool opdi_form_given(opd_ints sizes, opd_scalar_type dtype) {
 }
 opd_tensor *opd_tensor_new_on(opd_ints sizes, opd_scalar_type dtype, opd_device device) {
     if (!opd_ok() || !opdi_sizes_given(sizes)) { return NULL; }
-    if (OPDI_UNLIKELY(opdi_self()->innermost.fake != NULL)) { return opdi_fake_new(sizes, dtype, device); }
+    const opdi_fake *fake = opdi_self()->innermost.fake;
+    if (OPDI_UNLIKELY(fake != NULL)) { return fake->make(sizes, dtype, device); }
     return opdi_own(opdi_tensor_make(sizes.data, NULL, (int)sizes.n, dtype, opdi_place(device)));
 }
 opd_tensor *opd_tensor_new(opd_ints sizes, opd_scalar_type dtype) {

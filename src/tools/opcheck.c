@@ -227,7 +227,7 @@ static int opdi_opcheck_autograd(const opdi_trial *trial) {
 /* True when a fake's size may be the real one: both are equal, or it is one that data decide and the real one lies
    between its bounds. */
 static bool opdi_opcheck_size(int64_t real, int64_t fake) {
-    const opdi_fake *mode = opdi_self()->innermost.fake;
+    const opdi_fake_mode *mode = opdi_fake_mode_of(opdi_self());
     for (int i = 0; i < OPDI_MIN(mode->nsizes, OPDI_FAKE_SIZES) && real != fake; i++) {
         if (mode->sizes[i].value == fake && real >= mode->sizes[i].min &&
             (mode->sizes[i].max < 0 || real <= mode->sizes[i].max)) { return true; }
@@ -239,7 +239,7 @@ static bool opdi_opcheck_size(int64_t real, int64_t fake) {
 static int opdi_opcheck_same_fake(const opd_tensor *real, const opd_tensor *fake, int i) {
     char first[24 * OPD_MAX_DIMS], second[24 * OPD_MAX_DIMS];
     int dim = 0;
-    if (opdi_self()->innermost.fake->nsizes && fake->ndim == real->ndim) {
+    if (opdi_fake_mode_of(opdi_self())->nsizes && fake->ndim == real->ndim) {
         while (dim < real->ndim && opdi_opcheck_size(real->dims[dim], fake->dims[dim])) { dim++; }
         if (dim == real->ndim && fake->dtype == real->dtype) { return 0; }
     }

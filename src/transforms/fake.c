@@ -19,10 +19,9 @@ OPDI_SHARED int opdi_fake_kernel(opd_call *call);
 #if defined(OPDI_CORE)
 
 /* Notes for which device a new storage of meta stands; inside of a kernel its bytes are counted. */
-OPDI_NOINLINE OPDI_INTERNAL void opdi_fake_born(opdi_storage *storage) {
+static void opdi_fake_born(opdi_storage *storage) {
     opdi_thread *thread = opdi_self();
-    opdi_fake *fake = thread->innermost.fake;
-    if (!fake) { return; }
+    opdi_fake_mode *fake = opdi_fake_mode_of(thread);
     storage->stands_for = (uint16_t)(fake->place + 1);
     if (!fake->inside) { return; }
     storage->device = OPD_META;
@@ -30,13 +29,13 @@ OPDI_NOINLINE OPDI_INTERNAL void opdi_fake_born(opdi_storage *storage) {
     if (fake->cost && thread->fake_live > fake->cost->most) { fake->cost->most = thread->fake_live; }
 }
 
-static int64_t opdi_faked_at(const opdi_fake *fake, const opd_tensor *tensor) {
+static int64_t opdi_faked_at(const opdi_fake_mode *fake, const opd_tensor *tensor) {
     int64_t i = (int64_t)(((uint64_t)(uintptr_t)tensor * 0x9e3779b97f4a7c15u) >> 20) & (fake->size - 1);
     while (fake->map[i].real && fake->map[i].real != tensor) { i = (i + 1) & (fake->size - 1); }
     return i;
 }
 /* Returns the bytes of those real tensors that the mode around has not seen. */
-static int64_t opdi_fake_given_also(const opdi_fake *fake) {
+static int64_t opdi_fake_given_also(const opdi_fake_mode *fake) {
     int64_t bytes = 0;
     for (int64_t i = 0; i < fake->size; i++) {
         const opdi_faked *faked = &fake->map[i];
@@ -47,18 +46,21 @@ static int64_t opdi_fake_given_also(const opdi_fake *fake) {
     return bytes;
 }
 
+static opd_tensor *opdi_fake_new(opd_ints sizes, opd_scalar_type dtype, opd_device device);
 opd_fake_block opd_fake_begin(void) {
     opdi_thread *thread = opdi_self();
-    opdi_fake *fake = (opdi_fake *)opdi_alloc(sizeof *fake);
+    opdi_fake_mode *fake = (opdi_fake_mode *)opdi_alloc(sizeof *fake);
     opd_fake_block block;
     memset(&block, 0, sizeof block);
     block.open = true;
     if (!fake) { return block; }
     memset(fake, 0, sizeof *fake);
-    fake->outer = thread->innermost.fake;
+    fake->asked.born = opdi_fake_born;
+    fake->asked.make = opdi_fake_new;
+    fake->outer = opdi_fake_mode_of(thread);
     fake->cost = fake->outer ? fake->outer->cost : NULL;
     fake->place = OPD_CPU;
-    thread->innermost.fake = fake;
+    thread->innermost.fake = &fake->asked;
     block.mode = fake;
     block.guard = opd_keys_include(opd_keyset_make(OPD_BIT_OF(OPD_F_FAKE), 0));
     return block;
@@ -66,15 +68,15 @@ opd_fake_block opd_fake_begin(void) {
 /* Ends a mode, with those that were begun inside of it and not ended, and lets its tensors go. */
 void opd_fake_end(opd_fake_block *block) {
     opdi_thread *thread = opdi_self();
-    opdi_fake *ended = block ? (opdi_fake *)block->mode : NULL, *fake;
+    opdi_fake_mode *ended = block ? (opdi_fake_mode *)block->mode : NULL, *fake;
     if (!block || !block->open) { return; }
     block->open = false;
-    for (fake = thread->innermost.fake; fake && fake != ended; fake = fake->outer) { }
+    for (fake = opdi_fake_mode_of(thread); fake && fake != ended; fake = fake->outer) { }
     if (!fake) { return; }
     opd_keys_restore(block->guard);
     do {                                          /* and what was begun inside and not ended */
-        fake = thread->innermost.fake;
-        thread->innermost.fake = fake->outer;
+        fake = opdi_fake_mode_of(thread);
+        thread->innermost.fake = fake->outer ? &fake->outer->asked : NULL;
         if (fake->cost && fake->cost->block.mode == fake) {
             fake->cost->given = fake->given;
             fake->cost->block.open = false;
@@ -94,7 +96,7 @@ bool opd_fake_enabled(void) { return opdi_self()->innermost.fake != NULL; }
 
 static opd_tensor *opdi_fake_make(const int64_t *sizes, const int64_t *strides, int ndim, opd_scalar_type dtype,
                                   int place) {
-    opdi_fake *fake = opdi_self()->innermost.fake;
+    opdi_fake_mode *fake = opdi_fake_mode_of(opdi_self());
     const int was = fake->place;
     fake->place = place;
     fake->inside++;
@@ -103,12 +105,12 @@ static opd_tensor *opdi_fake_make(const int64_t *sizes, const int64_t *strides, 
     fake->place = was;
     return tensor;
 }
-OPDI_INTERNAL opd_tensor *opdi_fake_new(opd_ints sizes, opd_scalar_type dtype, opd_device device) {
+static opd_tensor *opdi_fake_new(opd_ints sizes, opd_scalar_type dtype, opd_device device) {
     return opdi_own(opdi_fake_make(sizes.data, NULL, (int)sizes.n, dtype, opdi_place(device)));
 }
 
-static int opdi_faked_grow(opdi_fake *fake) {
-    const opdi_fake old = *fake;
+static int opdi_faked_grow(opdi_fake_mode *fake) {
+    const opdi_fake_mode old = *fake;
     if (2 * (fake->used + 1) <= fake->size) { return 0; }
     fake->size = OPDI_MAX(64, 2 * old.size);
     fake->map = (opdi_faked *)opdi_alloc((size_t)fake->size * sizeof *fake->map);
@@ -126,7 +128,7 @@ static int opdi_faked_grow(opdi_fake *fake) {
 /* Returns the fake of tensor, which the mode holds; tensor itself if it is a fake or a wrapped number.
    NULL without memory. */
 static opd_tensor *opdi_fake_of(opd_tensor *tensor) {
-    opdi_fake *fake = opdi_self()->innermost.fake;
+    opdi_fake_mode *fake = opdi_fake_mode_of(opdi_self());
     if (tensor->backend == OPD_META || tensor->flags & (OPDI_WRAPPED | OPDI_BATCHED)) { return tensor; }
     if (opdi_faked_grow(fake)) { return NULL; }
     opdi_faked *faked = &fake->map[opdi_faked_at(fake, tensor)];
@@ -158,7 +160,7 @@ opd_tensor *opd_fake_tensor(opd_tensor *tensor) {
 /* Returns a size for a result whose size depends on data, `max` if there is one, and notes the bounds; -1
    with an error. */
 OPDI_SHARED int64_t opdi_fake_size(int64_t min, int64_t max) {
-    opdi_fake *fake = opdi_self()->innermost.fake;
+    opdi_fake_mode *fake = opdi_fake_mode_of(opdi_self());
     const int64_t value = max >= 0 ? max : min;
     if (!fake) {
         return opd_fail(OPD_ERROR_ARGUMENT, "the result's size depends on data, which a meta tensor does not have. In "
@@ -248,7 +250,7 @@ static int opdi_fake_args(const opd_call *call, opd_value *args, int *place) {
     for (int i = 0; i < call->op->nargs && !opdi_only_asks(call->op); i++) {
         if (opdi_strip_optional(call->op->schema->args[i].type)->kind != OPDI_TYPE_DEVICE) { continue; }
         if (args[i].tag == OPD_TAG_DEVICE && (args[i].u.device.type != OPD_META ||
-            !opdi_self()->innermost.fake->inside)) {
+            !opdi_fake_mode_of(opdi_self())->inside)) {
             *place = opdi_place(args[i].u.device);
         }
         if (args[i].tag == OPD_TAG_DEVICE || !any) { args[i] = opd_value_device(meta); }
@@ -334,7 +336,7 @@ static double opdi_cost_flops(const opd_call *call) {
     if (card && card->desc.flops) { return card->desc.flops(call); }
     return opd_op_tags(call->op) & OPD_OPTAG_POINTWISE ? opdi_flops_elements(call) : 0;
 }
-static void opdi_cost_call(opdi_fake *fake, const opd_call *call) {
+static void opdi_cost_call(opdi_fake_mode *fake, const opd_call *call) {
     int64_t bytes = 0;
     for (int i = 0; i < call->op->nrets; i++) {
         const opd_value *value = &call->rets[i];
@@ -357,7 +359,7 @@ static bool opdi_fake_is_composite(const opd_op *op) {
 /* The kernel at the Fake key: runs the call at Meta with fakes in place of real tensors, and counts its cost. */
 OPDI_SHARED int opdi_fake_kernel(opd_call *call) {
     opdi_thread *thread = call->th;
-    opdi_fake *fake = thread->innermost.fake;
+    opdi_fake_mode *fake = opdi_fake_mode_of(thread);
     const opd_value *const given = call->args;
     opd_keyset keys = opd_keyset_and(call->keys, opd_keyset_below(OPD_F_FAKE));
     opd_value args[OPD_MAX_ARGS];
@@ -402,7 +404,7 @@ opd_cost *opd_cost_begin(void) {
         opdi_free(cost, sizeof *cost);
         return NULL;
     }
-    ((opdi_fake *)cost->block.mode)->cost = cost;
+    ((opdi_fake_mode *)cost->block.mode)->cost = cost;
     cost->begun = cost->most = opdi_self()->fake_live;
     return cost;
 }
@@ -433,7 +435,7 @@ opd_cost_sum opd_cost_total(const opd_cost *cost) {
     }
     if (cost) {
         sum.peak = cost->most - cost->begun;
-        sum.given = cost->block.open ? ((const opdi_fake *)cost->block.mode)->given : cost->given;
+        sum.given = cost->block.open ? ((const opdi_fake_mode *)cost->block.mode)->given : cost->given;
     }
     return sum;
 }

@@ -105,8 +105,9 @@ struct opd_derivative {
 #define OPDI_FAKE_SIZES 16
 /* A real tensor, which is held, and the fake that stands for it. */
 typedef struct opdi_faked { opd_tensor *real, *fake; } opdi_faked;
-typedef struct opdi_fake {
-    struct opdi_fake *outer;
+typedef struct opdi_fake_mode {
+    opdi_fake asked;                              /* first: innermost.fake points here */
+    struct opdi_fake_mode *outer;
     int place;                                    /* what is made now stands for, */
     int inside;                                   /* and is counted, where it is not 0: kernels that run */
     opdi_faked *map;                              /* open addressing, size a power of two */
@@ -114,7 +115,11 @@ typedef struct opdi_fake {
     struct { int64_t value, min, max; } sizes[OPDI_FAKE_SIZES];           /* the last that data decide */
     int nsizes;
     opd_cost *cost;
-} opdi_fake;
+} opdi_fake_mode;
+/* The mode that is open on a thread, or NULL. */
+static inline opdi_fake_mode *opdi_fake_mode_of(const opdi_thread *thread) {
+    return (opdi_fake_mode *)(void *)thread->innermost.fake;
+}
 struct opd_cost {
     opd_fake_block block;
     opd_cost_row *rows;

@@ -749,7 +749,7 @@ static bool opdi_sdpa_flash(const opd_tensor *q, const opd_tensor *k, const opd_
     all[0] = q;
     all[1] = k;
     all[2] = v;
-    const opd_backend backend = opd_tensor_device(q).type;
+    const int backend = opd_tensor_device(q).type;
     if (dropout != 0 || (backend != OPD_CPU && backend != OPD_CUDA) || !opd_dtype_is_floating(OPDI_DTYPE(q))) {
         return false;
     }
