@@ -8606,7 +8606,8 @@ static __global__ void opdi_cu_im_weights_kernel(opdi_cu_im m, const float *w, f
         to[i] = r < m.rows ? w[(o * cg + (m.back ? r : c)) * taps + t] : 0.0f;
     }
 }
-template <int ROWS, bool BACK> __global__ void __launch_bounds__(OPDI_CU_IM_THREADS(ROWS), ROWS == 128 ? 2 : 4)
+template <int ROWS, bool BACK>
+__global__ void __launch_bounds__(OPDI_CU_IM_THREADS(ROWS), ROWS == 128 ? 2 : BACK ? 3 : 4)
     opdi_cu_im_kernel(opdi_cu_im m, const float *from, const float *weights, const float *bias, float *to) {
     enum { THREADS = OPDI_CU_IM_THREADS(ROWS), OWN = ROWS == 32 ? 4 : 8, K = OPDI_CU_IM_K, P = OPDI_CU_IM_PLACES };
     enum { LOADS = K * P / THREADS, QUADS = ROWS / 4 };           /* of a thread; of a row of weights */
