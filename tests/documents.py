@@ -125,18 +125,23 @@ def halves(block):
 
 def programs():
     """(name, source, document, number of operators, whether they take float32, whether they have no derivative)"""
-    header, readme, guide, coming = (read(n) for n in ('opdispatch.h', 'README.md', 'examples/guide.md',
-                                                       'examples/coming-from.md'))
+    header, readme, operators, guide, coming = (read(n) for n in (
+        'opdispatch.h', 'README.md', 'examples/guide/03-operators.md', 'examples/guide.md', 'examples/coming-from.md'))
     quick = read('examples/quickstart.c').replace('"../opdispatch.h"', '"opdispatch.h"')
     kernels = quick[:quick.index('OPD_LIBRARY(myops, lib)')]
     yield 'QUICK START', '#include "opdispatch.h"\n' + quick_start(header), None, 1, False, False
     yield 'examples/quickstart.c', quick, None, 4, True, False
     yield 'examples/quickstart.cpp', read('examples/quickstart.cpp').replace('"../opdispatch.h"', '"opdispatch.h"'), None, 1, True, False
-    ours = [b for b in blocks(readme) if 'int main' in b]
-    for block in ours:
-        yield 'README.md', block, readme, 1, True, False
-    block = only([b for b in blocks(readme) if 'opd_autograd_register' in b], 'opd_autograd_register')
-    yield ('README.md, in two steps', kernels +
+    first = only([b for b in blocks(readme) if 'int main' in b], 'a first program')
+    yield 'README.md', first, readme, 0, True, False
+    block = only([b for b in blocks(readme) if 'OPD_LIBRARY(my, lib)' in b], 'an operator')
+    said = re.findall(r'and `(OPD_CALL.*?)` in place of `(.*?)`:$', readme, re.M)
+    if len(said) != 1 or said[0][1] not in first:
+        sys.exit('README.md does not say where the operator is called')
+    yield ('README.md, an operator', first.replace('int main', block + 'int main').replace(said[0][1], said[0][0]),
+           readme, 1, True, False)
+    block = only([b for b in blocks(operators) if 'opd_autograd_register' in b], 'opd_autograd_register')
+    yield ('examples/guide/03-operators.md, in two steps', kernels +
            'static int myadd_setup(opd_context *ctx) { (void)ctx; return 0; }\n' + block +
            'int main(void) { return opd_finish(); }\n', None, 1, True, False)
     for block in blocks(coming):

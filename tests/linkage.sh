@@ -464,12 +464,12 @@ check_lapack() {
     quiet $quick_c -O0 -w $inc "$root/tests/ops/test_linalg.c" "$tmp/lapack.o" -o "$tmp/lapack" $lapack $lib
     "$tmp/lapack" 2>&1 | grep -q ' passed, 0 failed' || "$tmp/lapack" 2>&1 | head -n 8
 }
-# The recipe of the README.
+# The recipe of the guide.
 check_cmake() {
     command -v cmake >/dev/null 2>&1 || { echo 'SKIP: no cmake'; return; }
     rm -rf "$tmp/cmake"; mkdir -p "$tmp/cmake"
-    sed -n '/^```cmake/,/^```/p' "$root/README.md" | grep -v '^```' >"$tmp/cmake/CMakeLists.txt"
-    [ -s "$tmp/cmake/CMakeLists.txt" ] || echo 'no recipe in the README'
+    sed -n '/^```cmake/,/^```/p' "$root/examples/guide/01-install.md" | grep -v '^```' >"$tmp/cmake/CMakeLists.txt"
+    [ -s "$tmp/cmake/CMakeLists.txt" ] || echo 'no recipe in the guide'
     cp "$root/opdispatch.h" "$here/ops.c" "$tmp/cmake"
     { echo '#define OPDISPATCH_IMPLEMENTATION'; cat "$here/main.c"; } >"$tmp/cmake/program.c"
     out=$(cd "$tmp/cmake" && cmake -S . -B build -DCMAKE_C_COMPILER="$quick_c" -DCMAKE_BUILD_TYPE=Debug 2>&1 &&
@@ -478,7 +478,8 @@ check_cmake() {
 }
 # README.md and the pages.  C in them: programs run and print what the page says; pieces of programs compile, behind
 # tests/linkage/pages.h, all pieces of a page in one file.  A block that begins with ```C is for recipes.py.
-pages="$root/README.md $root/src/README.md $root/bench/README.md $root/examples/guide.md $root/examples/coming-from.md"
+pages="$root/README.md $root/src/README.md $root/tests/README.md $root/bench/README.md $root/examples/README.md
+$root/examples/guide.md $root/examples/coming-from.md $(echo "$root"/examples/guide/*.md)"
 check_pages_code() {
     implementation
     for page in $pages; do
@@ -536,7 +537,7 @@ check_pages_names() {
     sed '/^```C$/,/^```$/d' $pages | grep -o -w -E '(opd|OPD)_[A-Za-z0-9_]*[A-Za-z0-9]' | sort -u | comm -23 - "$tmp/names" |
         while read -r name; do grep -q "^$name" "$tmp/names" || echo "the pages name $name, which is not there"; done
     for file in "$root"/examples/*.*; do
-        grep -qF -- "\`${file##*/}\`" "$root/README.md" || [ "${file##*.}" = md ] || echo "README.md does not mention $file"
+        grep -qF -- "\`${file##*/}\`" "$root/examples/README.md" || [ "${file##*.}" = md ] || echo "examples/README.md does not mention $file"
     done
 }
 
