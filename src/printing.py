@@ -78,14 +78,15 @@ class Schema:
 
 class Operator:
     """What a card says: card, its name there; family; schema; inplace, the schema of its in-place form or None; function,
-    the name of opd_FUNCTION; says, the comment; listed, the arguments that the comment lists or None."""
+    the name of opd_FUNCTION; says, the comment; listed, the arguments that the comment lists or None; text, the schema as
+    it stands; body, the lines of the card."""
 
     def __init__(self, family, function, listed, says, card, body, macros):
         self.family, self.function, self.card, self.says = family, function, card, ' '.join(says.split())
         text, inplace = field_of(body, 'schema', macros), field_of(body, 'inplace', macros)
         if not text:
             sys.exit('OPDI_OP(%s): a card begins with op->schema = "...";' % card)
-        self.schema = Schema(text)
+        self.schema, self.text, self.body = Schema(text), text, body
         self.inplace = inplace and Schema(inplace if '(' in inplace else inplace + text[text.index('('):])
         self.listed = listed and [name.strip().lower() for name in listed.split(',')]
         if self.listed and self.listed != [a[1] for a in self.schema.args[:len(self.listed)]]:

@@ -9,7 +9,7 @@ set -u
 names='macros_visible symbols symbols_cxx aoti included_twice other_places beside_dlpack two_files cxx_with_c_implementation
 cxx_implementation steps no_everything wrong_arguments fast_math
 std11_c_implementation std11_c_declarations std11_cxx_implementation std11_cxx_declarations'
-[ -n "${RUN_AGAIN:-}" ] || names="join apart contents rooms calls_up pragmas includes macro_names foreign_names function_length macro_functions line_length dialect short_names cards recipes documents checked build_lines helps tcc static_in_two_files no_threads no_simd no_cache core_alone families tools parts $names"
+[ -n "${RUN_AGAIN:-}" ] || names="join apart contents rooms calls_up pragmas includes macro_names foreign_names function_length macro_functions line_length dialect short_names cards reference recipes documents checked build_lines helps tcc static_in_two_files no_threads no_simd no_cache core_alone families tools parts $names"
 
 if [ "${1:-}" = --list ]; then printf '%s\n' $names; exit 0; fi
 only=${1:-}
@@ -486,6 +486,11 @@ check_build_lines() {
 check_recipes() {
     if ! command -v python3 >/dev/null 2>&1; then echo "SKIP: no python3"; return; fi
     python3 "$root/tests/recipes.py" --cc "$quickest_c" 2>&1 | head -n 12
+}
+# The pages of the reference are those that the declarations and cards give.
+check_reference() {
+    if ! command -v python3 >/dev/null 2>&1; then echo "SKIP: no python3"; return; fi
+    python3 "$root/src/reference.py" --check 2>&1
 }
 # The programs of the documents, as they stand there; their operators by opd_opcheck and opd_gradcheck.
 check_documents() {

@@ -3,8 +3,9 @@
 
 usage: python3 tests/operators.py OPDISPATCH.H [--cc CC]
 
-The typed functions of opdispatch.h are printed from the text of the cards.  This asks the library itself, by a program,
-for the schema of each operator and of its in-place form, and compares.
+The typed functions of opdispatch.h are printed from the text of the cards, and so is the reference.  This asks the library
+itself, by a program, for the schema of each operator and of its in-place form, and whether it has a derivative and what it
+does in mixed precision, and compares.
 """
 import argparse
 import os
@@ -15,6 +16,7 @@ import tempfile
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'src'))
 import join                                                                                          # noqa: E402
 import printing                                                                                      # noqa: E402
+import reference                                                                                     # noqa: E402
 
 PROGRAM = '''
 #define OPDISPATCH_IMPLEMENTATION
@@ -36,6 +38,11 @@ int main(void) {
         show(op);
         if (form) { (void)snprintf(name, sizeof name, "aten::%%.*s", (int)strcspn(form, "("), form); }
         show(form ? opd_find(name) : NULL);
+        if (op && opd_op_card(op)) {
+            const opd_op_desc *card = opd_op_card(op);
+            printf("%%s, %%d\n", card->composite ? "of its parts" : (card->backward || card->autograd) &&
+                   card->backward != OPD_NOT_DIFFERENTIABLE ? "yes" : "none", (int)card->autocast);
+        } else { puts(""); }
     }
     return opd_ok() ? 0 : 1;
 }
@@ -43,7 +50,8 @@ int main(void) {
 
 
 def registered(header, cc):
-    """The schemas as the library prints them, two lines for each operator."""
+    """The schemas as the library prints them, and the derivative and the number of the autocast policy: three lines for
+    each operator."""
     with tempfile.TemporaryDirectory() as folder:
         source, program = os.path.join(folder, 'schemas.c'), os.path.join(folder, 'schemas')
         with open(source, 'w') as f:
@@ -63,11 +71,18 @@ def main():
     parser.add_argument('header')
     parser.add_argument('--cc', default=os.environ.get('CC', 'cc'), help='the compiler of the program that asks')
     o = parser.parse_args()
-    operators, lines, failed = join.tree().operators(), registered(o.header, o.cc), 0
-    if len(lines) != 2 * len(operators) + 1:
-        sys.exit('%d operators are read, %d are registered' % (len(operators), len(lines) // 2))
+    tree, lines, failed, words = join.tree(), registered(o.header, o.cc), 0, {}
+    operators, functions = tree.operators(), reference.fills_of(tree.files)
+    if len(lines) != 3 * len(operators) + 1:
+        sys.exit('%d operators are read, %d are registered' % (len(operators), len(lines) // 3))
     for i, operator in enumerate(operators):
-        for read, line in ((operator.schema, lines[2 * i]), (operator.inplace, lines[2 * i + 1])):
+        derivative, _, cast, _, _ = reference.traits(operator, {}, functions)
+        there, policy = lines[3 * i + 2].split(', ') if lines[3 * i + 2] else (derivative, None)
+        if derivative != there or policy and words.setdefault(policy, cast) != cast:
+            print('%s: the reference says "%s" of its derivative and "%s" of autocast, the library "%s" and "%s"' % (
+                operator.card, derivative, cast, there, words.get(policy)))
+            failed = 1
+        for read, line in ((operator.schema, lines[3 * i]), (operator.inplace, lines[3 * i + 1])):
             there = printing.Schema(line) if line else None
             if facts(read) != facts(there):
                 print('%s is read as\n  %s\nand registered as\n  %s' % (operator.card, facts(read), facts(there)))
