@@ -68,8 +68,8 @@ def declarations(text):
             if line.startswith('#define'):
                 while lines[j].endswith('\\'):
                     j += 1
-                said = '\n'.join(re.sub(r'\s*\\$', '', one) for one in lines[i:j + 1][:1])
-                said = re.match(r'#define \w+(?:\([^)]*\))?', said).group() if '(' in said else lines[i].split(' /*')[0].rstrip(' \\')
+                call = re.match(r'#define \w+\([^)]*\)', line)
+                said = call.group() if call else line.split(' /*')[0].rstrip(' \\')
             else:
                 while True:
                     depth += lines[j].count('{') - lines[j].count('}')
