@@ -316,7 +316,8 @@ typedef struct opdi_meta {
     struct opdi_extra *extra;    /* a leaf's hooks */
     struct opdi_box *retained;   /* where the gradient of a result goes: see opd_tensor_retain_grad */
 } opdi_meta;
-#if defined(OPDI_CORE)
+/* What a block in the scope stack calls when its handle leaves: see OPDI_BLOCK_ENDS. */
+typedef struct opdi_ending { void (*end)(void *what); void *what; } opdi_ending;
 /* What layers above give tensors that a tensor has to let go of when it goes.  Each is set before the first tensor has
    such a thing. */
 typedef struct opdi_parting {
@@ -340,6 +341,7 @@ typedef struct opdi_fake {
     /* Makes a fake of a device, in the innermost scope; NULL with an error. */
     opd_tensor *(*make)(opd_ints sizes, opd_scalar_type dtype, opd_device device);
 } opdi_fake;
+#if defined(OPDI_CORE)
 /* The most bytes of data that lie in a tensor's block.  More have a block of their own, so that blocks with a tensor's
    header are small: see opdi_free_late. */
 #define OPDI_TOGETHER 256
@@ -376,7 +378,6 @@ static inline void opdi_drop(opd_tensor *tensor) {
 #define OPDI_HANDLE_BLOCK ((uintptr_t)1)
 typedef struct opdi_block { size_t bytes; double align; } opdi_block;      /* in front of the block's contents */
 #define OPDI_BLOCK_ENDS ((size_t)1 << (8 * sizeof(size_t) - 1))      /* in bytes: it begins with an opdi_ending */
-typedef struct opdi_ending { void (*end)(void *what); void *what; } opdi_ending;
 #define OPDI_MAX_LAYERS 64
 OPDI_NOINLINE OPDI_INTERNAL int opdi_scope_grow(opdi_thread *thread, int64_t count);
 static inline int opdi_scope_reserve(opdi_thread *thread, int64_t count) {
