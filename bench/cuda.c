@@ -106,18 +106,15 @@ static opd_tensor *w_sum_columns(opd_tensor **in) { return opd_sum_dim(in[0], OP
 static opd_tensor *w_softmax(opd_tensor **in) { return opd_softmax(in[0], -1); }
 static opd_tensor *w_layer_norm(opd_tensor **in) { return opd_layer_norm(in[0], OPD_INTS(opd_size(in[0], 1))); }
 static opd_tensor *w_mm(opd_tensor **in) { return opd_mm(in[0], in[1]); }
+static int64_t groups_of(opd_tensor **in) { return opd_size(in[0], 1) / opd_size(in[1], 1); }
 static opd_tensor *w_conv(opd_tensor **in) {
-    return opd_convolution(in[0], in[1], NULL, OPD_INTS(1, 1), OPD_INTS(1, 1), OPD_INTS(1, 1), false, OPD_INTS(0, 0), 1);
+    return opd_convolution(in[0], in[1], NULL, OPD_INTS(1, 1), OPD_INTS(1, 1), OPD_INTS(1, 1), false, OPD_INTS(0, 0), groups_of(in));
 }
 static opd_tensor *w_conv_gradients(opd_tensor **in) {      /* in: x, w, the gradient of y */
     static const bool wanted[3] = {true, true, false};
     opd_tensor *out[3];
-    const int64_t groups = opd_size(in[0], 1) / opd_size(in[1], 1);
-    if (opd_convolution_backward(out, in[2], in[0], in[1], OPD_NONE, OPD_INTS(1, 1), OPD_INTS(1, 1), OPD_INTS(1, 1), false, OPD_INTS(0, 0), groups, opd_value_bools(wanted, 3))) { return NULL; }
+    if (opd_convolution_backward(out, in[2], in[0], in[1], OPD_NONE, OPD_INTS(1, 1), OPD_INTS(1, 1), OPD_INTS(1, 1), false, OPD_INTS(0, 0), groups_of(in), opd_value_bools(wanted, 3))) { return NULL; }
     return out[0];
-}
-static opd_tensor *w_depthwise(opd_tensor **in) {
-    return opd_convolution(in[0], in[1], NULL, OPD_INTS(1, 1), OPD_INTS(1, 1), OPD_INTS(1, 1), false, OPD_INTS(0, 0), opd_size(in[0], 1));
 }
 static opd_tensor *w_attention(opd_tensor **in) { return opd_scaled_dot_product_attention(in[0], in[1], in[2]); }
 static opd_tensor *w_log_softmax(opd_tensor **in) { return opd_log_softmax(in[0], -1); }
@@ -176,7 +173,7 @@ static void convolutions(int64_t batch) {
         {"conv256_f32", "3x3, 256 channels, 14x14, batch 64, float32", OPD_FLOAT32, 256, 14, 256, w_conv},
         {"conv_back_f16", "both gradients, 3x3, 64 channels, 56x56, float16", OPD_FLOAT16, 64, 56, 64, w_conv_gradients},
         {"conv_back_f32", "the same in float32", OPD_FLOAT32, 64, 56, 64, w_conv_gradients},
-        {"depthwise_f32", "3x3 of each of 64 channels, 56x56, float32", OPD_FLOAT32, 64, 56, 1, w_depthwise},
+        {"depthwise_f32", "3x3 of each of 64 channels, 56x56, float32", OPD_FLOAT32, 64, 56, 1, w_conv},
         {"depthback_f32", "its gradients", OPD_FLOAT32, 64, 56, 1, w_conv_gradients}};
     for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
         OPD_SCOPE {

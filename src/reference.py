@@ -158,12 +158,12 @@ def fills_of(files):
 
 
 def filled(body, functions, seen=()):
-    """A card's lines, with those of the functions that it hands itself to."""
+    """The lines of a card, and of the functions that it calls to fill itself."""
     for name, given in re.findall(r'\b(opdi_\w+)\(op\b([^;]*)\);', body):
         if name in functions and name not in seen:
             names, lines = functions[name]
             for one, word in zip(names, printing.split_arguments(given.lstrip(', '))):
-                lines = re.sub(r'\b%s\b' % one, lambda m: word, re.sub(r'op->%s\b' % one, 'op->\0', lines)).replace('\0', one)
+                lines = re.sub(r'(?<!->)\b%s\b' % one, lambda m: word, lines)         # but not a field of that name
             body += filled(lines, functions, seen + (name,))
     return body
 

@@ -5,7 +5,7 @@ set -u
 help() {
     cat <<'TEXT'
 usage: OUT=folder sh tests/first_gpu_run.sh
-       OUT=objects ARCH=sm_90 sh tests/first_gpu_run.sh --compile     without a GPU: what BUILT=objects then takes
+       OUT=objects ARCH=sm_90 sh tests/first_gpu_run.sh --compile     without a GPU: compiles objects for BUILT=objects
 
 Builds the CUDA companion for the GPU of this machine, and tests and measures it, what tells most first.  Leaves one
 folder: SUMMARY (what passed, failed, was not available or not reached, with seconds), and a log of each part.
@@ -16,7 +16,7 @@ folder: SUMMARY (what passed, failed, was not available or not reached, with sec
   SKIP="bench ncu"      parts to leave out
   QUICK=1               a part of the tests, small tensors, nothing optimised
   NVCC=... CC=...       compilers
-  BUILT=folder          what --compile has compiled there, so that the time of the GPU goes into tests
+  BUILT=folder          take the objects that --compile has put there, and spend the time of the GPU on tests
   COMPANION=file.o      the companion, built already; LIBS="..." what it is linked with
 
 Parts: machine build code convolution overlap capture debug first copies threads large tests nccl example digits

@@ -35,7 +35,8 @@ TEXT
 
 #-- one file or script: run.sh calls itself with --one, several at a time ----------------------------------------------
 
-# A bar below what has been said, on a terminal: RUN_BAR things in all, of which scripts say one in a line of their log.
+# Draws the bar, on a terminal.  RUN_BAR is the number of test files and checks; a finished file has a result, a finished
+# check a line in the log of its script.
 progress() {
     [ -n "$RUN_BAR" ] || return 0
     done=$(cat "$RUN_TMP"/*.sh.log 2>/dev/null | grep -a -c -e '^ok ' -e '^FAIL ' -e '^skip ')
@@ -161,7 +162,7 @@ RUN_LIMIT=
 if command -v timeout >/dev/null 2>&1; then RUN_LIMIT='timeout 1200'; fi
 RUN_TMP=$(mktemp -d "${TMPDIR:-/tmp}/opd_tests.XXXXXX") || exit 1
 beside=                                           # the process that checks the header meanwhile
-trap '[ -z "$beside" ] || kill "$beside" 2>/dev/null; rm -rf "$RUN_TMP"' EXIT
+trap '[ -z "$beside" ] || { pkill -P "$beside"; kill "$beside"; } 2>/dev/null; rm -rf "$RUN_TMP"' EXIT
 trap 'exit 130' INT TERM
 
 #-- what to run --------------------------------------------------------------------------------------------------------

@@ -238,7 +238,7 @@ OPDI_INTERNAL void opdi_node_describe(opd_node *node, opd_tensor *const *outs) {
 OPDI_INTERNAL int opdi_anomaly;                          /* OPD_ANOMALY_*: see opd_anomaly_set */
 OPDI_INTERNAL int opdi_trace_node(opd_node *node);
 #define OPDI_MAX_EDGES 60000                      /* tensors that go into one node, or come out of it */
-/* Says what tensors are to call that have something of the tape's: before the first has it. */
+/* Sets the functions by which a tensor lets go of nodes, hooks and saved results, before the first tensor has one. */
 OPDI_NOINLINE OPDI_INTERNAL void opdi_tape_begins(void) {
     static const opdi_tape_parting parting = {
         opdi_saved_retain, opdi_saved_drop, opdi_node_release, opdi_extra_free, opdi_box_leave

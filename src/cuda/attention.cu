@@ -1,17 +1,17 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>cu:attention   attention
 //
-//  softmax(scale q k^T) v of heads of float16 and bfloat16 in one kernel that never has the scores in memory, with the
-//  logarithms of the sums that the derivative is taken by; everything else in parts.  The operator has the name that
-//  PyTorch gives its kernel for the CPU: what it computes is the same.
+//  softmax(scale q k^T) v of float16 and bfloat16 in one kernel.  The scores are never stored in memory.  The
+//  kernel also stores the logarithms of the rows' sums, which the derivative reads.  All other cases are computed in
+//  parts.  The operator has the name of PyTorch's kernel for the CPU and computes the same.
 //----------------------------------------------------------------------------------------------------------------------
 
 //== in one kernel =====================================================================================================
 //
-//  A block of four warps has 64 rows of q, a warp 16 of them: its scores with 64 keys at a time stay in registers, and
-//  become the first factor of the product with v there.  The greatest score so far and the sum are kept for each row;
-//  what was summed before fades when the greatest grows.  Keys and values of the next 64 come into shared memory
-//  meanwhile.  Depths up to D are filled up with zeros.
+//  A block of four warps computes 64 rows of q, each warp 16 of them, with 64 keys at a time.  A warp's scores stay in
+//  registers, where they become the first factor of the product with v.  Each row keeps its greatest score so far and
+//  its sum.  When the greatest grows, the sums so far are scaled down.  Meanwhile the next 64 keys and values are
+//  copied into shared memory.  Depths below D are filled up with zeros.
 
 enum { OPDI_CU_AT_ROWS = 64, OPDI_CU_AT_KEYS = 64, OPDI_CU_AT_THREADS = 128 };
 /* Heads of one of the tensors: strides in elements. */
@@ -26,7 +26,8 @@ struct opdi_cu_attention {
 template <typename T> __device__ __forceinline__ T *opdi_cu_head(const opdi_cu_heads &h, int64_t batch, int64_t head) {
     return static_cast<T *>(h.data) + batch * h.batch + head * h.head;
 }
-/* 64 rows from `first` on, of `rows` in all, into shared memory; zeros behind the last, and behind their depth. */
+/* Copies 64 rows from row `first` on into shared memory; zeros stand for rows from `rows` on, and for columns from
+   `depth` on. */
 template <typename T, int D>
 __device__ __forceinline__ void opdi_cu_bring_rows(T *to, const T *from, int64_t stride, int first, int rows,
                                                    int depth) {
@@ -45,7 +46,7 @@ __device__ __forceinline__ void opdi_cu_attention_rows(const opdi_cu_attention &
     const float log2e = 1.44269504f, scale = a.scale * log2e;
     T *qs = reinterpret_cast<T *>(room);          /* q, then twice k and v, 64 rows each */
     const int warp = (int)threadIdx.x / 32, head = (int)blockIdx.y, batch = (int)blockIdx.z;
-    const int first = (int)(gridDim.x - 1 - blockIdx.x) * OPDI_CU_AT_ROWS;      /* causal: what takes longest begins */
+    const int first = (int)(gridDim.x - 1 - blockIdx.x) * OPDI_CU_AT_ROWS;      /* causal: the longest rows first */
     const T *k = opdi_cu_head<const T>(a.k, batch, head / a.group);
     const T *v = opdi_cu_head<const T>(a.v, batch, head / a.group);
     const int last = a.causal && first + OPDI_CU_AT_ROWS < a.keys ? first + OPDI_CU_AT_ROWS : a.keys;
@@ -66,7 +67,7 @@ __device__ __forceinline__ void opdi_cu_attention_rows(const opdi_cu_attention &
         typename M::S s[4];
         float top[2], fade[2];
         opdi_cu_stages_wait<0>();
-        __syncthreads();                          /* these are there, and nobody reads those before them any more */
+        __syncthreads();                          /* this tile has arrived, and all warps are done with the last one */
         if (j == 0) {
             OPDI_CU_UNROLL
             for (int d = 0; d < D / 16; d++) { M::load(fq[d], qs + warp * 16 * LD + d * 16 + M::place_a(LD), LD); }
@@ -170,11 +171,11 @@ opdi_cu_attention_kernel(const __grid_constant__ opdi_cu_attention a) {
 
 //== the operator ======================================================================================================
 
-/* Heads as the kernel reads them: rows that lie 16 bytes apart, or a copy of them; false: an error. */
+/* Sets *h to the heads of t, or of a copy if rows do not begin at multiples of 16 bytes; false with an error. */
 static bool opdi_cu_heads_of(opd_tensor *t, opdi_cu_heads *h) {
     bool even = opd_strides(t)[3] == 1 && opdi_cu_aligned(opdi_cu_data<void>(t));
     for (int d = 0; d < 3; d++) { even = even && opd_strides(t)[d] % 8 == 0; }
-    if (!even && !(t = opd_clone(opd_contiguous(t)))) { return false; }
+    if (!even && !(t = opd_is_contiguous(t) ? opd_clone(t) : opd_contiguous(t))) { return false; }
     h->data = opdi_cu_data<void>(t);
     h->batch = opd_strides(t)[0]; h->head = opd_strides(t)[1]; h->row = opd_strides(t)[2];
     return h->data != NULL;
@@ -191,7 +192,7 @@ static opd_tensor *opdi_cu_heads_repeated(opd_tensor *t, int64_t heads) {
     return opd_size(t, 1) == heads ? t
         : opd_repeat_interleave_full(t, heads / opd_size(t, 1), opd_value_int(1), OPD_NONE);
 }
-/* In parts, in float32 or float64, into results that are made. */
+/* Computes attention in parts, in float32 or float64, and writes out and lse; 0, or -1 with an error. */
 static int opdi_cu_attention_parts(opd_tensor *q, opd_tensor *k, opd_tensor *v, opd_tensor *mask, double scale,
     bool causal, opd_tensor *out, opd_tensor *lse) {
     const opd_scalar_type work = opd_dtype(lse);

@@ -11,8 +11,8 @@
 struct opdi_cu_conv { int64_t n, c, oc, groups; int in[3], out[3], k[3], s[3], p[3], d[3]; };
 static __host__ __device__ __forceinline__ int64_t opdi_cu_volume(const int *v) { return (int64_t)v[0] * v[1] * v[2]; }
 
-/* What is read through the taps: for y a place of x, for gx (BACK) a place of y.  A place of what is written begins at
-   at[3] (opdi_cu_conv_place), and reads there for tap[3] (opdi_cu_conv_reads); -1: outside. */
+/* Which element a tap reads: of x to compute y, of y to compute gx (BACK).  opdi_cu_conv_place sets at[3] for element o
+   of the result.  opdi_cu_conv_reads returns the element that tap[3] reads for it, -1 if it is outside of the image. */
 template <bool BACK> static __device__ __forceinline__ void opdi_cu_conv_place(const opdi_cu_conv &q, int o, int *at) {
     const int *side = BACK ? q.in : q.out;
     const int line = o / side[2], slice = line / side[1];
@@ -33,7 +33,7 @@ static __device__ __forceinline__ int opdi_cu_conv_reads(const opdi_cu_conv &q, 
     }
     return inside ? (to[0] * side[1] + to[1]) * side[2] + to[2] : -1;
 }
-/* A loop over the taps, for a statement that has tap[3] and t, their number. */
+/* A loop over the taps; its statement sees the tap[3] and its number t. */
 #define OPDI_CU_TAPS(q, tap, t) \
     for (int tap[3] = {0, 0, 0}, t = 0; tap[0] < (q).k[0]; tap[0]++) \
         for (tap[1] = 0; tap[1] < (q).k[1]; tap[1]++) \
@@ -67,7 +67,7 @@ __global__ void opdi_cu_conv_each_kernel(opdi_cu_conv q, opdi_cu_conv_sides by, 
         opdi_cu_store(to + i, sum);
     }
 }
-/* As many images at a time as 2^30 places hold. */
+/* Launches the kernel for as many images at a time as have 2^30 elements. */
 template <typename T, bool BACK> static int opdi_cu_conv_each(opdi_cu_conv q, const T *from, const T *w, T *to) {
     const int64_t area = opdi_cu_volume(BACK ? q.in : q.out), channels = BACK ? q.c : q.oc, one = area * channels;
     const int64_t read = opdi_cu_volume(BACK ? q.out : q.in) * (BACK ? q.oc : q.c), images = q.n;
@@ -244,7 +244,7 @@ template <typename T> static int opdi_cu_conv_columns(const opdi_cu_conv *q, int
 
 enum { OPDI_CU_IM_PLACES = 128, OPDI_CU_IM_K = 8 };
 #define OPDI_CU_IM_THREADS(rows) ((rows) == 128 ? 256 : 128)
-/* The threads' own numbers: which product is asked for, of what. */
+/* The product that the kernel computes. */
 struct opdi_cu_im {
     opdi_cu_conv q;
     int channels, rows, padded;                   /* of a group: read; written; rows, up to a multiple of ROWS */

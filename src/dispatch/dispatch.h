@@ -316,10 +316,10 @@ typedef struct opdi_meta {
     struct opdi_extra *extra;    /* a leaf's hooks */
     struct opdi_box *retained;   /* where the gradient of a result goes: see opd_tensor_retain_grad */
 } opdi_meta;
-/* What a block in the scope stack calls when its handle leaves: see OPDI_BLOCK_ENDS. */
+/* The function that a block in the scope stack calls when its handle leaves: see OPDI_BLOCK_ENDS. */
 typedef struct opdi_ending { void (*end)(void *what); void *what; } opdi_ending;
-/* What layers above give tensors that a tensor has to let go of when it goes.  Each is set before the first tensor has
-   such a thing. */
+/* How a tensor that is freed lets go of things that higher layers gave it.  A layer sets its pointer before the first
+   tensor has such a thing. */
 typedef struct opdi_parting {
     const struct opdi_tape_parting *tape;
     void (*tangents)(opdi_storage *storage);      /* drops all tangents of a storage that is about to be freed */

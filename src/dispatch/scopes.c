@@ -4,8 +4,8 @@
 //  >>scopes       who owns what: references to tensors, tensors that are gone, scopes
 //
 //  A tensor's references are counted; the block goes when the last tensor that looks at the storage goes.  Scopes hold
-//  references for the innermost block of a program.  Of autograd, of devices and of forward mode it knows whom a tensor
-//  asks to let go of what it has of theirs.
+//  references for the innermost block of a program.  A tensor lets go of what autograd, devices
+//  and forward mode gave it through pointers that these set (opdi_partings).
 //----------------------------------------------------------------------------------------------------------------------
 
 //== references ========================================================================================================

@@ -118,8 +118,8 @@ typedef struct opdi_level {
 
 #if defined(OPDI_CORE)
 struct opdi_gnode;
-/* What tensors and the tape ask of the recording that is under way on a thread (opdi_innermost.tracer).  All return 0,
-   or -1 with an error, where nothing else is said. */
+/* Functions of the recording that is under way on a thread (opdi_innermost.tracer), for tensors and the tape.  They
+   return 0, or -1 with an error, unless their comment says otherwise. */
 typedef struct opdi_tracer {
     /* Makes copy, another tensor with tensor's memory, the same value of the graph, if tensor is one. */
     int (*copied)(opd_tensor *copy, const opd_tensor *tensor);
@@ -131,8 +131,8 @@ typedef struct opdi_tracer {
     /* Refuses saved values that a formula is about to read, if they were made inside of an operator that is one node of
        the graph: they would become constants.  Concerns nodes of the tape that are recorded while the graph is. */
     int (*saved)(const opd_backward_call *bw);
-    /* Puts off the packing of what node has saved until the call that is being recorded is done: then its tensors are
-       known, and what the hooks make of them is recorded, too. */
+    /* Delays the packing of node's saved values until the call that is being recorded is done.  Then the recording
+       knows their tensors, and also records the operators that the hooks call. */
     int (*later)(opd_node *node, struct opdi_packer *packer);
     /* Makes the node of a call that is about to run; nothing that it calls is recorded.  NULL with an error.  Writes to
        *waiting how many nodes of the tape wait for their hooks by then, for done. */
