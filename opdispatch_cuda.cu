@@ -2702,16 +2702,16 @@ __device__ __forceinline__ void opdi_cu_drawn(const uint32_t *r /*[4]*/, bool no
 /* state: in a capture, the key and the place in the sequence that d.at counts from; NULL: d says all.
    W: float or double, as the numbers are drawn; bits: of a uniform number that are kept, 0: all. */
 template <typename T, typename W> __global__ void opdi_cu_draw_floats(opd_draw d, const uint64_t *state, W bits) {
-    constexpr int per = 16 / sizeof(W);
+    constexpr int per = 16 / sizeof(W), wide = per * sizeof(T) <= 16 ? per : 16 / sizeof(T);     /* stored at once */
     const int64_t step = (int64_t)gridDim.x * blockDim.x, nblocks = (d.numel + per - 1) / per;
     const W a = (W)d.a, b = (W)d.b, width = (W)(d.b - d.a);
     const uint64_t key = state ? state[0] : d.key, at = d.at + (state ? state[1] : 0);
     T *out = (T *)d.data;
-    const bool even = (uintptr_t)out % sizeof(opdi_cu_vector<T, per>) == 0;
+    const bool even = (uintptr_t)out % sizeof(opdi_cu_vector<T, wide>) == 0;
     for (int64_t i = blockIdx.x * (int64_t)blockDim.x + threadIdx.x; i < nblocks; i += step) {
         uint32_t r[4];
         W x[4];
-        opdi_cu_vector<T, per> drawn;
+        opdi_cu_vector<T, wide> drawn[per / wide];
         opdi_cu_philox(key, at / 4 + (uint64_t)i, r);
         opdi_cu_drawn(r, d.kind == OPD_DRAW_NORMAL, x);
         OPDI_CU_UNROLL
@@ -2724,10 +2724,14 @@ template <typename T, typename W> __global__ void opdi_cu_draw_floats(opd_draw d
             else if (d.kind == OPD_DRAW_NORMAL) { v = opdi_cu_mul_add(v, b, a); }
             else if (d.kind == OPD_DRAW_EXPONENTIAL) { v = -opdi_cu_log1p(-v) / a; }
             else { v = v < a ? 1 : 0; }
-            drawn.at[k] = opdi_cu_cast<T>(v);
+            drawn[k / wide].at[k % wide] = opdi_cu_cast<T>(v);
         }
-        if (even && i * per + per <= d.numel) { opdi_cu_store_vector<per>(out + i * per, drawn); continue; }
-        for (int k = 0; k < per && i * per + k < d.numel; k++) { out[i * per + k] = drawn.at[k]; }
+        if (even && i * per + per <= d.numel) {
+            OPDI_CU_UNROLL
+            for (int k = 0; k < per; k += wide) { opdi_cu_store_vector<wide>(out + i * per + k, drawn[k / wide]); }
+            continue;
+        }
+        for (int k = 0; k < per && i * per + k < d.numel; k++) { out[i * per + k] = drawn[k / wide].at[k % wide]; }
     }
 }
 template <typename T> __global__ void opdi_cu_draw_integers(opd_draw d, const uint64_t *state) {
