@@ -1064,10 +1064,13 @@ static opd_group *mpi_group_register(const char *name, MPI_Comm comm, bool check
     mpi_groups = its;
     return group;
 }
-/* Who ends without mpi_group_end leaves others waiting, and MPICH's launcher then ends them as if all were well. */
+/* A rank that ends without mpi_group_end leaves the others waiting, and MPICH's launcher then ends them with status 0.
+   The pause lets the launcher read the message: MPICH's loses what is still in the pipe when a rank aborts. */
 static inline void mpi_group_left(void) {
+    const struct timespec pause = {0, 200000000};
     if (!mpi_group_begun) { return; }
     (void)fprintf(stderr, "a rank (process %ld) ends without mpi_group_end\n", (long)getpid());
+    (void)nanosleep(&pause, NULL);
     (void)MPI_Abort(MPI_COMM_WORLD, 1);
 }
 /* Begins MPI, unless that has happened, and registers all ranks as the group "world".  OPD_MPI_CHECKED=1 in the
