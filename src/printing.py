@@ -228,11 +228,21 @@ def wrapped(first, parts, last, indent, width=WIDTH):
     return lines + [line]
 
 
-class Function:
-    """A typed function: its name behind opd_, what it calls, how many arguments it takes, and the C types of those."""
+def wrapped_words(words):
+    """Lines of words between spaces, indented by four."""
+    lines = ['   ']
+    for word in words:
+        if len(lines[-1]) + len(word) + 3 > WIDTH:
+            lines.append('   ')
+        lines[-1] += ' ' + word
+    return lines
 
-    def __init__(self, name, schema, count, choose_dtype):
-        self.name, self.schema, self.args = name, schema, schema.args[:count]
+
+class Function:
+    """A typed function: its name behind opd_, the card of its operator, how many arguments it takes, and their C types."""
+
+    def __init__(self, name, card, schema, count, choose_dtype):
+        self.name, self.card, self.schema, self.args = name, card, schema, schema.args[:count]
         short = count < len(schema.args)
         self.types = [('opd_scalar_type ', 'opd_value_dtype', 'i') if short and choose_dtype and a[1] == 'dtype' else
                       ANY if a[0] == 'bool[]' or (schema.name, a[1]) in VALUES else
@@ -261,7 +271,7 @@ class Function:
         values = [kind[1] + '(' + a[1] + ')' if kind[1] else a[1] for kind, a in zip(self.types, self.args)]
         rets = {'opd_call_tensors': ['rets'], 'opd_call_all': ['NULL']}.get(self.call, [])
         letters = self.letter + ''.join(kind[2] for kind in self.types)
-        op = 'opd_op_typed(&op, "aten::%s", "%s")' % (self.schema.name, letters)
+        op = 'opd_op_typed(&op, OPD_CARD(%s, "aten::%s"), "%s")' % (self.card, self.schema.name, letters)
         return (wrapped('    const opd_value args[%d] = {' % len(self.types), values, '};', 30) +
                 wrapped('    return %s(' % self.call, [op] + rets + ['args', '%d' % len(self.types)], ');', 8))
 
@@ -277,24 +287,24 @@ class Function:
                           kind[1] + '(%s)') % a[1])
         rets = ['rets'] if self.call == 'opd_call_tensors' else []
         first = '    return %s(' % self.call.replace('opd_call', 'opd_given')
-        names = ['&op', '"aten::%s"' % self.schema.name, '"%s"' % letters]
+        names = ['&op', 'OPD_CARD(%s, "aten::%s")' % (self.card, self.schema.name), '"%s"' % letters]
         return wrapped(first, names + rets + parts, ');', len(first))
 
 
-def both(name, schema, takes, choose_dtype):
+def both(name, card, schema, takes, choose_dtype):
     """The short function, and the full one where that takes more."""
     full = name[:-1] + '_full_' if name.endswith('_') else name + '_full'
     counts = [(name, takes)] + ([(full, len(schema.args))] if takes < len(schema.args) else [])
-    return [Function(one, schema, count, choose_dtype) for one, count in counts]
+    return [Function(one, card, schema, count, choose_dtype) for one, count in counts]
 
 
 def functions_of(operator, names):
     """The typed functions of an operator, and of its in-place form unless that has a card of its own."""
     schema, form = operator.schema, operator.inplace
     takes = len(operator.listed) if operator.listed else schema.takes()
-    found = both(operator.function, schema, takes, operator.listed or schema.makes())
+    found = both(operator.function, operator.card, schema, takes, operator.listed or schema.makes())
     if form and form.name not in names:
-        found += both(operator.function + '_', form, form.takes(), form.makes())
+        found += both(operator.function + '_', operator.card, form, form.takes(), form.makes())
     return found
 
 
@@ -327,6 +337,26 @@ def print_numbers(tree):
 
 def print_names(tree):
     return wrapped('    ', ['"aten::%s"' % o.schema.name for o in tree.operators()], '', 4)
+
+
+def print_lean_cards(tree):
+    """OPDI_LEAN_CARDS, a row OPDI_LEAN_CARD(card, "name") for each card, and what a lean program notes of each."""
+    lines, families = [], tree.families()
+    for family in families:
+        rows = ['OPDI_LEAN_CARD(%s, "aten::%s")' % (o.card, o.schema.name) for o in tree.operators() if o.family == family]
+        lines += ' \\\n'.join(['#define OPDI_LEAN_CARDS_' + family] + wrapped_words(rows)).split('\n')
+    names = wrapped_words(['OPDI_LEAN_CARDS_' + family for family in families])
+    lines += ' \\\n'.join(['#define OPDI_LEAN_CARDS'] + names).split('\n')
+    for family in families:
+        macro = tree.macro(family)
+        there = ['#define OPDI_LEAN_CARD(card, name) static void opdi_card_##card(opd_op_desc *op); \\',
+                 '    static const OPD_UNUSED opdi_lean_card opdi_kept_##card = {OPD_OP_##card, name, opdi_card_##card, NULL, '
+                 'NULL};']
+        out = ['#define OPDI_LEAN_CARD(card, name) \\',
+               '    static const OPD_UNUSED opdi_lean_card opdi_kept_##card = {OPD_OP_##card, name, NULL, NULL, "%s"};' % macro]
+        lines += ['#if defined(%s)' % macro] + out + ['#else'] + there + ['#endif'] if macro else there
+        lines += ['OPDI_LEAN_CARDS_' + family, '#undef OPDI_LEAN_CARD']
+    return lines
 
 
 def print_cards(tree):
@@ -542,6 +572,7 @@ PRINTED = {
     'operator_names': print_names,
     'typed_functions': print_functions,
     'cards': print_cards,
+    'lean_cards': print_lean_cards,
     'left_out': print_left_out,
     'host_table': print_host_table,
 }

@@ -43,6 +43,14 @@
 #if defined(OPDISPATCH_PLUGIN) && defined(OPDISPATCH_IMPLEMENTATION)
 #error "a plug-in uses the implementation of the program that loads it: take OPDISPATCH_IMPLEMENTATION away"
 #endif
+#if defined(OPD_LEAN) && !defined(OPDISPATCH_PLUGIN)
+#if defined(OPDISPATCH_PART)
+#error "OPD_LEAN is for a program of one file: take OPDISPATCH_PART away, or OPD_LEAN"
+#endif
+#if !defined(OPD_STATIC)
+#define OPD_STATIC
+#endif
+#endif
 #if defined(OPD_STATIC) || defined(OPDISPATCH_PLUGIN)
 #define OPD_API static OPD_UNUSED
 #else

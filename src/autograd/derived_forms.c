@@ -192,7 +192,7 @@ OPDI_INTERNAL int opdi_derived_copy(opd_tensor *to, opd_tensor *got, bool resize
     args[0] = opd_value_tensor(to);
     args[1] = opd_value_tensor(got);
     args[2] = opd_value_bool(false);
-    return opd_call_op(OPD_OP(&copy, "aten::copy_"), args, 3) ? 0 : -1;
+    return opd_call_op(OPD_OP(&copy, OPDI_NAME(copy_, "aten::copy_")), args, 3) ? 0 : -1;
 }
 
 /* Refuses a target of another dtype than the result's, if the operator's targets must have that; 0, or -1. */

@@ -238,8 +238,8 @@ OPDI_INTERNAL opd_tensor *opdi_grad_sum(opdi_engine *engine, opd_tensor *first, 
     values[0] = opd_value_tensor(first);
     values[1] = opd_value_tensor(second);
     values[2] = opd_value_int(1);
-    return own ? opd_call_op(OPD_OP(&add_inplace, "aten::add_.Tensor"), values, 3)
-        : opd_call_op(OPD_OP(&add, "aten::add.Tensor"), values, 3);
+    return own ? opd_call_op(OPD_OP(&add_inplace, OPDI_NAME(add_Tensor, "aten::add_.Tensor")), values, 3)
+        : opd_call_op(OPD_OP(&add, OPDI_NAME(add_Tensor, "aten::add.Tensor")), values, 3);
 }
 
 /* Adds a gradient that has arrived to input nr of a task; takes the reference.  0, or -1 with an error. */
@@ -273,12 +273,12 @@ static opd_tensor *opdi_sum_to(opd_tensor *grad, const int64_t *sizes, int ndim)
         values[1] = opd_value_ints(dims, count);
         values[2] = opd_value_bool(true);
         values[3] = opd_value_none();
-        grad = opd_call_op(OPD_OP(&sum, "aten::sum.dim_IntList"), values, 4);
+        grad = opd_call_op(OPD_OP(&sum, OPDI_NAME(sum_dim_IntList, "aten::sum.dim_IntList")), values, 4);
     }
     if (!grad || lead == 0) { return grad; }
     values[0] = opd_value_tensor(grad);
     values[1] = opd_value_ints(sizes, ndim);
-    return opd_call_op(OPD_OP(&view, "aten::reshape"), values, 2);
+    return opd_call_op(OPD_OP(&view, OPDI_NAME(reshape, "aten::reshape")), values, 2);
 }
 
 OPDI_INTERNAL bool opdi_expands(const int64_t *from, int nfrom, const int64_t *to, int nto) {
@@ -295,7 +295,7 @@ OPDI_NOINLINE static opd_tensor *opdi_clone_lazy(opd_tensor *grad) {
     opd_value self[2];
     self[0] = opd_value_tensor(grad);
     self[1] = opd_value_none();
-    return opd_call_op(OPD_OP(&clone, "aten::clone"), self, 2);
+    return opd_call_op(OPD_OP(&clone, OPDI_NAME(clone, "aten::clone")), self, 2);
 }
 
 /* Makes gradient i of a formula fit its edge: sizes, dtype, device.  Returns a borrowed tensor, or NULL
@@ -338,7 +338,7 @@ OPDI_INTERNAL opd_tensor *opdi_validate(const opd_node *node, int i, opd_tensor 
         values[0] = opd_value_tensor(grad);
         values[1] = opd_value_int(dtype);
         values[5] = opd_value_bool(false);
-        grad = opd_call_op(OPD_OP(&to, "aten::_to_copy"), values, 7);
+        grad = opd_call_op(OPD_OP(&to, OPDI_NAME(_to_copy, "aten::_to_copy")), values, 7);
     }
     return grad;
 }
@@ -443,14 +443,14 @@ static opd_tensor *opdi_grad_clone_recorded(const opd_tensor *tensor, opd_tensor
     opd_value values[3];
     values[0] = opd_value_tensor(grad);
     values[1] = opd_value_none();
-    opd_tensor *c = opd_call_op(OPD_OP(&clone, "aten::clone"), values, 2);
+    opd_tensor *c = opd_call_op(OPD_OP(&clone, OPDI_NAME(clone, "aten::clone")), values, 2);
     if (!c || opdi_same_layout(tensor, c)) { return opd_keep(c); }
     c = opdi_own(opdi_tensor_make(tensor->dims, opdi_overlaps_itself(tensor) ? NULL : tensor->dims + tensor->ndim,
                                   tensor->ndim, (opd_scalar_type)tensor->dtype, opdi_place_of(tensor)));
     values[0] = opd_value_tensor(c);
     values[1] = opd_value_tensor(grad);
     values[2] = opd_value_bool(false);
-    return c ? opd_keep(opd_call_op(OPD_OP(&copy, "aten::copy_"), values, 3)) : NULL;
+    return c ? opd_keep(opd_call_op(OPD_OP(&copy, OPDI_NAME(copy_, "aten::copy_")), values, 3)) : NULL;
 }
 
 OPDI_NOINLINE static int opdi_fake_gradient(void) {
@@ -482,7 +482,7 @@ static int opdi_accumulate_here(opdi_engine *engine, opd_tensor *tensor, opd_ten
         values[0] = opd_value_tensor(meta->grad);
         values[1] = opd_value_tensor(grad);
         values[2] = opd_value_int(1);
-        sum = opd_call_op(OPD_OP(&add_inplace, "aten::add_.Tensor"), values, 3);
+        sum = opd_call_op(OPD_OP(&add_inplace, OPDI_NAME(add_Tensor, "aten::add_.Tensor")), values, 3);
     } else {
         sum = opdi_grad_sum(engine, meta->grad, grad);
         if (sum && sum != meta->grad) {

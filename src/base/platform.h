@@ -124,7 +124,7 @@ extern char **environ;
 #define OPDI_TOOLS_LESS
 #endif
 #if defined(OPD_NO_OP_POOL) || defined(OPD_NO_OP_RESAMPLE) || defined(OPD_NO_OP_LOSS) || \
-    defined(OPD_NO_OP_INDEX) || defined(OPD_NO_COMPLEX) || defined(OPDI_TOOLS_LESS)
+    defined(OPD_NO_OP_INDEX) || defined(OPD_NO_COMPLEX) || defined(OPDI_TOOLS_LESS) || defined(OPD_LEAN)
 #define OPDI_LESS                /* helpers of what is left out stay behind */
 #endif
 #if defined(OPDI_LESS) && defined(__GNUC__) && !defined(__TINYC__)
@@ -281,9 +281,14 @@ typedef pthread_mutex_t opdi_mutex;
 #define OPDI_COLD __attribute__((optimize("Og")))
 #undef OPDI_ONCE_BEGIN
 #undef OPDI_ONCE_END
+#if defined(OPD_LEAN)            /* gcc keeps every function that is compiled at -O0, called or not: its PR24561 */
+#define OPDI_ONCE_BEGIN OPDI_COLD_BEGIN
+#define OPDI_ONCE_END OPDI_COLD_END
+#else
 #define OPDI_ONCE_BEGIN _Pragma("push_macro(\"__OPTIMIZE__\")") \
     _Pragma("GCC push_options") _Pragma("GCC optimize (\"O0\", \"omit-frame-pointer\")")
 #define OPDI_ONCE_END _Pragma("GCC pop_options") _Pragma("pop_macro(\"__OPTIMIZE__\")")      /* gcc forgets it in C */
+#endif
 #undef OPDI_LOOPS_BEGIN
 #undef OPDI_LOOPS_END
 #define OPDI_LOOPS_BEGIN _Pragma("GCC push_options") \

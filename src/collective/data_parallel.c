@@ -144,7 +144,7 @@ static int opdi_bucket_take(opd_tensor *part, opd_tensor *grad, double factor) {
     if (factor == 1.0) { return here || opd_copy_(part, grad) ? 0 : -1; }
     if (here) { return opd_mul_Scalar_(grad, opd_value_float(factor)) ? 0 : -1; }
     const opd_value args[3] = {opd_value_tensor(grad), opd_value_float(factor), opd_value_tensor(part)};
-    return opd_call_op(opd_op_cached(&mul, "aten::mul.Scalar_out"), args, 3) ? 0 : -1;
+    return opd_call_op(opd_op_cached(&mul, OPDI_NAME(mul_Scalar, "aten::mul.Scalar_out")), args, 3) ? 0 : -1;
 }
 /* Whether somebody looks at a bucket's memory who is no parameter's gradient. */
 static bool opdi_bucket_is_seen(const opd_parallel *parallel, int which) {

@@ -98,7 +98,8 @@ static opd_tensor *opdi_entire_gather(opd_parallel *parallel, int index) {
     args[1] = opd_value_int(parallel->group->desc.size);
     args[2] = opd_value_str(parallel->group->name);
     args[3] = opd_value_tensor(flat);
-    if (!opd_call_op(opd_op_cached(&op, "_c10d_functional::all_gather_into_tensor_out"), args, 4)) { return NULL; }
+    if (!opd_call_op(opd_op_cached(&op, OPDI_NAME(collectives, "_c10d_functional::all_gather_into_tensor_out")), args,
+                     4)) { return NULL; }
     whole->version = OPDI_LOAD(&flat->storage->version);
     return flat;
 }

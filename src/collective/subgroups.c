@@ -258,33 +258,33 @@ static opd_tensor *opdi_collective_call(opd_op **op, const char *name, opd_tenso
 opd_tensor *opd_all_reduce(opd_tensor *input, const char *reduce_op, const char *group_name) {
     static opd_op *op;
     const opd_value rest[2] = {opd_value_str(reduce_op), opd_value_str(group_name)};
-    return opdi_collective_call(&op, "_c10d_functional::all_reduce", input, rest, 2);
+    return opdi_collective_call(&op, OPDI_NAME(collectives, "_c10d_functional::all_reduce"), input, rest, 2);
 }
 opd_tensor *opd_all_reduce_(opd_tensor *input, const char *reduce_op, const char *group_name) {
     static opd_op *op;
     const opd_value rest[2] = {opd_value_str(reduce_op), opd_value_str(group_name)};
-    return opdi_collective_call(&op, "_c10d_functional::all_reduce_", input, rest, 2);
+    return opdi_collective_call(&op, OPDI_NAME(collectives, "_c10d_functional::all_reduce_"), input, rest, 2);
 }
 opd_tensor *opd_all_gather(opd_tensor *input, const char *group_name) {
     static opd_op *op;
     const opd_group *const group = opd_group_find(group_name);
     const opd_value rest[2] = {opd_value_int(group ? group->desc.size : 1), opd_value_str(group_name)};
-    return opdi_collective_call(&op, "_c10d_functional::all_gather_into_tensor", input, rest, 2);
+    return opdi_collective_call(&op, OPDI_NAME(collectives, "_c10d_functional::all_gather_into_tensor"), input, rest, 2);
 }
 opd_tensor *opd_reduce_scatter(opd_tensor *input, const char *reduce_op, const char *group_name) {
     static opd_op *op;
     const opd_group *const group = opd_group_find(group_name);
     const opd_value rest[3] = {opd_value_str(reduce_op), opd_value_int(group ? group->desc.size : 1),
                                opd_value_str(group_name)};
-    return opdi_collective_call(&op, "_c10d_functional::reduce_scatter_tensor", input, rest, 3);
+    return opdi_collective_call(&op, OPDI_NAME(collectives, "_c10d_functional::reduce_scatter_tensor"), input, rest, 3);
 }
 opd_tensor *opd_broadcast(opd_tensor *input, int src, const char *group_name) {
     static opd_op *op;
     const opd_value rest[2] = {opd_value_int(src), opd_value_str(group_name)};
-    return opdi_collective_call(&op, "_c10d_functional::broadcast", input, rest, 2);
+    return opdi_collective_call(&op, OPDI_NAME(collectives, "_c10d_functional::broadcast"), input, rest, 2);
 }
 opd_tensor *opd_broadcast_(opd_tensor *input, int src, const char *group_name) {
     static opd_op *op;
     const opd_value rest[2] = {opd_value_int(src), opd_value_str(group_name)};
-    return opdi_collective_call(&op, "_c10d_functional::broadcast_", input, rest, 2);
+    return opdi_collective_call(&op, OPDI_NAME(collectives, "_c10d_functional::broadcast_"), input, rest, 2);
 }

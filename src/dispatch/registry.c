@@ -208,6 +208,22 @@ OPDI_SHARED bool opdi_same_family(const char *first, const char *second) {
     const size_t length = opdi_family(first);
     return opdi_family(second) == length && memcmp(first, second, length) == 0;
 }
+#if defined(OPD_LEAN)
+OPDI_SHARED const char *opdi_builtin_name(int i) {
+    const opdi_lean_card *const card = OPDI_LOAD(&opdi_lean_cards[i]);
+    return card ? card->name : "";
+}
+/* True if built-in operator i is noted, waits, and is of the family of a qualified name (NULL: of any). */
+static bool opdi_waits(int i, const char *name) {
+    const opdi_lean_card *const card = OPDI_LOAD(&opdi_lean_cards[i]);
+    return card && card->card && !OPDI_LOAD(&opdi_registry.builtin[i]) && (!name || opdi_same_family(name, card->name));
+}
+/* The next built-in operator from number i on that waits and is of name's family, else OPD_OP_COUNT. */
+static int opdi_waits_next(int i, const char *name) {
+    while (i < OPD_OP_COUNT && !opdi_waits(i, name)) { i++; }
+    return i;
+}
+#else
 /* Where the list of a name's family begins: other families may have the same place. */
 static unsigned opdi_family_slot(const char *name) {
     const size_t length = opdi_family(name);
@@ -229,6 +245,22 @@ static void opdi_families_note(void) {
         *first = (int16_t)(i + 1);
     }
 }
+/* True if built-in operator i waits and is of the family of a qualified name (NULL: of any). */
+static bool opdi_waits(int i, const char *name) {
+    return !OPDI_LOAD(&opdi_registry.builtin[i]) && (!name || opdi_same_family(name, opdi_builtin_name(i)));
+}
+/* The next built-in operator from number i on that waits and is of name's family, else OPD_OP_COUNT; i is 0, or behind
+   what was returned. */
+static int opdi_waits_next(int i, const char *name) {
+    if (!name) {
+        while (i < OPD_OP_COUNT && !opdi_waits(i, NULL)) { i++; }
+        return i;
+    }
+    int at = i ? opdi_registry.family_next[i - 1] : opdi_registry.family_first[opdi_family_slot(name)];
+    while (at && !opdi_waits(at - 1, name)) { at = opdi_registry.family_next[at - 1]; }
+    return at ? at - 1 : OPD_OP_COUNT;
+}
+#endif
 
 /* Opens the library of a block and runs the block.  Errors stay pending. */
 OPDI_INTERNAL void opdi_block_run(opd_block *block) {
@@ -255,7 +287,9 @@ OPDI_NOINLINE static void opdi_start(void) {
     if (thread->error != OPD_OK || OPDI_LOAD(&opdi_registry.starter) == thread) { return; }
     opdi_lock(&opdi_registry.start);
     OPDI_STORE(&opdi_registry.starter, thread);
+#if !defined(OPD_LEAN)
     if (!opdi_registry.aten) { opdi_families_note(); }
+#endif
     bool ready = opdi_registry.aten || opdi_register_builtins() == 0;
     while (ready) {
         opdi_lock(&opdi_registry.lock);
@@ -323,21 +357,6 @@ static void opdi_making_end(opdi_making *making) {
         OPDI_STORE(&opdi_registry.starter, (opdi_thread *)NULL);
         opdi_unlock(&opdi_registry.start);
     }
-}
-/* True if built-in operator i waits and is of the family of a qualified name (NULL: of any). */
-static bool opdi_waits(int i, const char *name) {
-    return !OPDI_LOAD(&opdi_registry.builtin[i]) && (!name || opdi_same_family(name, opdi_builtin_name(i)));
-}
-/* The next built-in operator from number i on that waits and is of name's family, else OPD_OP_COUNT; i is 0, or behind
-   what was returned. */
-static int opdi_waits_next(int i, const char *name) {
-    if (!name) {
-        while (i < OPD_OP_COUNT && !opdi_waits(i, NULL)) { i++; }
-        return i;
-    }
-    int at = i ? opdi_registry.family_next[i - 1] : opdi_registry.family_first[opdi_family_slot(name)];
-    while (at && !opdi_waits(at - 1, name)) { at = opdi_registry.family_next[at - 1]; }
-    return at ? at - 1 : OPD_OP_COUNT;
 }
 /* Registers the built-in operators that wait, of the family of a qualified name (NULL: all). */
 OPDI_INTERNAL void opdi_builtins_make(const char *name) {

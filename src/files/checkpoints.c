@@ -749,7 +749,7 @@ OPDI_INTERNAL opd_tensor *opdi_checkpoint_read(const opd_tensor_file *file, cons
     if (!tensor) { return NULL; }
     opdi_ref_up(&bytes->storage->refs);
     tensor = opdi_own(tensor);
-    if (named->lazy & OPDI_TENSOR_CONJ) { tensor = opdi_checkpoint_view(tensor, "aten::_conj"); }
-    if (named->lazy & OPDI_TENSOR_NEG) { tensor = opdi_checkpoint_view(tensor, "aten::_neg_view"); }
+    if (named->lazy & OPDI_TENSOR_CONJ) { tensor = opdi_checkpoint_view(tensor, OPDI_NAME(_conj, "aten::_conj")); }
+    if (named->lazy & OPDI_TENSOR_NEG) { tensor = opdi_checkpoint_view(tensor, OPDI_NAME(_neg_view, "aten::_neg_view")); }
     return tensor;
 }

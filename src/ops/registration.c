@@ -23,7 +23,9 @@ OPDI_LOOPS_BEGIN
 //== cards by family
 
 typedef void (*opdi_card_fn)(opd_op_desc *op);
+#if !defined(OPD_LEAN)
 #include "cards.printed.h"
+#endif
 
 /* What a card says, with what goes without saying: autocast keeps dtypes; vmap decomposes what is only a composite, and
    treats formulas element by element. */
@@ -153,10 +155,32 @@ static int opdi_register_collectives(void) {
     OPDI_STORE(&opdi_registry.extra[OPDI_EXTRA_COLLECTIVES], every ? 1 : 0);
     return 0;
 }
+#if defined(OPD_LEAN)
+OPDI_SHARED int opdi_register_extra(int which) {
+    const opdi_lean_card *const noted = OPDI_LOAD(&opdi_lean_cards[OPD_OP_COUNT + which]);
+    return noted ? noted->all() : 0;
+}
+#else
 OPDI_SHARED int opdi_register_extra(int which) {
     return which == OPDI_EXTRA_VISION ? opdi_register_vision() : opdi_register_collectives();
 }
+#endif
 
+#if defined(OPD_LEAN)
+/* The card with number i if the program keeps it and no macro left it out, else NULL. */
+static opdi_card_fn opdi_card_at(int i) {
+    const opdi_lean_card *const noted = OPDI_LOAD(&opdi_lean_cards[i]);
+    return noted ? noted->card : NULL;
+}
+/* The macro that left an operator out, or the one that it is a form of; NULL if none did. */
+OPDI_SHARED const char *opdi_left_out(const char *name) {
+    for (int i = 0; i < OPD_OP_COUNT; i++) {
+        const opdi_lean_card *const noted = OPDI_LOAD(&opdi_lean_cards[i]);
+        if (noted && noted->macro && opdi_same_family(noted->name, name)) { return noted->macro; }
+    }
+    return NULL;
+}
+#else
 /* The family of card i, and the number of the family's first card. */
 static int opdi_family_at(int i, int *first) {
     int family = 0;
@@ -165,7 +189,13 @@ static int opdi_family_at(int i, int *first) {
     }
     return family;
 }
-/* The macro that left an operator out, or the one that it is a form of; NULL where none did. */
+/* The card with number i, or NULL if a macro left its family out. */
+static opdi_card_fn opdi_card_at(int i) {
+    int first;
+    const int family = opdi_family_at(i, &first);
+    return opdi_families[family].cards ? opdi_families[family].cards[i - first] : NULL;
+}
+/* The macro that left an operator out, or the one that it is a form of; NULL if none did. */
 OPDI_SHARED const char *opdi_left_out(const char *name) {
     int first;
     for (int i = 0; i < OPD_OP_COUNT; i++) {
@@ -176,6 +206,7 @@ OPDI_SHARED const char *opdi_left_out(const char *name) {
     }
     return NULL;
 }
+#endif
 
 /* Registers card i and its derived forms; nothing when its family is left out.  0, or -1 with an error: then they go on
    waiting. */
@@ -183,11 +214,10 @@ OPDI_SHARED int opdi_register_card(int i) {
     opd_library *aten = opdi_registry.aten;
     const opdi_registration *before = aten->registrations;
     const char *const name = opdi_builtin_name(i);
-    int first;
-    const int family = opdi_family_at(i, &first);
+    const opdi_card_fn card = opdi_card_at(i);
     opd_op_desc desc;
-    if (!opdi_families[family].cards) { return 0; }
-    opdi_read_card(opdi_families[family].cards[i - first], &desc);
+    if (!card) { return 0; }
+    opdi_read_card(card, &desc);
     if (opd_define(aten, &desc)) { return -1; }
     opd_op *op = opdi_lookup_used(name, strlen(name));
     if (op && (!desc.inplace || opdi_same_family(name + 6, desc.inplace)) &&

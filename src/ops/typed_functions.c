@@ -25,6 +25,11 @@ opd_op *opd_op_builtin(opd_op_id id) {
 extern "C" {
 #endif
 
+#if defined(OPDISPATCH_PLUGIN)
+#define OPD_CARD(card, name) name
+#else
+#define OPD_CARD(card, name) OPDI_NAME(card, name)
+#endif
 #define OPD_GIVEN_MAX 20         /* no typed function takes more */
 /* The arguments of a typed function, by the letters of its signature (see opd_op_check), as values; their number. */
 static OPD_UNUSED int opd_given(opd_value *args, const char *letters, va_list *list) {

@@ -63,7 +63,8 @@ static int opdi_device_call(opd_op *op, const opd_value *args, int nargs) {
 OPDI_SHARED bool opdi_device_fill(opd_tensor *tensor, opd_value value, int *rc) {
     static opd_op *op;
     opd_value args[2];
-    if (!opdi_device_has(OPD_OP(&op, "aten::fill_.Scalar"), tensor->backend, opdi_fill_Scalar_kernel)) { return false; }
+    if (!opdi_device_has(OPD_OP(&op, OPDI_NAME(fill__Scalar, "aten::fill_.Scalar")), tensor->backend,
+                         opdi_fill_Scalar_kernel)) { return false; }
     args[0] = opd_value_tensor(tensor);
     args[1] = value;
     *rc = opdi_device_call(op, args, 2);
@@ -141,7 +142,7 @@ OPDI_SHARED int opdi_device_copy(opd_tensor *dst, const opd_tensor *src) {
         return opdi_device_move(dst->storage, dst->data, src->storage, src->data, opdi_span(dst));
     }
     if (stored) { return opdi_copy_by_host(dst, src); }
-    if (within && opdi_device_has(OPD_OP(&op, "aten::copy_"), dst->backend, opdi_copy__kernel)) {
+    if (within && opdi_device_has(OPD_OP(&op, OPDI_NAME(copy_, "aten::copy_")), dst->backend, opdi_copy__kernel)) {
         args[0] = opd_value_tensor(dst);
         args[1] = opd_value_tensor((opd_tensor *)(uintptr_t)src);
         args[2] = opd_value_bool(false);

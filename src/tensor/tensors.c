@@ -262,7 +262,10 @@ OPDI_SHARED opd_tensor *opdi_resolved(const opd_tensor *tensor) {
     for (int i = 0; i < 2 && value; i++) {
         opd_value self = opd_value_tensor(value);
         if (!(keys & OPD_BIT_OF(i ? OPD_F_NEGATIVE : OPD_F_CONJUGATE))) { continue; }
-        value = opd_call_op(i ? OPD_OP(&negative, "aten::neg") : OPD_OP(&conjugate, "aten::_conj_physical"), &self, 1);
+        value = opd_call_op(i ? OPD_OP(&negative, OPDI_NAME(neg, "aten::neg")) : OPD_OP(&conjugate,
+                                                                                      OPDI_NAME(_conj_physical,
+                                                                                              "aten::_conj_physical")),
+                                                                                                  &self, 1);
     }
     opd_keys_restore(guard);
     return value;

@@ -118,7 +118,8 @@ static bool opdi_scaler_unscale_on(const opd_scaler *scaler, opd_optimizer *opti
     values[0] = opd_value_tensors(optimizer->lists, count);
     values[1] = opd_value_tensor(found);
     values[2] = opd_value_tensor(opdi_scaler_number(optimizer->lists[0], 1 / scaler->state.scale));
-    bool bad = opd_call_all(OPD_OP(&unscale, "aten::_amp_foreach_non_finite_check_and_unscale_"), rets, values,
+    bool bad = opd_call_all(OPD_OP(&unscale, OPDI_NAME(_amp_foreach_non_finite_check_and_unscale_,
+                                                     "aten::_amp_foreach_non_finite_check_and_unscale_")), rets, values,
                             3) == 0 && opd_item_f64(found) > 0;
     return bad;
 }
@@ -220,7 +221,7 @@ static int opdi_scaler_move(opd_scaler *scaler, bool found) {
         values[3] = opd_value_float(scaler->state.growth_factor);
         values[4] = opd_value_float(scaler->state.backoff_factor);
         values[5] = opd_value_int(scaler->state.growth_interval);
-        if (opd_call_op(OPD_OP(&update, "aten::_amp_update_scale_"), values, 6)) {
+        if (opd_call_op(OPD_OP(&update, OPDI_NAME(_amp_update_scale_, "aten::_amp_update_scale_")), values, 6)) {
             scaler->state.scale = opd_item_f64(values[0].u.t);
             scaler->state.growth_tracker = opd_item_i64(values[1].u.t);
         }

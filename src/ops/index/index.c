@@ -491,7 +491,7 @@ static int opdi_index_put_impl__kernel(opd_call *call) {
     opd_value values[4];
     static opd_op *op;
     for (int i = 0; i < 4; i++) { values[i] = call->args[i]; }
-    return opd_return_tensor(call, opd_call_op(OPD_OP(&op, "aten::index_put_"), values, 4));
+    return opd_return_tensor(call, opd_call_op(OPD_OP(&op, OPDI_NAME(index_put, "aten::index_put_")), values, 4));
 }
 /* opd__index_put_impl_: index_put of self itself */
 OPDI_OP(_index_put_impl_) {
@@ -893,7 +893,8 @@ static int opdi_where_kernel(opd_call *call) {
     opd_tensor *list[OPD_MAX_DIMS];
     int64_t count = OPDI_MAX((int)self->ndim, 1);
     if (self->ndim == 0) { self = opd_unsqueeze(self, 0); }
-    opd_tensor *tensor = opdi_aten(&op, "aten::nonzero", opd_value_tensor(self), OPD_DEFAULT, OPD_DEFAULT, OPD_DEFAULT);
+    opd_tensor *tensor = opdi_aten(&op, OPDI_NAME(nonzero, "aten::nonzero"), opd_value_tensor(self), OPD_DEFAULT,
+                                   OPD_DEFAULT, OPD_DEFAULT);
     if (!tensor) { return -1; }
     for (int64_t dim = 0; dim < count; dim++) {
         list[dim] = opdi_o_select(tensor, 1, dim);

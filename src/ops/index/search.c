@@ -62,7 +62,8 @@ static int opdi_repeat_interleave_self_Tensor_kernel(opd_call *call) {
     else if (repeats->numel != count) {
         return opd_fail(OPD_ERROR_SHAPE, "repeats must have the same size as input along dim");
     }
-    opd_tensor *index = opdi_aten(&op, "aten::repeat_interleave.Tensor", opd_value_tensor(repeats),
+    opd_tensor *index = opdi_aten(&op, OPDI_NAME(repeat_interleave_Tensor, "aten::repeat_interleave.Tensor"),
+                                  opd_value_tensor(repeats),
                                   opd_arg_value(call, 3), OPD_DEFAULT, OPD_DEFAULT);
     return opd_return_tensor(call, opd_index_select(self, dim, index));
 }
@@ -516,7 +517,8 @@ static int opdi_segment_reduce_backward(opd_backward_call *bw) {
     args[6] = opd_bw_value(bw, 5);
     args[7] = opd_bw_value(bw, 7);
     for (int i = 4; i < 6; i++) { if (!args[i].u.t) { args[i] = opd_value_none(); } }
-    return opd_bw_return(bw, 0, opd_call_op(OPD_OP(&op, "aten::_segment_reduce_backward"), args, 8));
+    return opd_bw_return(bw, 0, opd_call_op(OPD_OP(&op, OPDI_NAME(_segment_reduce_backward,
+                                                                "aten::_segment_reduce_backward")), args, 8));
 }
 /* opd_segment_reduce: data cut along axis, each segment reduced by sum, mean, prod, max or min */
 OPDI_OP(segment_reduce) {

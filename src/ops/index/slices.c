@@ -87,10 +87,12 @@ static int opdi_strided_scatter_batch(opd_call *call) {
     return opd_batch_return(call, opd_as_strided_scatter_full(all, opdi_batch_front_arg(call, 1), size, stride,
                                                               opd_arg_value(call, 4)), 0);
 }
-static int opdi_slice_scatter_kernel(opd_call *call) { return opdi_view_scatter(call, "aten::slice.Tensor", 5, false); }
+static int opdi_slice_scatter_kernel(opd_call *call) {
+    return opdi_view_scatter(call, OPDI_NAME(slice_Tensor, "aten::slice.Tensor"), 5, false);
+}
 static int opdi_slice_scatter_backward(opd_backward_call *bw) {
-    return opdi_view_scatter_backward(bw, "aten::slice.Tensor",
-                                      "aten::slice_scatter",
+    return opdi_view_scatter_backward(bw, OPDI_NAME(slice_Tensor, "aten::slice.Tensor"),
+                                      OPDI_NAME(slice_scatter, "aten::slice_scatter"),
                                       5, false);
 }
 /* opd_slice_scatter: self, with src in place of slice */
@@ -103,10 +105,12 @@ OPDI_OP(slice_scatter) {
     op->cases = "[4,3], [2,3], 0, 1, 3";
 }
 
-static int opdi_select_scatter_kernel(opd_call *call) { return opdi_view_scatter(call, "aten::select.int", 3, false); }
+static int opdi_select_scatter_kernel(opd_call *call) {
+    return opdi_view_scatter(call, OPDI_NAME(select_int, "aten::select.int"), 3, false);
+}
 static int opdi_select_scatter_backward(opd_backward_call *bw) {
-    return opdi_view_scatter_backward(bw, "aten::select.int",
-                                      "aten::select_scatter",
+    return opdi_view_scatter_backward(bw, OPDI_NAME(select_int, "aten::select.int"),
+                                      OPDI_NAME(select_scatter, "aten::select_scatter"),
                                       3, false);
 }
 /* opd_select_scatter: self, with src in place of select */
@@ -118,10 +122,12 @@ OPDI_OP(select_scatter) {
     op->cases = "[4,3], [4], 1, 2";
 }
 
-static int opdi_diagonal_scatter_kernel(opd_call *call) { return opdi_view_scatter(call, "aten::diagonal", 4, false); }
+static int opdi_diagonal_scatter_kernel(opd_call *call) {
+    return opdi_view_scatter(call, OPDI_NAME(diagonal, "aten::diagonal"), 4, false);
+}
 static int opdi_diagonal_scatter_backward(opd_backward_call *bw) {
-    return opdi_view_scatter_backward(bw, "aten::diagonal",
-                                      "aten::diagonal_scatter",
+    return opdi_view_scatter_backward(bw, OPDI_NAME(diagonal, "aten::diagonal"),
+                                      OPDI_NAME(diagonal_scatter, "aten::diagonal_scatter"),
                                       4, false);
 }
 /* opd_diagonal_scatter: self, with src in place of diagonal */
@@ -176,11 +182,11 @@ OPDI_OP(fill_diagonal_) {
 }
 
 static int opdi_as_strided_scatter_kernel(opd_call *call) {
-    return opdi_view_scatter(call, "aten::as_strided", 4, true);
+    return opdi_view_scatter(call, OPDI_NAME(as_strided, "aten::as_strided"), 4, true);
 }
 static int opdi_as_strided_scatter_backward(opd_backward_call *bw) {
-    return opdi_view_scatter_backward(bw, "aten::as_strided",
-                                      "aten::as_strided_scatter",
+    return opdi_view_scatter_backward(bw, OPDI_NAME(as_strided, "aten::as_strided"),
+                                      OPDI_NAME(as_strided_scatter, "aten::as_strided_scatter"),
                                       4, true);
 }
 /* opd_as_strided_scatter: self, with src in place of as_strided */

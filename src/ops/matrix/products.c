@@ -20,7 +20,8 @@ static opd_tensor *opdi_call_named(opd_op **handle, const char *name, opd_tensor
 }
 static opd_tensor *opdi_swap_dims(opd_tensor *tensor, int64_t first, int64_t second) {
     static opd_op *op;
-    return opdi_call_named(&op, "aten::transpose.int", tensor, opd_value_int(first), opd_value_int(second));
+    return opdi_call_named(&op, OPDI_NAME(transpose_int, "aten::transpose.int"), tensor, opd_value_int(first),
+                           opd_value_int(second));
 }
 OPDI_INTERNAL opd_tensor *opdi_mt(opd_tensor *tensor) { return opdi_swap_dims(tensor, -2, -1); }
 OPDI_INTERNAL opd_ints opdi_bw_ints(opd_backward_call *bw, int i) {
@@ -29,27 +30,28 @@ OPDI_INTERNAL opd_ints opdi_bw_ints(opd_backward_call *bw, int i) {
 }
 OPDI_INTERNAL opd_tensor *opdi_reshape_to(opd_tensor *tensor, const int64_t *sizes, int64_t count) {
     static opd_op *op;
-    return opdi_call_named(&op, "aten::reshape", tensor, opd_value_ints(sizes, count), OPD_DEFAULT);
+    return opdi_call_named(&op, OPDI_NAME(reshape, "aten::reshape"), tensor, opd_value_ints(sizes, count), OPD_DEFAULT);
 }
 OPDI_INTERNAL opd_tensor *opdi_expand_to(opd_tensor *tensor, const int64_t *sizes, int64_t count) {
     static opd_op *op;
-    return opdi_call_named(&op, "aten::expand", tensor, opd_value_ints(sizes, count), OPD_DEFAULT);
+    return opdi_call_named(&op, OPDI_NAME(expand, "aten::expand"), tensor, opd_value_ints(sizes, count), OPD_DEFAULT);
 }
 OPDI_INTERNAL opd_tensor *opdi_unsqueeze_at(opd_tensor *tensor, int64_t dim) {
     static opd_op *op;
-    return opdi_call_named(&op, "aten::unsqueeze", tensor, opd_value_int(dim), OPD_DEFAULT);
+    return opdi_call_named(&op, OPDI_NAME(unsqueeze, "aten::unsqueeze"), tensor, opd_value_int(dim), OPD_DEFAULT);
 }
 OPDI_INTERNAL opd_tensor *opdi_squeeze_at(opd_tensor *tensor, int64_t dim) {
     static opd_op *op;
-    return opdi_call_named(&op, "aten::squeeze.dim", tensor, opd_value_int(dim), OPD_DEFAULT);
+    return opdi_call_named(&op, OPDI_NAME(squeeze_dim, "aten::squeeze.dim"), tensor, opd_value_int(dim), OPD_DEFAULT);
 }
 OPDI_INTERNAL opd_tensor *opdi_sum_over(opd_tensor *tensor, const int64_t *dims, int64_t count, bool keepdim) {
     static opd_op *op;
-    return opdi_call_named(&op, "aten::sum.dim_IntList", tensor, opd_value_ints(dims, count), opd_value_bool(keepdim));
+    return opdi_call_named(&op, OPDI_NAME(sum_dim_IntList, "aten::sum.dim_IntList"), tensor, opd_value_ints(dims, count),
+                           opd_value_bool(keepdim));
 }
 OPDI_INTERNAL opd_tensor *opdi_permute_to(opd_tensor *tensor, const int64_t *dims, int64_t count) {
     static opd_op *op;
-    return opdi_call_named(&op, "aten::permute", tensor, opd_value_ints(dims, count), OPD_DEFAULT);
+    return opdi_call_named(&op, OPDI_NAME(permute, "aten::permute"), tensor, opd_value_ints(dims, count), OPD_DEFAULT);
 }
 
 /* tensor itself when it is contiguous and of that dtype, else a copy of the innermost scope. */

@@ -428,11 +428,13 @@ static int opdi_batch_norm_functional(opd_call *call, opd_op *op, int count) {
 }
 static int opdi_batch_norm_legit_functional_kernel(opd_call *call) {
     static opd_op *op;
-    return opdi_batch_norm_functional(call, OPD_OP(&op, "aten::_native_batch_norm_legit"), 3);
+    return opdi_batch_norm_functional(call, OPD_OP(&op, OPDI_NAME(_native_batch_norm_legit,
+                                                                "aten::_native_batch_norm_legit")), 3);
 }
 static int opdi_batch_norm_with_update_functional_kernel(opd_call *call) {
     static opd_op *op;
-    return opdi_batch_norm_functional(call, OPD_OP(&op, "aten::_batch_norm_with_update"), 4);
+    return opdi_batch_norm_functional(call, OPD_OP(&op, OPDI_NAME(_batch_norm_with_update,
+                                                                "aten::_batch_norm_with_update")), 4);
 }
 /* opd_native_batch_norm_legit_functional: native_batch_norm, and the new running statistics */
 OPDI_OP(_native_batch_norm_legit_functional) {
@@ -509,7 +511,7 @@ static int opdi_instance_norm_kernel(opd_call *call) {
         return -1;
     }
     for (int i = 0; i < 2 && use_input; i++) {
-        if (run[i] && !opdi_aten(&copy, "aten::copy_", opd_value_tensor(run[i]),
+        if (run[i] && !opdi_aten(&copy, OPDI_NAME(copy_, "aten::copy_"), opd_value_tensor(run[i]),
                                  opd_value_tensor(opdi_o_mean_dims(opdi_o_reshape(all[i], nc, 2), &zero, 1, false)),
                                      OPD_DEFAULT, OPD_DEFAULT)) {
             return -1;

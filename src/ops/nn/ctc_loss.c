@@ -210,7 +210,8 @@ static int opdi__ctc_loss_backward(opd_backward_call *bw) {
         values[3 + i] = opd_bw_value(bw, 2 + i);
         values[7 + i] = opd_bw_value(bw, 4 + i);
     }
-    return opd_bw_return(bw, 0, opd_call_op(OPD_OP(&op, "aten::_ctc_loss_backward"), values, 9));
+    return opd_bw_return(bw, 0, opd_call_op(OPD_OP(&op, OPDI_NAME(_ctc_loss_backward, "aten::_ctc_loss_backward")),
+                                            values, 9));
 }
 static int opdi_ctc_no_second(opd_backward_call *bw) {
     (void)bw;
@@ -232,7 +233,7 @@ static int opdi_ctc_loss(opd_call *call, opd_ints inputs, opd_ints lengths) {
     values[3] = opd_value_ints(lengths.data, lengths.n);
     values[4] = opd_arg_value(call, 4);
     values[5] = opd_value_bool(zero);
-    opd_tensor *loss = opd_call_op(OPD_OP(&op, "aten::_ctc_loss"), values, 6);
+    opd_tensor *loss = opd_call_op(OPD_OP(&op, OPDI_NAME(_ctc_loss, "aten::_ctc_loss")), values, 6);
     if (zero) { loss = opdi_unless(loss, opd_isinf(loss)); }
     if (reduction != 1) {
         return opd_return_tensor(call, reduction == 2 ? opd_sum(loss) : single ? opd_squeeze_dim(loss, 0) : loss);
@@ -309,9 +310,11 @@ static int opdi_ctc_by_numbers(opd_call *call, const char *name, int at) {
     for (int i = 0; i < call->op->nrets; i++) { if (opd_return_tensor(call, rets[i].u.t)) { return -1; } }
     return 0;
 }
-static int opdi__ctc_loss_Tensor_kernel(opd_call *call) { return opdi_ctc_by_numbers(call, "aten::_ctc_loss", 2); }
+static int opdi__ctc_loss_Tensor_kernel(opd_call *call) {
+    return opdi_ctc_by_numbers(call, OPDI_NAME(_ctc_loss, "aten::_ctc_loss"), 2);
+}
 static int opdi__ctc_loss_backward_Tensor_kernel(opd_call *call) {
-    return opdi_ctc_by_numbers(call, "aten::_ctc_loss_backward", 3);
+    return opdi_ctc_by_numbers(call, OPDI_NAME(_ctc_loss_backward, "aten::_ctc_loss_backward"), 3);
 }
 /* opd__ctc_loss_Tensor: _ctc_loss with the lengths in tensors */
 OPDI_OP(_ctc_loss_Tensor) {

@@ -261,7 +261,7 @@ static int opdi_roi_align_backward(opd_backward_call *bw) {
     for (int i = 2; i < 5; i++) { args[i] = opd_bw_value(bw, i); }
     for (int i = 0; i < 4; i++) { args[5 + i] = opd_value_int(opd_size(input, i)); }
     for (int i = 0; i < 2; i++) { args[9 + i] = opd_bw_value(bw, 5 + i); }
-    OPDI_GIVE(0, opd_call_op(OPD_OP(&op, "torchvision::_roi_align_backward"), args, 11));
+    OPDI_GIVE(0, opd_call_op(OPD_OP(&op, OPDI_NAME(torchvision, "torchvision::_roi_align_backward")), args, 11));
     return opd_bw_return(bw, 1, NULL);
 }
 /* It is linear: the derivative by grad is roi_align. */
@@ -272,7 +272,7 @@ static int opdi_roi_align_twice(opd_backward_call *bw) {
     args[1] = opd_value_tensor(opd_bw_tensor(bw, 1));
     for (int i = 2; i < 5; i++) { args[i] = opd_bw_value(bw, i); }
     for (int i = 0; i < 2; i++) { args[5 + i] = opd_bw_value(bw, 9 + i); }
-    OPDI_GIVE(0, opd_call_op(OPD_OP(&op, "torchvision::roi_align"), args, 7));
+    OPDI_GIVE(0, opd_call_op(OPD_OP(&op, OPDI_NAME(torchvision, "torchvision::roi_align")), args, 7));
     return opd_bw_return(bw, 1, NULL);
 }
 OPDI_INTERNAL void opdi_vision_roi_align(opd_op_desc *op) {

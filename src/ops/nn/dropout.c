@@ -101,7 +101,8 @@ static int opdi_dropout_kernel(opd_call *call) {
     opd_tensor *noise = opdi_dropout_noise(input, p, strncmp(name, "feature_", strlen("feature_")) == 0);
     if (name[strlen(name) - 1] != '_') { return opd_return_tensor(call, opd_mul(input, noise)); }
     return opd_return_tensor(call,
-                             opdi_aten(&mul, "aten::mul_.Tensor", opd_value_tensor(input), opd_value_tensor(noise),
+                             opdi_aten(&mul, OPDI_NAME(mul_Tensor, "aten::mul_.Tensor"), opd_value_tensor(input),
+                                       opd_value_tensor(noise),
                                        OPD_DEFAULT, OPD_DEFAULT));
 }
 /* opd_dropout: 0 with probability p, else input / (1 - p); input itself unless train */

@@ -42,7 +42,8 @@ OPDI_INTERNAL opd_tensor *opdi_aten(opd_op **ops, const char *name, opd_value ar
 }
 OPDI_INTERNAL opd_tensor *opdi_o_zeros(opd_tensor *like, opd_ints sizes) {
     static opd_op *op;
-    return opdi_aten(&op, "aten::new_zeros", opd_value_tensor(like), opd_value_of_ints(sizes), OPD_DEFAULT,
+    return opdi_aten(&op, OPDI_NAME(new_zeros, "aten::new_zeros"), opd_value_tensor(like), opd_value_of_ints(sizes),
+                     OPD_DEFAULT,
                      OPD_DEFAULT);
 }
 OPDI_INTERNAL opd_tensor *opdi_o_narrow(opd_tensor *tensor, int dim, int64_t start, int64_t length) {
@@ -52,43 +53,49 @@ OPDI_INTERNAL opd_tensor *opdi_o_narrow(opd_tensor *tensor, int dim, int64_t sta
     values[1] = opd_value_int(dim);
     values[2] = opd_value_int(start);
     values[3] = opd_value_int(start + length);
-    return tensor ? opd_call_op(OPD_OP(&op, "aten::slice.Tensor"), values, 4) : NULL;
+    return tensor ? opd_call_op(OPD_OP(&op, OPDI_NAME(slice_Tensor, "aten::slice.Tensor")), values, 4) : NULL;
 }
 OPDI_INTERNAL opd_tensor *opdi_o_select(opd_tensor *tensor, int64_t dim, int64_t index) {
     static opd_op *op;
-    return opdi_aten(&op, "aten::select.int", opd_value_tensor(tensor), opd_value_int(dim), opd_value_int(index),
+    return opdi_aten(&op, OPDI_NAME(select_int, "aten::select.int"), opd_value_tensor(tensor), opd_value_int(dim),
+                     opd_value_int(index),
                      OPD_DEFAULT);
 }
 OPDI_INTERNAL opd_tensor *opdi_o_reshape(opd_tensor *tensor, const int64_t *sizes, int64_t count) {
     static opd_op *op;
-    return opdi_aten(&op, "aten::reshape", opd_value_tensor(tensor), opd_value_ints(sizes, count), OPD_DEFAULT,
+    return opdi_aten(&op, OPDI_NAME(reshape, "aten::reshape"), opd_value_tensor(tensor), opd_value_ints(sizes, count),
+                     OPD_DEFAULT,
                      OPD_DEFAULT);
 }
 OPDI_INTERNAL opd_tensor *opdi_o_expand(opd_tensor *tensor, const int64_t *sizes, int64_t count) {
     static opd_op *op;
-    return opdi_aten(&op, "aten::expand", opd_value_tensor(tensor), opd_value_ints(sizes, count), OPD_DEFAULT,
+    return opdi_aten(&op, OPDI_NAME(expand, "aten::expand"), opd_value_tensor(tensor), opd_value_ints(sizes, count),
+                     OPD_DEFAULT,
                      OPD_DEFAULT);
 }
 OPDI_INTERNAL opd_tensor *opdi_o_unsqueeze(opd_tensor *tensor, int64_t dim) {
     static opd_op *op;
-    return opdi_aten(&op, "aten::unsqueeze", opd_value_tensor(tensor), opd_value_int(dim), OPD_DEFAULT, OPD_DEFAULT);
+    return opdi_aten(&op, OPDI_NAME(unsqueeze, "aten::unsqueeze"), opd_value_tensor(tensor), opd_value_int(dim),
+                     OPD_DEFAULT, OPD_DEFAULT);
 }
 OPDI_INTERNAL opd_tensor *opdi_o_sum(opd_tensor *tensor) {
     static opd_op *op;
-    return opdi_aten(&op, "aten::sum", opd_value_tensor(tensor), OPD_DEFAULT, OPD_DEFAULT, OPD_DEFAULT);
+    return opdi_aten(&op, OPDI_NAME(sum, "aten::sum"), opd_value_tensor(tensor), OPD_DEFAULT, OPD_DEFAULT, OPD_DEFAULT);
 }
 OPDI_INTERNAL opd_tensor *opdi_o_mean(opd_tensor *tensor) {
     static opd_op *op;
-    return opdi_aten(&op, "aten::mean", opd_value_tensor(tensor), OPD_DEFAULT, OPD_DEFAULT, OPD_DEFAULT);
+    return opdi_aten(&op, OPDI_NAME(mean, "aten::mean"), opd_value_tensor(tensor), OPD_DEFAULT, OPD_DEFAULT, OPD_DEFAULT);
 }
 OPDI_INTERNAL opd_tensor *opdi_o_sum_dims(opd_tensor *tensor, const int64_t *dims, int64_t count, bool keep) {
     static opd_op *op;
-    return opdi_aten(&op, "aten::sum.dim_IntList", opd_value_tensor(tensor), opd_value_ints(dims, count),
+    return opdi_aten(&op, OPDI_NAME(sum_dim_IntList, "aten::sum.dim_IntList"), opd_value_tensor(tensor),
+                     opd_value_ints(dims, count),
                      opd_value_bool(keep), OPD_DEFAULT);
 }
 OPDI_INTERNAL opd_tensor *opdi_o_mean_dims(opd_tensor *tensor, const int64_t *dims, int64_t count, bool keep) {
     static opd_op *op;
-    return opdi_aten(&op, "aten::mean.dim", opd_value_tensor(tensor), opd_value_ints(dims, count), opd_value_bool(keep),
+    return opdi_aten(&op, OPDI_NAME(mean_dim, "aten::mean.dim"), opd_value_tensor(tensor), opd_value_ints(dims, count),
+                     opd_value_bool(keep),
                      OPD_DEFAULT);
 }
 

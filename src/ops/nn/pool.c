@@ -349,7 +349,8 @@ static opd_tensor *opdi_pool_pick(opd_tensor *input, opd_tensor *at, int ndim) {
     values[0] = opd_value_tensor(opdi_reshape_to(input, flat, count + 1));
     values[1] = opd_value_int(-1);
     values[2] = opd_value_tensor(opdi_reshape_to(at, rest, count + 1));
-    return opdi_reshape_to(opd_call_op(OPD_OP(&gather, "aten::gather"), values, 3), opdi_sizes(at), at->ndim);
+    return opdi_reshape_to(opd_call_op(OPD_OP(&gather, OPDI_NAME(gather, "aten::gather")), values, 3), opdi_sizes(at),
+                           at->ndim);
 }
 /* max_pool2d_with_indices and max_pool3d_with_indices. */
 static int opdi_max_pool_of(opd_call *call, int ndim) {

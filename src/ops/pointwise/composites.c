@@ -349,11 +349,13 @@ static int opdi_float_power(opd_call *call, const char *name) {
     return opd_return_tensor(call, opd_call_op(OPD_OP(&op, name), values, 2));
 }
 static int opdi_float_power_Tensor_Tensor_kernel(opd_call *call) {
-    return opdi_float_power(call, "aten::pow.Tensor_Tensor");
+    return opdi_float_power(call, OPDI_NAME(pow_Tensor_Tensor, "aten::pow.Tensor_Tensor"));
 }
-static int opdi_float_power_Scalar_kernel(opd_call *call) { return opdi_float_power(call, "aten::pow.Scalar"); }
+static int opdi_float_power_Scalar_kernel(opd_call *call) {
+    return opdi_float_power(call, OPDI_NAME(pow_Scalar, "aten::pow.Scalar"));
+}
 static int opdi_float_power_Tensor_Scalar_kernel(opd_call *call) {
-    return opdi_float_power(call, "aten::pow.Tensor_Scalar");
+    return opdi_float_power(call, OPDI_NAME(pow_Tensor_Scalar, "aten::pow.Tensor_Scalar"));
 }
 /* opd_float_power_Tensor_Tensor: self ^ exponent in float64, or complex128 */
 OPDI_OP(float_power_Tensor_Tensor) {

@@ -548,7 +548,7 @@ static int opdi_corrcoef_kernel(opd_call *call) {
     }
     opd_op *op = NULL;
     const opd_value value = opd_value_tensor(self);
-    opd_tensor *cov = opd_call_op(OPD_OP(&op, "aten::cov"), &value, 1);
+    opd_tensor *cov = opd_call_op(OPD_OP(&op, OPDI_NAME(cov, "aten::cov")), &value, 1);
     if (!cov) { return -1; }
     if (cov->ndim == 0) { return opd_return_tensor(call, opd_div(cov, cov)); }
     opd_tensor *deviation = opd_diagonal(cov);

@@ -216,7 +216,7 @@ OPDI_INTERNAL opd_tensor *opdi_flip_dim(opd_tensor *tensor, int64_t dim) {
     opd_value values[2];
     values[0] = opd_value_tensor(tensor);
     values[1] = opd_value_ints(&dim, 1);
-    return tensor ? opd_call_op(OPD_OP(&op, "aten::flip"), values, 2) : NULL;
+    return tensor ? opd_call_op(OPD_OP(&op, OPDI_NAME(flip, "aten::flip")), values, 2) : NULL;
 }
 OPDI_INTERNAL opd_tensor *opdi_cat_dim(opd_tensor *first, opd_tensor *second, int64_t dim) {
     static opd_op *op;
@@ -226,7 +226,7 @@ OPDI_INTERNAL opd_tensor *opdi_cat_dim(opd_tensor *first, opd_tensor *second, in
     list[1] = second;
     values[0] = opd_value_tensors(list, 2);
     values[1] = opd_value_int(dim);
-    return first && second ? opd_call_op(OPD_OP(&op, "aten::cat"), values, 2) : NULL;
+    return first && second ? opd_call_op(OPD_OP(&op, OPDI_NAME(cat, "aten::cat")), values, 2) : NULL;
 }
 /* zeros of these sizes with src at index along dim. */
 OPDI_INTERNAL opd_tensor *opdi_scatter_dim(opd_tensor *src, opd_ints sizes, int64_t dim, opd_tensor *index, bool add) {
@@ -237,7 +237,8 @@ OPDI_INTERNAL opd_tensor *opdi_scatter_dim(opd_tensor *src, opd_ints sizes, int6
     values[1] = opd_value_int(dim);
     values[2] = opd_value_tensor(index);
     values[3] = opd_value_tensor(src);
-    return opd_call_op(add ? OPD_OP(&scatter_add, "aten::scatter_add") : OPD_OP(&scatter, "aten::scatter.src"), values,
+    return opd_call_op(add ? OPD_OP(&scatter_add, OPDI_NAME(scatter_add, "aten::scatter_add")) : OPD_OP(&scatter,
+                                                                                                      OPDI_NAME(scatter_src, "aten::scatter.src")), values,
                        4);
 }
 OPDI_INTERNAL opd_tensor *opdi_range_dim(opd_tensor *tensor, int64_t dim, int64_t begin, int64_t end) {
@@ -401,7 +402,7 @@ static int opdi_complex_var(opd_call *call, opd_tensor *tensor, int which) {
     for (int i = 1; i < 4; i++) { args[i] = opd_call_args(call)[i]; }
     for (int part = 0; part < 2 && parts; part++) {
         args[0] = opd_value_tensor(opd_select(parts, -1, part));
-        opd_tensor *one = opd_call_op(OPD_OP(&op, "aten::var.correction"), args, 4);
+        opd_tensor *one = opd_call_op(OPD_OP(&op, OPDI_NAME(var_correction, "aten::var.correction")), args, 4);
         var = part ? opd_add(var, one) : one;
     }
     if (opdi_give_result(call, 0, which & 1 ? opd_sqrt(var) : var)) { return -1; }
@@ -522,11 +523,11 @@ static int opdi_var_composite(opd_call *call, opd_op **handle, const char *name,
 }
 static int opdi_var_kernel(opd_call *call) {
     static opd_op *op;
-    return opdi_var_composite(call, &op, "aten::var.correction", false);
+    return opdi_var_composite(call, &op, OPDI_NAME(var_correction, "aten::var.correction"), false);
 }
 static int opdi_var_dim_kernel(opd_call *call) {
     static opd_op *op;
-    return opdi_var_composite(call, &op, "aten::var.correction", true);
+    return opdi_var_composite(call, &op, OPDI_NAME(var_correction, "aten::var.correction"), true);
 }
 /* opd_var: variance: the sum of squared deviations by n - correction (1) */
 OPDI_OP(var) {
@@ -547,11 +548,11 @@ OPDI_OP(var_dim) {
 
 static int opdi_std_kernel(opd_call *call) {
     static opd_op *op;
-    return opdi_var_composite(call, &op, "aten::std.correction", false);
+    return opdi_var_composite(call, &op, OPDI_NAME(std_correction, "aten::std.correction"), false);
 }
 static int opdi_std_dim_kernel(opd_call *call) {
     static opd_op *op;
-    return opdi_var_composite(call, &op, "aten::std.correction", true);
+    return opdi_var_composite(call, &op, OPDI_NAME(std_correction, "aten::std.correction"), true);
 }
 /* opd_std: the root of var */
 OPDI_OP(std) {
@@ -571,11 +572,11 @@ OPDI_OP(std_dim) {
 
 static int opdi_var_mean_kernel(opd_call *call) {
     static opd_op *op;
-    return opdi_var_composite(call, &op, "aten::var_mean.correction", false);
+    return opdi_var_composite(call, &op, OPDI_NAME(var_mean_correction, "aten::var_mean.correction"), false);
 }
 static int opdi_var_mean_dim_kernel(opd_call *call) {
     static opd_op *op;
-    return opdi_var_composite(call, &op, "aten::var_mean.correction", true);
+    return opdi_var_composite(call, &op, OPDI_NAME(var_mean_correction, "aten::var_mean.correction"), true);
 }
 /* opd_var_mean: var and mean */
 OPDI_OP(var_mean) {
@@ -594,11 +595,11 @@ OPDI_OP(var_mean_dim) {
 
 static int opdi_std_mean_kernel(opd_call *call) {
     static opd_op *op;
-    return opdi_var_composite(call, &op, "aten::std_mean.correction", false);
+    return opdi_var_composite(call, &op, OPDI_NAME(std_mean_correction, "aten::std_mean.correction"), false);
 }
 static int opdi_std_mean_dim_kernel(opd_call *call) {
     static opd_op *op;
-    return opdi_var_composite(call, &op, "aten::std_mean.correction", true);
+    return opdi_var_composite(call, &op, OPDI_NAME(std_mean_correction, "aten::std_mean.correction"), true);
 }
 /* opd_std_mean: std and mean */
 OPDI_OP(std_mean) {

@@ -147,7 +147,7 @@ static int opdi_repeat_backward(opd_backward_call *bw) {
     if (tiling.nsums) {
         values[0] = opd_value_tensor(opd_reshape(grad, opd_ints_of(tiling.sizes, tiling.n)));
         values[1] = opd_value_ints(tiling.sums, tiling.nsums);
-        grad = opd_call_op(OPD_OP(&sum, "aten::sum.dim_IntList"), values, 2);
+        grad = opd_call_op(OPD_OP(&sum, OPDI_NAME(sum_dim_IntList, "aten::sum.dim_IntList")), values, 2);
     }
     return opd_bw_return(bw, 0, opd_reshape(grad, sizes));
 }

@@ -124,7 +124,7 @@ static int opdi_unfold_backward_kernel(opd_call *call) {
         opd_value values[2];
         values[0] = opd_value_tensor(opdi_view(out, geometry.sizes, geometry.strides, geometry.ndim, k * stride));
         values[1] = opd_value_tensor(opd_select(grad, -1, k));
-        if (!opd_call_op(OPD_OP(&add, "aten::add_.Tensor"), values, 2)) { return -1; }
+        if (!opd_call_op(OPD_OP(&add, OPDI_NAME(add_Tensor, "aten::add_.Tensor")), values, 2)) { return -1; }
     }
     return 0;
 }
@@ -256,7 +256,7 @@ static int opdi_split_backward(opd_backward_call *bw) {
         list[i] = opdi_grad_or_zeros(bw, i, parts.count, opd_ints_of(part, sizes.n));
         if (!list[i]) { return -1; }
     }
-    return opd_bw_return(bw, 0, opdi_joined("aten::cat", list, parts.count, dim));
+    return opd_bw_return(bw, 0, opdi_joined(OPDI_NAME(cat, "aten::cat"), list, parts.count, dim));
 }
 /* unbind: a list of views, one for each index of dim, without that dim. */
 static int opdi_unbind_kernel(opd_call *call) {
@@ -290,7 +290,7 @@ static int opdi_unbind_backward(opd_backward_call *bw) {
         list[i] = opdi_grad_or_zeros(bw, i, count, opd_ints_of(part, m));
         if (!list[i]) { return -1; }
     }
-    return opd_bw_return(bw, 0, opdi_joined("aten::stack", list, count, dim));
+    return opd_bw_return(bw, 0, opdi_joined(OPDI_NAME(stack, "aten::stack"), list, count, dim));
 }
 /* opd_split_with_sizes: parts of these sizes along dim */
 OPDI_OP(split_with_sizes) {
