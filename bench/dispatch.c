@@ -79,7 +79,7 @@ static const char *number(char *buf, double v) {
     return buf;
 }
 
-static bool markdown;                             /* the tables of bench/README.md */
+static bool markdown;                             /* the form of bench/tables */
 static const char *next_heading;                 /* printed before the first row below it */
 static void heading(const char *text) { next_heading = text; }
 static void print_heading(void) {
@@ -1196,7 +1196,7 @@ static const char help[] =
     "  --quick          few rounds, and no chain of a million\n"
     "  --filter TEXT    only rows whose name or text contains TEXT (libtorch runs in its quick mode)\n"
     "  --compile        what compiling the header costs, alone\n"
-    "  --markdown       the tables as bench/README.md has them\n"
+    "  --markdown       prints Markdown, as in bench/tables\n"
     "  --nothing        ends at once; --one-call adds two tensors: for timing the start\n"
     "indirect: the figure in indirect calls of the same rounds; ratio: how many times faster than libtorch\n";
 

@@ -411,7 +411,7 @@ int main(int argc, char **argv) {
         "  --quick        few rounds, and 64 x 64 in place of 512 x 512\n"
         "  --filter TEXT  the rows whose name contains TEXT\n"
         "  --lapack FILE  the shared library that has LAPACK's routines\n"
-        "  --markdown     the tables as bench/README.md has them\n";
+        "  --markdown     prints Markdown, as in bench/tables\n";
     const char *filter = "", *path = NULL;
     int rounds = ROUNDS;
     bool markdown = false;

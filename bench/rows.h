@@ -362,7 +362,7 @@ static int bench_main(int argc, char **argv, const bench_row *rows, size_t nrows
         "  --filter TEXT  the rows whose section, name, tensors or expression contain TEXT\n"
         "  --python PATH  the Python that has PyTorch (python3)\n"
         "  --threads N    threads of both sides (1: times are of the processor, else of the clock)\n"
-        "  --markdown     the table as bench/README.md has it\n";
+        "  --markdown     prints Markdown, as in bench/tables\n";
     bench_run run;
     int count = 0;
     if (!bench_options(&run, argc, argv)) {

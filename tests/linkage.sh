@@ -479,7 +479,7 @@ check_cmake() {
 # README.md and the pages.  C in them: programs run and print what the page says; pieces of programs compile, behind
 # tests/linkage/pages.h, all pieces of a page in one file.  A block that begins with ```C is for recipes.py.
 pages="$root/README.md $root/src/README.md $root/tests/README.md $root/bench/README.md $root/examples/README.md
-$root/examples/guide.md $root/examples/coming-from.md $(echo "$root"/examples/guide/*.md)"
+$root/examples/guide.md $root/examples/coming-from.md $(echo "$root"/examples/guide/*.md "$root"/bench/tables/*.md)"
 check_pages_code() {
     implementation
     for page in $pages; do
