@@ -79,13 +79,15 @@ static opd_tensor *opdi_collective_part(opd_tensor *input, const char *reduce_op
     const opd_group *const group = opd_group_find(name);
     const opd_value rest[3] = {opd_value_str(reduce_op), opd_value_int(group ? opd_group_size(group) : 1),
                                opd_value_str(name)};
-    return opdi_collective_again(&op, OPDI_NAME(collectives, "_c10d_functional::reduce_scatter_tensor"), input, rest, 3);
+    return opdi_collective_again(
+        &op, OPDI_NAME(collectives, "_c10d_functional::reduce_scatter_tensor"), input, rest, 3);
 }
 static opd_tensor *opdi_collective_whole(opd_tensor *input, const char *name) {
     static opd_op *op;
     const opd_group *const group = opd_group_find(name);
     const opd_value rest[2] = {opd_value_int(group ? opd_group_size(group) : 1), opd_value_str(name)};
-    return opdi_collective_again(&op, OPDI_NAME(collectives, "_c10d_functional::all_gather_into_tensor"), input, rest, 2);
+    return opdi_collective_again(
+        &op, OPDI_NAME(collectives, "_c10d_functional::all_gather_into_tensor"), input, rest, 2);
 }
 /* What all ranks have, one row of each. */
 static opd_tensor *opdi_collective_stack(opd_tensor *input, const char *group) {
@@ -320,9 +322,8 @@ static int opdi_all_gather_kernel(opd_call *call) {
 static int opdi_all_gather_backward(opd_backward_call *bw) {
     static opd_op *op;
     const opd_value rest[3] = {opd_value_str("sum"), opd_bw_value(bw, 1), opd_bw_value(bw, 2)};
-    return opd_bw_return(bw, 0, opdi_collective_again(&op, OPDI_NAME(collectives,
-                                                                   "_c10d_functional::reduce_scatter_tensor"),
-                                                      opd_bw_grad(bw, 0), rest, 3));
+    return opd_bw_return(bw, 0, opdi_collective_again(
+        &op, OPDI_NAME(collectives, "_c10d_functional::reduce_scatter_tensor"), opd_bw_grad(bw, 0), rest, 3));
 }
 static int opdi_all_gather_on(opd_call *call) {
     return opdi_collective_on(call, OPD_COLLECTIVE_ALL_GATHER, opdi_all_gather_kernel);
@@ -452,9 +453,8 @@ static int opdi_all_to_all_kernel(opd_call *call) {
 static int opdi_all_to_all_backward(opd_backward_call *bw) {
     static opd_op *op;
     const opd_value rest[3] = {opd_bw_value(bw, 2), opd_bw_value(bw, 1), opd_bw_value(bw, 3)};
-    return opd_bw_return(bw, 0, opdi_collective_again(&op, OPDI_NAME(collectives, "_c10d_functional::all_to_all_single"),
-                                                      opd_bw_grad(bw, 0),
-                                                      rest, 3));
+    return opd_bw_return(bw, 0, opdi_collective_again(
+        &op, OPDI_NAME(collectives, "_c10d_functional::all_to_all_single"), opd_bw_grad(bw, 0), rest, 3));
 }
 static int opdi_all_to_all_on(opd_call *call) {
     return opdi_collective_on(call, OPD_COLLECTIVE_ALL_TO_ALL, opdi_all_to_all_kernel);
@@ -556,8 +556,7 @@ static int opdi_batch_pairs_kernel(opd_call *call) {
         if (!sends && strcmp(word, "irecv") != 0) {
             return opd_fail(OPD_ERROR_ARGUMENT, "batch_p2p_ops: '%.40s' is neither isend nor irecv", word);
         }
-        opd_op *const op = opd_find(sends ? OPDI_NAME(collectives, "_c10d_functional::isend") : OPDI_NAME(collectives,
-                                                                                                      "_c10d_functional::irecv"));
+        opd_op *const op = opd_find(sends ? "_c10d_functional::isend" : "_c10d_functional::irecv");
         out[i] = op ? opd_call_op(op, args, 4) : NULL;
         if (!out[i]) { return -1; }
     }

@@ -269,7 +269,8 @@ opd_tensor *opd_all_gather(opd_tensor *input, const char *group_name) {
     static opd_op *op;
     const opd_group *const group = opd_group_find(group_name);
     const opd_value rest[2] = {opd_value_int(group ? group->desc.size : 1), opd_value_str(group_name)};
-    return opdi_collective_call(&op, OPDI_NAME(collectives, "_c10d_functional::all_gather_into_tensor"), input, rest, 2);
+    return opdi_collective_call(
+        &op, OPDI_NAME(collectives, "_c10d_functional::all_gather_into_tensor"), input, rest, 2);
 }
 opd_tensor *opd_reduce_scatter(opd_tensor *input, const char *reduce_op, const char *group_name) {
     static opd_op *op;

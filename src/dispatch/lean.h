@@ -6,11 +6,11 @@
 //  A whole program has a list of all cards. With OPD_LEAN nothing lists them, so that the compiler drops the operators
 //  that the program does not reach. Whoever calls an operator by its name or number therefore names its card:
 //
-//    OPDI_NAME(add_Tensor, "aten::add_.Tensor")    the name, of a form that the card add_Tensor has
-//    OPDI_BY_NUMBER(add_Tensor)                     the number, OPD_OP_add_Tensor
+//    OPDI_NAME(add_Tensor, "aten::add_.Tensor")  the name, of a form that the card add_Tensor has
+//    OPDI_BY_NUMBER(add_Tensor)                  the number, OPD_OP_add_Tensor
 //    OPDI_NEEDS(add_Tensor)                      nothing: the name or number comes from elsewhere
 //
-//  With OPD_LEAN each of them notes the card, and a look-up finds the cards that are noted. Typed functions do the same.
+//  With OPD_LEAN each of them notes the card, and a look-up finds the cards that are noted. Typed functions do, too.
 //----------------------------------------------------------------------------------------------------------------------
 
 #if defined(OPD_LEAN)

@@ -205,6 +205,13 @@ OPDI_INTERNAL int opdi_not_found(const char *name) {
                        "OPD_LIBRARY linked and used (OPD_USE_LIBRARY), or loaded?",
                        (int)OPDI_MIN(strcspn(name, ":"), 200), name);
     }
+#if defined(OPD_LEAN)
+    const bool ours = strncmp(name, "aten::", 6) == 0 || strstr(name, "c10d") || strstr(name, "torchvision");
+    if (ours && count < sizeof near_text) {
+        (void)snprintf(near_text + count, sizeof near_text - count, "; OPD_LEAN keeps the operators whose functions "
+                       "the program calls: OPD_KEEP(conv2d) keeps one that it names");
+    }
+#endif
     return opd_fail(OPD_ERROR_NOT_FOUND, "no operator named '%s'%s", name, near_text);
 }
 #endif
@@ -297,6 +304,12 @@ opd_op *opd_op_builtin(opd_op_id id) {
         opdi_builtins_make(opdi_builtin_name((int)id));
         op = OPDI_ACQUIRE(&opdi_registry.builtin[id]);
     }
+#if defined(OPD_LEAN)
+    if (!op && !OPDI_LOAD(&opdi_lean_cards[id])) {
+        (void)opd_fail(OPD_ERROR_NOT_FOUND, "built-in operator %d is not in this program: OPD_LEAN keeps the operators "
+                       "whose functions the program calls, and OPD_KEEP(conv2d) keeps one that it names", (int)id);
+    }
+#endif
     return op;
 }
 

@@ -719,11 +719,6 @@ OPDI_INTERNAL int opdi_checkpoint_strange(const opd_tensor_file *file, const opd
         : opdi_bad(source, OPDI_NOWHERE, "made by %s.%s, which is not read here", opdi_pickle_globals[why].module,
                    opdi_pickle_globals[why].name);
 }
-/* Returns what a view operator gives of a tensor; NULL with an error. */
-static opd_tensor *opdi_checkpoint_view(opd_tensor *tensor, const char *name) {
-    const opd_value self = opd_value_tensor(tensor);
-    return tensor ? opd_call_op(opd_find(name), &self, 1) : NULL;
-}
 /* Returns a tensor of a checkpoint, over the storage that others may look at too; NULL with an error.  Element k of a
    run is none. */
 OPDI_INTERNAL opd_tensor *opdi_checkpoint_read(const opd_tensor_file *file, const opdi_named *named, int64_t k) {
@@ -749,7 +744,7 @@ OPDI_INTERNAL opd_tensor *opdi_checkpoint_read(const opd_tensor_file *file, cons
     if (!tensor) { return NULL; }
     opdi_ref_up(&bytes->storage->refs);
     tensor = opdi_own(tensor);
-    if (named->lazy & OPDI_TENSOR_CONJ) { tensor = opdi_checkpoint_view(tensor, OPDI_NAME(_conj, "aten::_conj")); }
-    if (named->lazy & OPDI_TENSOR_NEG) { tensor = opdi_checkpoint_view(tensor, OPDI_NAME(_neg_view, "aten::_neg_view")); }
+    if (named->lazy & OPDI_TENSOR_CONJ) { tensor = opd_conj_view(tensor); }
+    if (named->lazy & OPDI_TENSOR_NEG) { tensor = opd__neg_view(tensor); }
     return tensor;
 }

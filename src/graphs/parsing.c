@@ -1061,6 +1061,7 @@ OPDI_INTERNAL opd_graph *opdi_graph_parse(const char *text, opd_tensor *const *c
     return NULL;
 }
 opd_graph *opd_graph_parse(const char *text) {
+    OPDI_NEEDS_ALL();
     opdi_thread *thread = opdi_self();
     if (!opd_ok()) { return NULL; }
     if (!text) {

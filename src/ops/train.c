@@ -614,288 +614,292 @@ static void opdi_foreach_card(opd_op_desc *op, opdi_foreach *row) {
 #define OPDI_CASE_THREE_NUMBERS "{[2,3]u,[4]u}, {[2,3]u,[4]u}, {[2,3]u,[4]u}, (2.5, 0.5)"
 #define OPDI_CASE_THREE_PACKED "{[2,3]u,[4]u}, {[2,3]u,[4]u}, {[2,3]u,[4]u}, [2]u"
 /* A card: its name, _foreach_'s name, arguments, and the operator for each tensor; and one that writes self. */
-#define OPDI_FOREACH(card, text, arguments, single)                                     \
+#define OPDI_FOREACH(card, text, arguments, single, needed)                                     \
     OPDI_OP(card) {                                                                     \
         static opdi_foreach row = {"aten::" single, NULL};                              \
+        OPDI_NEEDS(needed);                                                             \
         op->schema = "_foreach_" text "(Tensor[] self" OPDI_EACH_##arguments ") -> Tensor[]"; \
         op->cases = OPDI_CASE_##arguments;                                              \
         opdi_foreach_card(op, &row);                                                    \
     }
-#define OPDI_FOREACH_IN(card, text, arguments, single)                                  \
+#define OPDI_FOREACH_IN(card, text, arguments, single, needed)                                  \
     OPDI_OP(card) {                                                                     \
         static opdi_foreach row = {"aten::" single, NULL};                              \
+        OPDI_NEEDS(needed);                                                             \
         op->schema = "_foreach_" text "(Tensor(a!)[] self" OPDI_EACH_##arguments ") -> ()"; \
         op->cases = "";                                                                 \
         opdi_foreach_card(op, &row);                                                    \
     }
 /* One that writes self and has no derivative. */
-#define OPDI_FOREACH_UNRECORDED(card, text, arguments, single)                          \
+#define OPDI_FOREACH_UNRECORDED(card, text, arguments, single, needed)                          \
     OPDI_OP(card) {                                                                     \
         static opdi_foreach row = {"aten::" single, NULL};                              \
+        OPDI_NEEDS(needed);                                                             \
         op->schema = "_foreach_" text "(Tensor(a!)[] self" OPDI_EACH_##arguments ") -> ()"; \
         op->cases = "";                                                                 \
         opdi_foreach_card(op, &row);                                                    \
         op->composite = opdi_foreach_unrecorded_kernel;                                 \
     }
 /* opd_foreach_abs: abs of each tensor of a list */
-OPDI_FOREACH(_foreach_abs, "abs", ALONE, "abs")
+OPDI_FOREACH(_foreach_abs, "abs", ALONE, "abs", abs)
 /* opd_foreach_abs_: abs of each tensor of a list, in place */
-OPDI_FOREACH_IN(_foreach_abs_, "abs_", ALONE, "abs_")
+OPDI_FOREACH_IN(_foreach_abs_, "abs_", ALONE, "abs_", abs)
 /* opd_foreach_acos: acos of each tensor of a list */
-OPDI_FOREACH(_foreach_acos, "acos", ALONE, "acos")
+OPDI_FOREACH(_foreach_acos, "acos", ALONE, "acos", acos)
 /* opd_foreach_acos_: acos of each tensor of a list, in place */
-OPDI_FOREACH_IN(_foreach_acos_, "acos_", ALONE, "acos_")
+OPDI_FOREACH_IN(_foreach_acos_, "acos_", ALONE, "acos_", acos)
 /* opd_foreach_add_List: add of each tensor of a list, with the tensors of another list */
-OPDI_FOREACH(_foreach_add_List, "add.List", LIST_ALPHA, "add.Tensor")
+OPDI_FOREACH(_foreach_add_List, "add.List", LIST_ALPHA, "add.Tensor", add_Tensor)
 /* opd_foreach_add_Scalar: add of each tensor of a list, with a number */
-OPDI_FOREACH(_foreach_add_Scalar, "add.Scalar", NUMBER, "add.Scalar")
+OPDI_FOREACH(_foreach_add_Scalar, "add.Scalar", NUMBER, "add.Scalar", add_Scalar)
 /* opd_foreach_add_ScalarList: add of each tensor of a list, with a number for each */
-OPDI_FOREACH(_foreach_add_ScalarList, "add.ScalarList", NUMBERS, "add.Scalar")
+OPDI_FOREACH(_foreach_add_ScalarList, "add.ScalarList", NUMBERS, "add.Scalar", add_Scalar)
 /* opd_foreach_add_Tensor: add of each tensor of a list, with a tensor */
-OPDI_FOREACH(_foreach_add_Tensor, "add.Tensor", ONE_ALPHA, "add.Tensor")
+OPDI_FOREACH(_foreach_add_Tensor, "add.Tensor", ONE_ALPHA, "add.Tensor", add_Tensor)
 /* opd_foreach_add_List_: add of each tensor of a list, with the tensors of another list, in place */
-OPDI_FOREACH_IN(_foreach_add__List, "add_.List", LIST_ALPHA, "add_.Tensor")
+OPDI_FOREACH_IN(_foreach_add__List, "add_.List", LIST_ALPHA, "add_.Tensor", add_Tensor)
 /* opd_foreach_add_Scalar_: add of each tensor of a list, with a number, in place */
-OPDI_FOREACH_IN(_foreach_add__Scalar, "add_.Scalar", NUMBER, "add_.Scalar")
+OPDI_FOREACH_IN(_foreach_add__Scalar, "add_.Scalar", NUMBER, "add_.Scalar", add_Scalar)
 /* opd_foreach_add_ScalarList_: add of each tensor of a list, with a number for each, in place */
-OPDI_FOREACH_IN(_foreach_add__ScalarList, "add_.ScalarList", NUMBERS, "add_.Scalar")
+OPDI_FOREACH_IN(_foreach_add__ScalarList, "add_.ScalarList", NUMBERS, "add_.Scalar", add_Scalar)
 /* opd_foreach_add_Tensor_: add of each tensor of a list, with a tensor, in place */
-OPDI_FOREACH_IN(_foreach_add__Tensor, "add_.Tensor", ONE_ALPHA, "add_.Tensor")
+OPDI_FOREACH_IN(_foreach_add__Tensor, "add_.Tensor", ONE_ALPHA, "add_.Tensor", add_Tensor)
 /* opd_foreach_addcdiv_Scalar: addcdiv of each tensor of a list */
-OPDI_FOREACH(_foreach_addcdiv_Scalar, "addcdiv.Scalar", THREE, "addcdiv")
+OPDI_FOREACH(_foreach_addcdiv_Scalar, "addcdiv.Scalar", THREE, "addcdiv", addcdiv)
 /* opd_foreach_addcdiv_ScalarList: addcdiv of each tensor of a list */
-OPDI_FOREACH(_foreach_addcdiv_ScalarList, "addcdiv.ScalarList", THREE_NUMBERS, "addcdiv")
+OPDI_FOREACH(_foreach_addcdiv_ScalarList, "addcdiv.ScalarList", THREE_NUMBERS, "addcdiv", addcdiv)
 /* opd_foreach_addcdiv_Tensor: addcdiv of each tensor of a list */
-OPDI_FOREACH(_foreach_addcdiv_Tensor, "addcdiv.Tensor", THREE_PACKED, "addcdiv")
+OPDI_FOREACH(_foreach_addcdiv_Tensor, "addcdiv.Tensor", THREE_PACKED, "addcdiv", addcdiv)
 /* opd_foreach_addcdiv_Scalar_: addcdiv of each tensor of a list, in place */
-OPDI_FOREACH_IN(_foreach_addcdiv__Scalar, "addcdiv_.Scalar", THREE, "addcdiv_")
+OPDI_FOREACH_IN(_foreach_addcdiv__Scalar, "addcdiv_.Scalar", THREE, "addcdiv_", addcdiv)
 /* opd_foreach_addcdiv_ScalarList_: addcdiv of each tensor of a list, in place */
-OPDI_FOREACH_IN(_foreach_addcdiv__ScalarList, "addcdiv_.ScalarList", THREE_NUMBERS, "addcdiv_")
+OPDI_FOREACH_IN(_foreach_addcdiv__ScalarList, "addcdiv_.ScalarList", THREE_NUMBERS, "addcdiv_", addcdiv)
 /* opd_foreach_addcdiv_Tensor_: addcdiv of each tensor of a list, in place */
-OPDI_FOREACH_IN(_foreach_addcdiv__Tensor, "addcdiv_.Tensor", THREE_PACKED, "addcdiv_")
+OPDI_FOREACH_IN(_foreach_addcdiv__Tensor, "addcdiv_.Tensor", THREE_PACKED, "addcdiv_", addcdiv)
 /* opd_foreach_addcmul_Scalar: addcmul of each tensor of a list */
-OPDI_FOREACH(_foreach_addcmul_Scalar, "addcmul.Scalar", THREE, "addcmul")
+OPDI_FOREACH(_foreach_addcmul_Scalar, "addcmul.Scalar", THREE, "addcmul", addcmul)
 /* opd_foreach_addcmul_ScalarList: addcmul of each tensor of a list */
-OPDI_FOREACH(_foreach_addcmul_ScalarList, "addcmul.ScalarList", THREE_NUMBERS, "addcmul")
+OPDI_FOREACH(_foreach_addcmul_ScalarList, "addcmul.ScalarList", THREE_NUMBERS, "addcmul", addcmul)
 /* opd_foreach_addcmul_Tensor: addcmul of each tensor of a list */
-OPDI_FOREACH(_foreach_addcmul_Tensor, "addcmul.Tensor", THREE_PACKED, "addcmul")
+OPDI_FOREACH(_foreach_addcmul_Tensor, "addcmul.Tensor", THREE_PACKED, "addcmul", addcmul)
 /* opd_foreach_addcmul_Scalar_: addcmul of each tensor of a list, in place */
-OPDI_FOREACH_IN(_foreach_addcmul__Scalar, "addcmul_.Scalar", THREE, "addcmul_")
+OPDI_FOREACH_IN(_foreach_addcmul__Scalar, "addcmul_.Scalar", THREE, "addcmul_", addcmul)
 /* opd_foreach_addcmul_ScalarList_: addcmul of each tensor of a list, in place */
-OPDI_FOREACH_IN(_foreach_addcmul__ScalarList, "addcmul_.ScalarList", THREE_NUMBERS, "addcmul_")
+OPDI_FOREACH_IN(_foreach_addcmul__ScalarList, "addcmul_.ScalarList", THREE_NUMBERS, "addcmul_", addcmul)
 /* opd_foreach_addcmul_Tensor_: addcmul of each tensor of a list, in place */
-OPDI_FOREACH_IN(_foreach_addcmul__Tensor, "addcmul_.Tensor", THREE_PACKED, "addcmul_")
+OPDI_FOREACH_IN(_foreach_addcmul__Tensor, "addcmul_.Tensor", THREE_PACKED, "addcmul_", addcmul)
 /* opd_foreach_asin: asin of each tensor of a list */
-OPDI_FOREACH(_foreach_asin, "asin", ALONE, "asin")
+OPDI_FOREACH(_foreach_asin, "asin", ALONE, "asin", asin)
 /* opd_foreach_asin_: asin of each tensor of a list, in place */
-OPDI_FOREACH_IN(_foreach_asin_, "asin_", ALONE, "asin_")
+OPDI_FOREACH_IN(_foreach_asin_, "asin_", ALONE, "asin_", asin)
 /* opd_foreach_atan: atan of each tensor of a list */
-OPDI_FOREACH(_foreach_atan, "atan", ALONE, "atan")
+OPDI_FOREACH(_foreach_atan, "atan", ALONE, "atan", atan)
 /* opd_foreach_atan_: atan of each tensor of a list, in place */
-OPDI_FOREACH_IN(_foreach_atan_, "atan_", ALONE, "atan_")
+OPDI_FOREACH_IN(_foreach_atan_, "atan_", ALONE, "atan_", atan)
 /* opd_foreach_ceil: ceil of each tensor of a list */
-OPDI_FOREACH(_foreach_ceil, "ceil", ALONE, "ceil")
+OPDI_FOREACH(_foreach_ceil, "ceil", ALONE, "ceil", ceil)
 /* opd_foreach_ceil_: ceil of each tensor of a list, in place */
-OPDI_FOREACH_IN(_foreach_ceil_, "ceil_", ALONE, "ceil_")
+OPDI_FOREACH_IN(_foreach_ceil_, "ceil_", ALONE, "ceil_", ceil)
 /* opd_foreach_clamp_max_List: clamp_max of each tensor of a list, with the tensors of another list */
-OPDI_FOREACH(_foreach_clamp_max_List, "clamp_max.List", LIST, "clamp_max.Tensor")
+OPDI_FOREACH(_foreach_clamp_max_List, "clamp_max.List", LIST, "clamp_max.Tensor", clamp_max_Tensor)
 /* opd_foreach_clamp_max_Scalar: clamp_max of each tensor of a list, with a number */
-OPDI_FOREACH(_foreach_clamp_max_Scalar, "clamp_max.Scalar", NUMBER, "clamp_max")
+OPDI_FOREACH(_foreach_clamp_max_Scalar, "clamp_max.Scalar", NUMBER, "clamp_max", clamp_max)
 /* opd_foreach_clamp_max_ScalarList: clamp_max of each tensor of a list, with a number for each */
-OPDI_FOREACH(_foreach_clamp_max_ScalarList, "clamp_max.ScalarList", NUMBERS, "clamp_max")
+OPDI_FOREACH(_foreach_clamp_max_ScalarList, "clamp_max.ScalarList", NUMBERS, "clamp_max", clamp_max)
 /* opd_foreach_clamp_max_List_: clamp_max of each tensor of a list, with the tensors of another list, in place */
-OPDI_FOREACH_IN(_foreach_clamp_max__List, "clamp_max_.List", LIST, "clamp_max_.Tensor")
+OPDI_FOREACH_IN(_foreach_clamp_max__List, "clamp_max_.List", LIST, "clamp_max_.Tensor", clamp_max_Tensor)
 /* opd_foreach_clamp_max_Scalar_: clamp_max of each tensor of a list, with a number, in place */
-OPDI_FOREACH_IN(_foreach_clamp_max__Scalar, "clamp_max_.Scalar", NUMBER, "clamp_max_")
+OPDI_FOREACH_IN(_foreach_clamp_max__Scalar, "clamp_max_.Scalar", NUMBER, "clamp_max_", clamp_max)
 /* opd_foreach_clamp_max_ScalarList_: clamp_max of each tensor of a list, with a number for each, in place */
-OPDI_FOREACH_IN(_foreach_clamp_max__ScalarList, "clamp_max_.ScalarList", NUMBERS, "clamp_max_")
+OPDI_FOREACH_IN(_foreach_clamp_max__ScalarList, "clamp_max_.ScalarList", NUMBERS, "clamp_max_", clamp_max)
 /* opd_foreach_clamp_min_List: clamp_min of each tensor of a list, with the tensors of another list */
-OPDI_FOREACH(_foreach_clamp_min_List, "clamp_min.List", LIST, "clamp_min.Tensor")
+OPDI_FOREACH(_foreach_clamp_min_List, "clamp_min.List", LIST, "clamp_min.Tensor", clamp_min_Tensor)
 /* opd_foreach_clamp_min_Scalar: clamp_min of each tensor of a list, with a number */
-OPDI_FOREACH(_foreach_clamp_min_Scalar, "clamp_min.Scalar", NUMBER, "clamp_min")
+OPDI_FOREACH(_foreach_clamp_min_Scalar, "clamp_min.Scalar", NUMBER, "clamp_min", clamp_min)
 /* opd_foreach_clamp_min_ScalarList: clamp_min of each tensor of a list, with a number for each */
-OPDI_FOREACH(_foreach_clamp_min_ScalarList, "clamp_min.ScalarList", NUMBERS, "clamp_min")
+OPDI_FOREACH(_foreach_clamp_min_ScalarList, "clamp_min.ScalarList", NUMBERS, "clamp_min", clamp_min)
 /* opd_foreach_clamp_min_List_: clamp_min of each tensor of a list, with the tensors of another list, in place */
-OPDI_FOREACH_IN(_foreach_clamp_min__List, "clamp_min_.List", LIST, "clamp_min_.Tensor")
+OPDI_FOREACH_IN(_foreach_clamp_min__List, "clamp_min_.List", LIST, "clamp_min_.Tensor", clamp_min_Tensor)
 /* opd_foreach_clamp_min_Scalar_: clamp_min of each tensor of a list, with a number, in place */
-OPDI_FOREACH_IN(_foreach_clamp_min__Scalar, "clamp_min_.Scalar", NUMBER, "clamp_min_")
+OPDI_FOREACH_IN(_foreach_clamp_min__Scalar, "clamp_min_.Scalar", NUMBER, "clamp_min_", clamp_min)
 /* opd_foreach_clamp_min_ScalarList_: clamp_min of each tensor of a list, with a number for each, in place */
-OPDI_FOREACH_IN(_foreach_clamp_min__ScalarList, "clamp_min_.ScalarList", NUMBERS, "clamp_min_")
+OPDI_FOREACH_IN(_foreach_clamp_min__ScalarList, "clamp_min_.ScalarList", NUMBERS, "clamp_min_", clamp_min)
 /* opd_foreach_cos: cos of each tensor of a list */
-OPDI_FOREACH(_foreach_cos, "cos", ALONE, "cos")
+OPDI_FOREACH(_foreach_cos, "cos", ALONE, "cos", cos)
 /* opd_foreach_cos_: cos of each tensor of a list, in place */
-OPDI_FOREACH_IN(_foreach_cos_, "cos_", ALONE, "cos_")
+OPDI_FOREACH_IN(_foreach_cos_, "cos_", ALONE, "cos_", cos)
 /* opd_foreach_cosh: cosh of each tensor of a list */
-OPDI_FOREACH(_foreach_cosh, "cosh", ALONE, "cosh")
+OPDI_FOREACH(_foreach_cosh, "cosh", ALONE, "cosh", cosh)
 /* opd_foreach_cosh_: cosh of each tensor of a list, in place */
-OPDI_FOREACH_IN(_foreach_cosh_, "cosh_", ALONE, "cosh_")
+OPDI_FOREACH_IN(_foreach_cosh_, "cosh_", ALONE, "cosh_", cosh)
 /* opd_foreach_div_List: div of each tensor of a list, with the tensors of another list */
-OPDI_FOREACH(_foreach_div_List, "div.List", LIST, "div.Tensor")
+OPDI_FOREACH(_foreach_div_List, "div.List", LIST, "div.Tensor", div_Tensor)
 /* opd_foreach_div_Scalar: div of each tensor of a list, with a number */
-OPDI_FOREACH(_foreach_div_Scalar, "div.Scalar", NUMBER, "div.Scalar")
+OPDI_FOREACH(_foreach_div_Scalar, "div.Scalar", NUMBER, "div.Scalar", div_Scalar)
 /* opd_foreach_div_ScalarList: div of each tensor of a list, with a number for each */
-OPDI_FOREACH(_foreach_div_ScalarList, "div.ScalarList", NUMBERS, "div.Scalar")
+OPDI_FOREACH(_foreach_div_ScalarList, "div.ScalarList", NUMBERS, "div.Scalar", div_Scalar)
 /* opd_foreach_div_Tensor: div of each tensor of a list, with a tensor */
-OPDI_FOREACH(_foreach_div_Tensor, "div.Tensor", ONE, "div.Tensor")
+OPDI_FOREACH(_foreach_div_Tensor, "div.Tensor", ONE, "div.Tensor", div_Tensor)
 /* opd_foreach_div_List_: div of each tensor of a list, with the tensors of another list, in place */
-OPDI_FOREACH_IN(_foreach_div__List, "div_.List", LIST, "div_.Tensor")
+OPDI_FOREACH_IN(_foreach_div__List, "div_.List", LIST, "div_.Tensor", div_Tensor)
 /* opd_foreach_div_Scalar_: div of each tensor of a list, with a number, in place */
-OPDI_FOREACH_IN(_foreach_div__Scalar, "div_.Scalar", NUMBER, "div_.Scalar")
+OPDI_FOREACH_IN(_foreach_div__Scalar, "div_.Scalar", NUMBER, "div_.Scalar", div_Scalar)
 /* opd_foreach_div_ScalarList_: div of each tensor of a list, with a number for each, in place */
-OPDI_FOREACH_IN(_foreach_div__ScalarList, "div_.ScalarList", NUMBERS, "div_.Scalar")
+OPDI_FOREACH_IN(_foreach_div__ScalarList, "div_.ScalarList", NUMBERS, "div_.Scalar", div_Scalar)
 /* opd_foreach_div_Tensor_: div of each tensor of a list, with a tensor, in place */
-OPDI_FOREACH_IN(_foreach_div__Tensor, "div_.Tensor", ONE, "div_.Tensor")
+OPDI_FOREACH_IN(_foreach_div__Tensor, "div_.Tensor", ONE, "div_.Tensor", div_Tensor)
 /* opd_foreach_erf: erf of each tensor of a list */
-OPDI_FOREACH(_foreach_erf, "erf", ALONE, "erf")
+OPDI_FOREACH(_foreach_erf, "erf", ALONE, "erf", erf)
 /* opd_foreach_erf_: erf of each tensor of a list, in place */
-OPDI_FOREACH_IN(_foreach_erf_, "erf_", ALONE, "erf_")
+OPDI_FOREACH_IN(_foreach_erf_, "erf_", ALONE, "erf_", erf)
 /* opd_foreach_erfc: erfc of each tensor of a list */
-OPDI_FOREACH(_foreach_erfc, "erfc", ALONE, "erfc")
+OPDI_FOREACH(_foreach_erfc, "erfc", ALONE, "erfc", erfc)
 /* opd_foreach_erfc_: erfc of each tensor of a list, in place */
-OPDI_FOREACH_IN(_foreach_erfc_, "erfc_", ALONE, "erfc_")
+OPDI_FOREACH_IN(_foreach_erfc_, "erfc_", ALONE, "erfc_", erfc)
 /* opd_foreach_exp: exp of each tensor of a list */
-OPDI_FOREACH(_foreach_exp, "exp", ALONE, "exp")
+OPDI_FOREACH(_foreach_exp, "exp", ALONE, "exp", exp)
 /* opd_foreach_exp_: exp of each tensor of a list, in place */
-OPDI_FOREACH_IN(_foreach_exp_, "exp_", ALONE, "exp_")
+OPDI_FOREACH_IN(_foreach_exp_, "exp_", ALONE, "exp_", exp)
 /* opd_foreach_expm1: expm1 of each tensor of a list */
-OPDI_FOREACH(_foreach_expm1, "expm1", ALONE, "expm1")
+OPDI_FOREACH(_foreach_expm1, "expm1", ALONE, "expm1", expm1)
 /* opd_foreach_expm1_: expm1 of each tensor of a list, in place */
-OPDI_FOREACH_IN(_foreach_expm1_, "expm1_", ALONE, "expm1_")
+OPDI_FOREACH_IN(_foreach_expm1_, "expm1_", ALONE, "expm1_", expm1)
 /* opd_foreach_floor: floor of each tensor of a list */
-OPDI_FOREACH(_foreach_floor, "floor", ALONE, "floor")
+OPDI_FOREACH(_foreach_floor, "floor", ALONE, "floor", floor)
 /* opd_foreach_floor_: floor of each tensor of a list, in place */
-OPDI_FOREACH_IN(_foreach_floor_, "floor_", ALONE, "floor_")
+OPDI_FOREACH_IN(_foreach_floor_, "floor_", ALONE, "floor_", floor)
 /* opd_foreach_frac: frac of each tensor of a list */
-OPDI_FOREACH(_foreach_frac, "frac", ALONE, "frac")
+OPDI_FOREACH(_foreach_frac, "frac", ALONE, "frac", frac)
 /* opd_foreach_frac_: frac of each tensor of a list, in place */
-OPDI_FOREACH_IN(_foreach_frac_, "frac_", ALONE, "frac_")
+OPDI_FOREACH_IN(_foreach_frac_, "frac_", ALONE, "frac_", frac)
 /* opd_foreach_lgamma: lgamma of each tensor of a list */
-OPDI_FOREACH(_foreach_lgamma, "lgamma", ALONE, "lgamma")
+OPDI_FOREACH(_foreach_lgamma, "lgamma", ALONE, "lgamma", lgamma)
 /* opd_foreach_lgamma_: lgamma of each tensor of a list, in place */
-OPDI_FOREACH_IN(_foreach_lgamma_, "lgamma_", ALONE, "lgamma_")
+OPDI_FOREACH_IN(_foreach_lgamma_, "lgamma_", ALONE, "lgamma_", lgamma)
 /* opd_foreach_log: log of each tensor of a list */
-OPDI_FOREACH(_foreach_log, "log", ALONE, "log")
+OPDI_FOREACH(_foreach_log, "log", ALONE, "log", log)
 /* opd_foreach_log10: log10 of each tensor of a list */
-OPDI_FOREACH(_foreach_log10, "log10", ALONE, "log10")
+OPDI_FOREACH(_foreach_log10, "log10", ALONE, "log10", log10)
 /* opd_foreach_log10_: log10 of each tensor of a list, in place */
-OPDI_FOREACH_IN(_foreach_log10_, "log10_", ALONE, "log10_")
+OPDI_FOREACH_IN(_foreach_log10_, "log10_", ALONE, "log10_", log10)
 /* opd_foreach_log1p: log1p of each tensor of a list */
-OPDI_FOREACH(_foreach_log1p, "log1p", ALONE, "log1p")
+OPDI_FOREACH(_foreach_log1p, "log1p", ALONE, "log1p", log1p)
 /* opd_foreach_log1p_: log1p of each tensor of a list, in place */
-OPDI_FOREACH_IN(_foreach_log1p_, "log1p_", ALONE, "log1p_")
+OPDI_FOREACH_IN(_foreach_log1p_, "log1p_", ALONE, "log1p_", log1p)
 /* opd_foreach_log2: log2 of each tensor of a list */
-OPDI_FOREACH(_foreach_log2, "log2", ALONE, "log2")
+OPDI_FOREACH(_foreach_log2, "log2", ALONE, "log2", log2)
 /* opd_foreach_log2_: log2 of each tensor of a list, in place */
-OPDI_FOREACH_IN(_foreach_log2_, "log2_", ALONE, "log2_")
+OPDI_FOREACH_IN(_foreach_log2_, "log2_", ALONE, "log2_", log2)
 /* opd_foreach_log_: log of each tensor of a list, in place */
-OPDI_FOREACH_IN(_foreach_log_, "log_", ALONE, "log_")
+OPDI_FOREACH_IN(_foreach_log_, "log_", ALONE, "log_", log)
 /* opd_foreach_maximum_List: maximum of each tensor of a list, with the tensors of another list */
-OPDI_FOREACH(_foreach_maximum_List, "maximum.List", LIST, "clamp_min.Tensor")
+OPDI_FOREACH(_foreach_maximum_List, "maximum.List", LIST, "clamp_min.Tensor", clamp_min_Tensor)
 /* opd_foreach_maximum_Scalar: maximum of each tensor of a list, with a number */
-OPDI_FOREACH(_foreach_maximum_Scalar, "maximum.Scalar", NUMBER, "maximum")
+OPDI_FOREACH(_foreach_maximum_Scalar, "maximum.Scalar", NUMBER, "maximum", maximum)
 /* opd_foreach_maximum_ScalarList: maximum of each tensor of a list, with a number for each */
-OPDI_FOREACH(_foreach_maximum_ScalarList, "maximum.ScalarList", NUMBERS, "maximum")
+OPDI_FOREACH(_foreach_maximum_ScalarList, "maximum.ScalarList", NUMBERS, "maximum", maximum)
 /* opd_foreach_maximum_List_: maximum of each tensor of a list, with the tensors of another list, in place */
-OPDI_FOREACH_IN(_foreach_maximum__List, "maximum_.List", LIST, "clamp_min_.Tensor")
+OPDI_FOREACH_IN(_foreach_maximum__List, "maximum_.List", LIST, "clamp_min_.Tensor", clamp_min_Tensor)
 /* opd_foreach_maximum_Scalar_: maximum of each tensor of a list, with a number, in place */
-OPDI_FOREACH_UNRECORDED(_foreach_maximum__Scalar, "maximum_.Scalar", NUMBER, "clamp_min_")
+OPDI_FOREACH_UNRECORDED(_foreach_maximum__Scalar, "maximum_.Scalar", NUMBER, "clamp_min_", clamp_min)
 /* opd_foreach_maximum_ScalarList_: maximum of each tensor of a list, with a number for each, in place */
-OPDI_FOREACH_UNRECORDED(_foreach_maximum__ScalarList, "maximum_.ScalarList", NUMBERS, "clamp_min_")
+OPDI_FOREACH_UNRECORDED(_foreach_maximum__ScalarList, "maximum_.ScalarList", NUMBERS, "clamp_min_", clamp_min)
 /* opd_foreach_minimum_List: minimum of each tensor of a list, with the tensors of another list */
-OPDI_FOREACH(_foreach_minimum_List, "minimum.List", LIST, "clamp_max.Tensor")
+OPDI_FOREACH(_foreach_minimum_List, "minimum.List", LIST, "clamp_max.Tensor", clamp_max_Tensor)
 /* opd_foreach_minimum_Scalar: minimum of each tensor of a list, with a number */
-OPDI_FOREACH(_foreach_minimum_Scalar, "minimum.Scalar", NUMBER, "minimum")
+OPDI_FOREACH(_foreach_minimum_Scalar, "minimum.Scalar", NUMBER, "minimum", minimum)
 /* opd_foreach_minimum_ScalarList: minimum of each tensor of a list, with a number for each */
-OPDI_FOREACH(_foreach_minimum_ScalarList, "minimum.ScalarList", NUMBERS, "minimum")
+OPDI_FOREACH(_foreach_minimum_ScalarList, "minimum.ScalarList", NUMBERS, "minimum", minimum)
 /* opd_foreach_minimum_List_: minimum of each tensor of a list, with the tensors of another list, in place */
-OPDI_FOREACH_IN(_foreach_minimum__List, "minimum_.List", LIST, "clamp_max_.Tensor")
+OPDI_FOREACH_IN(_foreach_minimum__List, "minimum_.List", LIST, "clamp_max_.Tensor", clamp_max_Tensor)
 /* opd_foreach_minimum_Scalar_: minimum of each tensor of a list, with a number, in place */
-OPDI_FOREACH_UNRECORDED(_foreach_minimum__Scalar, "minimum_.Scalar", NUMBER, "clamp_max_")
+OPDI_FOREACH_UNRECORDED(_foreach_minimum__Scalar, "minimum_.Scalar", NUMBER, "clamp_max_", clamp_max)
 /* opd_foreach_minimum_ScalarList_: minimum of each tensor of a list, with a number for each, in place */
-OPDI_FOREACH_UNRECORDED(_foreach_minimum__ScalarList, "minimum_.ScalarList", NUMBERS, "clamp_max_")
+OPDI_FOREACH_UNRECORDED(_foreach_minimum__ScalarList, "minimum_.ScalarList", NUMBERS, "clamp_max_", clamp_max)
 /* opd_foreach_mul_List: mul of each tensor of a list, with the tensors of another list */
-OPDI_FOREACH(_foreach_mul_List, "mul.List", LIST, "mul.Tensor")
+OPDI_FOREACH(_foreach_mul_List, "mul.List", LIST, "mul.Tensor", mul_Tensor)
 /* opd_foreach_mul_Scalar: mul of each tensor of a list, with a number */
-OPDI_FOREACH(_foreach_mul_Scalar, "mul.Scalar", NUMBER, "mul.Scalar")
+OPDI_FOREACH(_foreach_mul_Scalar, "mul.Scalar", NUMBER, "mul.Scalar", mul_Scalar)
 /* opd_foreach_mul_ScalarList: mul of each tensor of a list, with a number for each */
-OPDI_FOREACH(_foreach_mul_ScalarList, "mul.ScalarList", NUMBERS, "mul.Scalar")
+OPDI_FOREACH(_foreach_mul_ScalarList, "mul.ScalarList", NUMBERS, "mul.Scalar", mul_Scalar)
 /* opd_foreach_mul_Tensor: mul of each tensor of a list, with a tensor */
-OPDI_FOREACH(_foreach_mul_Tensor, "mul.Tensor", ONE, "mul.Tensor")
+OPDI_FOREACH(_foreach_mul_Tensor, "mul.Tensor", ONE, "mul.Tensor", mul_Tensor)
 /* opd_foreach_mul_List_: mul of each tensor of a list, with the tensors of another list, in place */
-OPDI_FOREACH_IN(_foreach_mul__List, "mul_.List", LIST, "mul_.Tensor")
+OPDI_FOREACH_IN(_foreach_mul__List, "mul_.List", LIST, "mul_.Tensor", mul_Tensor)
 /* opd_foreach_mul_Scalar_: mul of each tensor of a list, with a number, in place */
-OPDI_FOREACH_IN(_foreach_mul__Scalar, "mul_.Scalar", NUMBER, "mul_.Scalar")
+OPDI_FOREACH_IN(_foreach_mul__Scalar, "mul_.Scalar", NUMBER, "mul_.Scalar", mul_Scalar)
 /* opd_foreach_mul_ScalarList_: mul of each tensor of a list, with a number for each, in place */
-OPDI_FOREACH_IN(_foreach_mul__ScalarList, "mul_.ScalarList", NUMBERS, "mul_.Scalar")
+OPDI_FOREACH_IN(_foreach_mul__ScalarList, "mul_.ScalarList", NUMBERS, "mul_.Scalar", mul_Scalar)
 /* opd_foreach_mul_Tensor_: mul of each tensor of a list, with a tensor, in place */
-OPDI_FOREACH_IN(_foreach_mul__Tensor, "mul_.Tensor", ONE, "mul_.Tensor")
+OPDI_FOREACH_IN(_foreach_mul__Tensor, "mul_.Tensor", ONE, "mul_.Tensor", mul_Tensor)
 /* opd_foreach_neg: neg of each tensor of a list */
-OPDI_FOREACH(_foreach_neg, "neg", ALONE, "neg")
+OPDI_FOREACH(_foreach_neg, "neg", ALONE, "neg", neg)
 /* opd_foreach_neg_: neg of each tensor of a list, in place */
-OPDI_FOREACH_IN(_foreach_neg_, "neg_", ALONE, "neg_")
+OPDI_FOREACH_IN(_foreach_neg_, "neg_", ALONE, "neg_", neg)
 /* opd_foreach_reciprocal: reciprocal of each tensor of a list */
-OPDI_FOREACH(_foreach_reciprocal, "reciprocal", ALONE, "reciprocal")
+OPDI_FOREACH(_foreach_reciprocal, "reciprocal", ALONE, "reciprocal", reciprocal)
 /* opd_foreach_reciprocal_: reciprocal of each tensor of a list, in place */
-OPDI_FOREACH_IN(_foreach_reciprocal_, "reciprocal_", ALONE, "reciprocal_")
+OPDI_FOREACH_IN(_foreach_reciprocal_, "reciprocal_", ALONE, "reciprocal_", reciprocal)
 /* opd_foreach_round: round of each tensor of a list */
-OPDI_FOREACH(_foreach_round, "round", ALONE, "round")
+OPDI_FOREACH(_foreach_round, "round", ALONE, "round", round)
 /* opd_foreach_round_: round of each tensor of a list, in place */
-OPDI_FOREACH_IN(_foreach_round_, "round_", ALONE, "round_")
+OPDI_FOREACH_IN(_foreach_round_, "round_", ALONE, "round_", round)
 /* opd_foreach_rsqrt: rsqrt of each tensor of a list */
-OPDI_FOREACH(_foreach_rsqrt, "rsqrt", ALONE, "rsqrt")
+OPDI_FOREACH(_foreach_rsqrt, "rsqrt", ALONE, "rsqrt", rsqrt)
 /* opd_foreach_rsqrt_: rsqrt of each tensor of a list, in place */
-OPDI_FOREACH_IN(_foreach_rsqrt_, "rsqrt_", ALONE, "rsqrt_")
+OPDI_FOREACH_IN(_foreach_rsqrt_, "rsqrt_", ALONE, "rsqrt_", rsqrt)
 /* opd_foreach_sigmoid: sigmoid of each tensor of a list */
-OPDI_FOREACH(_foreach_sigmoid, "sigmoid", ALONE, "sigmoid")
+OPDI_FOREACH(_foreach_sigmoid, "sigmoid", ALONE, "sigmoid", sigmoid)
 /* opd_foreach_sigmoid_: sigmoid of each tensor of a list, in place */
-OPDI_FOREACH_IN(_foreach_sigmoid_, "sigmoid_", ALONE, "sigmoid_")
+OPDI_FOREACH_IN(_foreach_sigmoid_, "sigmoid_", ALONE, "sigmoid_", sigmoid)
 /* opd_foreach_sign: sign of each tensor of a list */
-OPDI_FOREACH(_foreach_sign, "sign", ALONE, "sign")
+OPDI_FOREACH(_foreach_sign, "sign", ALONE, "sign", sign)
 /* opd_foreach_sign_: sign of each tensor of a list, in place */
-OPDI_FOREACH_IN(_foreach_sign_, "sign_", ALONE, "sign_")
+OPDI_FOREACH_IN(_foreach_sign_, "sign_", ALONE, "sign_", sign)
 /* opd_foreach_sin: sin of each tensor of a list */
-OPDI_FOREACH(_foreach_sin, "sin", ALONE, "sin")
+OPDI_FOREACH(_foreach_sin, "sin", ALONE, "sin", sin)
 /* opd_foreach_sin_: sin of each tensor of a list, in place */
-OPDI_FOREACH_IN(_foreach_sin_, "sin_", ALONE, "sin_")
+OPDI_FOREACH_IN(_foreach_sin_, "sin_", ALONE, "sin_", sin)
 /* opd_foreach_sinh: sinh of each tensor of a list */
-OPDI_FOREACH(_foreach_sinh, "sinh", ALONE, "sinh")
+OPDI_FOREACH(_foreach_sinh, "sinh", ALONE, "sinh", sinh)
 /* opd_foreach_sinh_: sinh of each tensor of a list, in place */
-OPDI_FOREACH_IN(_foreach_sinh_, "sinh_", ALONE, "sinh_")
+OPDI_FOREACH_IN(_foreach_sinh_, "sinh_", ALONE, "sinh_", sinh)
 /* opd_foreach_sqrt: sqrt of each tensor of a list */
-OPDI_FOREACH(_foreach_sqrt, "sqrt", ALONE, "sqrt")
+OPDI_FOREACH(_foreach_sqrt, "sqrt", ALONE, "sqrt", sqrt)
 /* opd_foreach_sqrt_: sqrt of each tensor of a list, in place */
-OPDI_FOREACH_IN(_foreach_sqrt_, "sqrt_", ALONE, "sqrt_")
+OPDI_FOREACH_IN(_foreach_sqrt_, "sqrt_", ALONE, "sqrt_", sqrt)
 /* opd_foreach_sub_List: sub of each tensor of a list, with the tensors of another list */
-OPDI_FOREACH(_foreach_sub_List, "sub.List", LIST_ALPHA, "sub.Tensor")
+OPDI_FOREACH(_foreach_sub_List, "sub.List", LIST_ALPHA, "sub.Tensor", sub_Tensor)
 /* opd_foreach_sub_Scalar: sub of each tensor of a list, with a number */
-OPDI_FOREACH(_foreach_sub_Scalar, "sub.Scalar", NUMBER, "sub.Scalar")
+OPDI_FOREACH(_foreach_sub_Scalar, "sub.Scalar", NUMBER, "sub.Scalar", sub_Scalar)
 /* opd_foreach_sub_ScalarList: sub of each tensor of a list, with a number for each */
-OPDI_FOREACH(_foreach_sub_ScalarList, "sub.ScalarList", NUMBERS, "sub.Scalar")
+OPDI_FOREACH(_foreach_sub_ScalarList, "sub.ScalarList", NUMBERS, "sub.Scalar", sub_Scalar)
 /* opd_foreach_sub_List_: sub of each tensor of a list, with the tensors of another list, in place */
-OPDI_FOREACH_IN(_foreach_sub__List, "sub_.List", LIST_ALPHA, "sub_.Tensor")
+OPDI_FOREACH_IN(_foreach_sub__List, "sub_.List", LIST_ALPHA, "sub_.Tensor", sub_Tensor)
 /* opd_foreach_sub_Scalar_: sub of each tensor of a list, with a number, in place */
-OPDI_FOREACH_IN(_foreach_sub__Scalar, "sub_.Scalar", NUMBER, "sub_.Scalar")
+OPDI_FOREACH_IN(_foreach_sub__Scalar, "sub_.Scalar", NUMBER, "sub_.Scalar", sub_Scalar)
 /* opd_foreach_sub_ScalarList_: sub of each tensor of a list, with a number for each, in place */
-OPDI_FOREACH_IN(_foreach_sub__ScalarList, "sub_.ScalarList", NUMBERS, "sub_.Scalar")
+OPDI_FOREACH_IN(_foreach_sub__ScalarList, "sub_.ScalarList", NUMBERS, "sub_.Scalar", sub_Scalar)
 /* opd_foreach_tan: tan of each tensor of a list */
-OPDI_FOREACH(_foreach_tan, "tan", ALONE, "tan")
+OPDI_FOREACH(_foreach_tan, "tan", ALONE, "tan", tan)
 /* opd_foreach_tan_: tan of each tensor of a list, in place */
-OPDI_FOREACH_IN(_foreach_tan_, "tan_", ALONE, "tan_")
+OPDI_FOREACH_IN(_foreach_tan_, "tan_", ALONE, "tan_", tan)
 /* opd_foreach_tanh: tanh of each tensor of a list */
-OPDI_FOREACH(_foreach_tanh, "tanh", ALONE, "tanh")
+OPDI_FOREACH(_foreach_tanh, "tanh", ALONE, "tanh", tanh)
 /* opd_foreach_tanh_: tanh of each tensor of a list, in place */
-OPDI_FOREACH_IN(_foreach_tanh_, "tanh_", ALONE, "tanh_")
+OPDI_FOREACH_IN(_foreach_tanh_, "tanh_", ALONE, "tanh_", tanh)
 /* opd_foreach_trunc: trunc of each tensor of a list */
-OPDI_FOREACH(_foreach_trunc, "trunc", ALONE, "trunc")
+OPDI_FOREACH(_foreach_trunc, "trunc", ALONE, "trunc", trunc)
 /* opd_foreach_trunc_: trunc of each tensor of a list, in place */
-OPDI_FOREACH_IN(_foreach_trunc_, "trunc_", ALONE, "trunc_")
+OPDI_FOREACH_IN(_foreach_trunc_, "trunc_", ALONE, "trunc_", trunc)
 /* opd_foreach_zero: zero of each tensor of a list */
-OPDI_FOREACH(_foreach_zero, "zero", ALONE, "zero")
+OPDI_FOREACH(_foreach_zero, "zero", ALONE, "zero", zero)
 /* opd_foreach_zero_: zero of each tensor of a list, in place */
-OPDI_FOREACH_IN(_foreach_zero_, "zero_", ALONE, "zero_")
+OPDI_FOREACH_IN(_foreach_zero_, "zero_", ALONE, "zero_", zero_)
 /* opd_foreach_clone: clone of each tensor of a list */
 OPDI_OP(_foreach_clone) {
     static opdi_foreach row = {"aten::clone", NULL};
+    OPDI_NEEDS(clone);
     op->schema = "_foreach_clone(Tensor[] self, *, MemoryFormat? memory_format=None) -> Tensor[]";
     opdi_foreach_card(op, &row);
     op->cases = "{[2,3]u,[4]u}";
@@ -903,6 +907,7 @@ OPDI_OP(_foreach_clone) {
 /* opd_foreach_copy: copy of each tensor of a list */
 OPDI_OP(_foreach_copy) {
     static opdi_foreach row = {"aten::copy", NULL};
+    OPDI_NEEDS(copy);
     op->schema = "_foreach_copy(Tensor[] self, Tensor[] src, bool non_blocking=False) -> Tensor[] self_out";
     opdi_foreach_card(op, &row);
     op->cases = "{[2,3]u,[4]u}, {[2,3]u,[4]u}";
@@ -910,6 +915,7 @@ OPDI_OP(_foreach_copy) {
 /* opd_foreach_copy_: copy of each tensor of a list, in place */
 OPDI_OP(_foreach_copy_) {
     static opdi_foreach row = {"aten::copy_", NULL};
+    OPDI_NEEDS(copy_);
     op->schema = "_foreach_copy_(Tensor(a!)[] self, Tensor[] src, bool non_blocking=False) -> ()";
     opdi_foreach_card(op, &row);
     op->cases = "";
@@ -917,6 +923,7 @@ OPDI_OP(_foreach_copy_) {
 /* opd_foreach_lerp_List: lerp of each tensor of a list */
 OPDI_OP(_foreach_lerp_List) {
     static opdi_foreach row = {"aten::lerp.Tensor", NULL};
+    OPDI_NEEDS(lerp_Tensor);
     op->schema = "_foreach_lerp.List(Tensor[] self, Tensor[] tensors1, Tensor[] weights) -> Tensor[]";
     opdi_foreach_card(op, &row);
     op->cases = "{[2,3]u,[4]u}, {[2,3]u,[4]u}, {[2,3]u,[4]u}";
@@ -924,6 +931,7 @@ OPDI_OP(_foreach_lerp_List) {
 /* opd_foreach_lerp_Scalar: lerp of each tensor of a list */
 OPDI_OP(_foreach_lerp_Scalar) {
     static opdi_foreach row = {"aten::lerp.Scalar", NULL};
+    OPDI_NEEDS(lerp_Scalar);
     op->schema = "_foreach_lerp.Scalar(Tensor[] self, Tensor[] tensors1, Scalar weight) -> Tensor[]";
     opdi_foreach_card(op, &row);
     op->cases = "{[2,3]u,[4]u}, {[2,3]u,[4]u}, 1.5";
@@ -931,6 +939,7 @@ OPDI_OP(_foreach_lerp_Scalar) {
 /* opd_foreach_lerp_ScalarList: lerp of each tensor of a list */
 OPDI_OP(_foreach_lerp_ScalarList) {
     static opdi_foreach row = {"aten::lerp.Scalar", NULL};
+    OPDI_NEEDS(lerp_Scalar);
     op->schema = "_foreach_lerp.ScalarList(Tensor[] self, Tensor[] tensors1, Scalar[] weight) -> Tensor[]";
     opdi_foreach_card(op, &row);
     op->cases = "{[2,3]u,[4]u}, {[2,3]u,[4]u}, (2.5, 0.5)";
@@ -938,6 +947,7 @@ OPDI_OP(_foreach_lerp_ScalarList) {
 /* opd_foreach_lerp_List_: lerp of each tensor of a list, in place */
 OPDI_OP(_foreach_lerp__List) {
     static opdi_foreach row = {"aten::lerp_.Tensor", NULL};
+    OPDI_NEEDS(lerp_Tensor);
     op->schema = "_foreach_lerp_.List(Tensor(a!)[] self, Tensor[] tensors1, Tensor[] weights) -> ()";
     opdi_foreach_card(op, &row);
     op->cases = "";
@@ -945,6 +955,7 @@ OPDI_OP(_foreach_lerp__List) {
 /* opd_foreach_lerp_Scalar_: lerp of each tensor of a list, in place */
 OPDI_OP(_foreach_lerp__Scalar) {
     static opdi_foreach row = {"aten::lerp_.Scalar", NULL};
+    OPDI_NEEDS(lerp_Scalar);
     op->schema = "_foreach_lerp_.Scalar(Tensor(a!)[] self, Tensor[] tensors1, Scalar weight) -> ()";
     opdi_foreach_card(op, &row);
     op->cases = "";
@@ -952,6 +963,7 @@ OPDI_OP(_foreach_lerp__Scalar) {
 /* opd_foreach_lerp_ScalarList_: lerp of each tensor of a list, in place */
 OPDI_OP(_foreach_lerp__ScalarList) {
     static opdi_foreach row = {"aten::lerp_.Scalar", NULL};
+    OPDI_NEEDS(lerp_Scalar);
     op->schema = "_foreach_lerp_.ScalarList(Tensor(a!)[] self, Tensor[] tensors1, Scalar[] weight) -> ()";
     opdi_foreach_card(op, &row);
     op->cases = "";
@@ -959,6 +971,7 @@ OPDI_OP(_foreach_lerp__ScalarList) {
 /* opd_foreach_max: max of each tensor of a list */
 OPDI_OP(_foreach_max) {
     static opdi_foreach row = {"aten::max", NULL};
+    OPDI_NEEDS(max);
     op->schema = "_foreach_max(Tensor[] self) -> Tensor[]";
     opdi_foreach_card(op, &row);
     op->composite = opdi_foreach_max_kernel;
@@ -967,6 +980,7 @@ OPDI_OP(_foreach_max) {
 /* opd_foreach_mm: mm of each tensor of a list */
 OPDI_OP(_foreach_mm) {
     static opdi_foreach row = {"aten::mm", NULL};
+    OPDI_NEEDS(mm);
     op->schema = "_foreach_mm(Tensor[] self, Tensor[] mat2) -> Tensor[]";
     opdi_foreach_card(op, &row);
     op->cases = "{[2,3],[1,4]}, {[3,2],[4,2]}";
@@ -974,6 +988,7 @@ OPDI_OP(_foreach_mm) {
 /* opd_foreach_norm_Scalar: norm of each tensor of a list */
 OPDI_OP(_foreach_norm_Scalar) {
     static opdi_foreach row = {"aten::linalg_vector_norm", NULL};
+    OPDI_NEEDS(linalg_vector_norm);
     op->schema = "_foreach_norm.Scalar(Tensor[] self, Scalar ord=2, ScalarType? dtype=None) -> Tensor[]";
     opdi_foreach_card(op, &row);
     op->out = "_foreach_norm.Scalar_out";
@@ -982,6 +997,7 @@ OPDI_OP(_foreach_norm_Scalar) {
 /* opd_foreach_powsum_Scalar: linalg__powsum of each tensor of a list */
 OPDI_OP(_foreach_powsum_Scalar) {
     static opdi_foreach row = {"aten::linalg__powsum", NULL};
+    OPDI_NEEDS(linalg__powsum);
     op->schema = "_foreach_powsum.Scalar(Tensor[] self, Scalar ord=2, ScalarType? dtype=None) -> Tensor[]";
     opdi_foreach_card(op, &row);
     op->out = "_foreach_powsum.Scalar_out";
@@ -990,6 +1006,7 @@ OPDI_OP(_foreach_powsum_Scalar) {
 /* opd_foreach_pow_List: pow of each tensor of a list, with the tensors of another list */
 OPDI_OP(_foreach_pow_List) {
     static opdi_foreach row = {"aten::pow.Tensor_Tensor", NULL};
+    OPDI_NEEDS(pow_Tensor_Tensor);
     op->schema = "_foreach_pow.List(Tensor[] self, Tensor[] exponent) -> Tensor[]";
     opdi_foreach_card(op, &row);
     op->cases = "{[2,3]u,[4]u}, {[2,3]u,[4]u}";
@@ -997,6 +1014,7 @@ OPDI_OP(_foreach_pow_List) {
 /* opd_foreach_pow_Scalar: pow of each tensor of a list, with a number */
 OPDI_OP(_foreach_pow_Scalar) {
     static opdi_foreach row = {"aten::pow.Tensor_Scalar", NULL};
+    OPDI_NEEDS(pow_Tensor_Scalar);
     op->schema = "_foreach_pow.Scalar(Tensor[] self, Scalar exponent) -> Tensor[]";
     opdi_foreach_card(op, &row);
     op->cases = "{[2,3]u,[4]u}, 1.5";
@@ -1004,6 +1022,7 @@ OPDI_OP(_foreach_pow_Scalar) {
 /* opd_foreach_pow_ScalarAndTensor: pow of each tensor of a list, of a number */
 OPDI_OP(_foreach_pow_ScalarAndTensor) {
     static opdi_foreach row = {"aten::pow.Scalar", NULL};
+    OPDI_NEEDS(pow_Scalar);
     op->schema = "_foreach_pow.ScalarAndTensor(Scalar self, Tensor[] exponent) -> Tensor[]";
     opdi_foreach_card(op, &row);
     op->cases = "1.5, {[2,3]u,[4]u}";
@@ -1011,6 +1030,7 @@ OPDI_OP(_foreach_pow_ScalarAndTensor) {
 /* opd_foreach_pow_ScalarList: pow of each tensor of a list, with a number for each */
 OPDI_OP(_foreach_pow_ScalarList) {
     static opdi_foreach row = {"aten::pow.Tensor_Scalar", NULL};
+    OPDI_NEEDS(pow_Tensor_Scalar);
     op->schema = "_foreach_pow.ScalarList(Tensor[] self, Scalar[] exponent) -> Tensor[]";
     opdi_foreach_card(op, &row);
     op->cases = "{[2,3]u,[4]u}, (2.5, 0.5)";
@@ -1018,6 +1038,7 @@ OPDI_OP(_foreach_pow_ScalarList) {
 /* opd_foreach_pow_List_: pow of each tensor of a list, with the tensors of another list, in place */
 OPDI_OP(_foreach_pow__List) {
     static opdi_foreach row = {"aten::pow_.Tensor", NULL};
+    OPDI_NEEDS(pow_Tensor_Tensor);
     op->schema = "_foreach_pow_.List(Tensor(a!)[] self, Tensor[] exponent) -> ()";
     opdi_foreach_card(op, &row);
     op->cases = "";
@@ -1025,6 +1046,7 @@ OPDI_OP(_foreach_pow__List) {
 /* opd_foreach_pow_Scalar_: pow of each tensor of a list, with a number, in place */
 OPDI_OP(_foreach_pow__Scalar) {
     static opdi_foreach row = {"aten::pow_.Scalar", NULL};
+    OPDI_NEEDS(pow_Tensor_Scalar);
     op->schema = "_foreach_pow_.Scalar(Tensor(a!)[] self, Scalar exponent) -> ()";
     opdi_foreach_card(op, &row);
     op->cases = "";
@@ -1032,6 +1054,7 @@ OPDI_OP(_foreach_pow__Scalar) {
 /* opd_foreach_pow_ScalarList_: pow of each tensor of a list, with a number for each, in place */
 OPDI_OP(_foreach_pow__ScalarList) {
     static opdi_foreach row = {"aten::pow_.Scalar", NULL};
+    OPDI_NEEDS(pow_Tensor_Scalar);
     op->schema = "_foreach_pow_.ScalarList(Tensor(a!)[] self, Scalar[] exponent) -> ()";
     opdi_foreach_card(op, &row);
     op->cases = "";

@@ -463,6 +463,7 @@ static int opdi_plugin_run(opd_plugin *plugin) {
 
 /* Maps a library and runs its blocks; NULL with an error, and everything undone. */
 opd_plugin *opd_library_load(const char *path) {
+    OPDI_NEEDS_ALL();
     opdi_thread *thread = opdi_self();
     opd_plugin *plugin = NULL;
     bool known = false;

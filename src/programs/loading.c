@@ -193,10 +193,12 @@ static opd_program *opdi_program_load(opd_tensor_file *file, const char *name) {
     return NULL;
 }
 opd_program *opd_program_load(const char *path, const char *name) {
+    OPDI_NEEDS_ALL();
     opdi_source source;
     opdi_bulk *const bulk = opdi_bulk_open(&source, "opd_program_load", path, NULL);
     return opdi_program_load(opdi_tensor_file(bulk, &source), name);
 }
 opd_program *opd_program_parse(const void *data, size_t size, const char *name) {
+    OPDI_NEEDS_ALL();
     return opdi_program_load(opd_tensor_file_parse((void *)(uintptr_t)data, size, NULL, NULL), name);
 }

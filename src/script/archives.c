@@ -925,6 +925,7 @@ static opd_script *opdi_script_open(opdi_bulk *bulk, const opdi_source *source) 
     return NULL;
 }
 opd_script *opd_script_load(const char *path) {
+    OPDI_NEEDS_ALL();
     opdi_source source;
     opdi_bulk *bulk = opdi_bulk_open(&source, "opd_script_load", path, opdi_st_told);
     return bulk ? opdi_script_open(bulk, &source) : NULL;

@@ -187,6 +187,7 @@ static int opdi_script_instance(opd_script *script, opdi_sclass *klass) {
     return rc == 0 && forward && !opdi_script_compiled(script, forward) ? -1 : rc;
 }
 opd_script *opd_script_compile(const char *source, const char *name) {
+    OPDI_NEEDS_ALL();
     if (!opd_ok()) { return NULL; }
     if (!source) {
         (void)opd_fail(OPD_ERROR_ARGUMENT, "opd_script_compile: the source is NULL");

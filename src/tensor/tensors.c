@@ -255,17 +255,12 @@ OPDI_SHARED opd_tensor *opdi_stored_as(const opd_tensor *tensor, uint64_t keys) 
 /* Returns a copy of tensor whose memory has its values, without history, in the innermost scope; NULL with an error.
    Only kernels see the operators that compute it. */
 OPDI_SHARED opd_tensor *opdi_resolved(const opd_tensor *tensor) {
-    static opd_op *conjugate, *negative;
     const uint64_t keys = tensor->functionality & OPDI_LAZY_KEYS;
     opd_key_guard guard = opd_keys_exclude(opd_keyset_make(~(OPD_BIT_OF(OPD_F_CONJUGATE) - 1), 0));
     opd_tensor *value = opdi_stored_as(tensor, 0);
     for (int i = 0; i < 2 && value; i++) {
-        opd_value self = opd_value_tensor(value);
         if (!(keys & OPD_BIT_OF(i ? OPD_F_NEGATIVE : OPD_F_CONJUGATE))) { continue; }
-        value = opd_call_op(i ? OPD_OP(&negative, OPDI_NAME(neg, "aten::neg")) : OPD_OP(&conjugate,
-                                                                                      OPDI_NAME(_conj_physical,
-                                                                                              "aten::_conj_physical")),
-                                                                                                  &self, 1);
+        value = i ? opd_neg(value) : opd_conj_copy(value);
     }
     opd_keys_restore(guard);
     return value;

@@ -61,9 +61,9 @@ opd_tensor *opd_clip_grad_norm(opd_tensor *const *params, int count, double max_
         }
         opd_tensor *scale = opd_reciprocal(opd_add_Scalar(total, opd_value_float(1e-6)));
         scale = opd_clamp_max(opd_mul_Scalar(scale, opd_value_float(max_norm)), opd_value_float(1));
-        if (!scale || opdi_clip_each(params, count, OPD_OP(&mul, OPDI_NAME(mul_Tensor, "aten::mul_.Tensor")),
-                                     opd_value_tensor(scale),
-                                     opd_value_none())) { total = NULL; }
+        opd_op *const multiply = OPD_OP(&mul, OPDI_NAME(mul_Tensor, "aten::mul_.Tensor"));
+        const opd_value by = opd_value_tensor(scale);
+        if (!scale || opdi_clip_each(params, count, multiply, by, opd_value_none())) { total = NULL; }
         if (total) { (void)opd_scope_return(total); }
     }
     (void)opd_grad_mode_set(was);
@@ -73,8 +73,8 @@ int opd_clip_grad_value(opd_tensor *const *params, int count, double clip_value)
     static opd_op *clamp;
     if (opdi_clip_check(params, count, "opd_clip_grad_value")) { return -1; }
     bool was = opd_grad_mode_set(false);
-    int rc = opdi_clip_each(params, count, OPD_OP(&clamp, OPDI_NAME(clamp, "aten::clamp_")), opd_value_float(-clip_value),
-                            opd_value_float(clip_value));
+    int rc = opdi_clip_each(params, count, OPD_OP(&clamp, OPDI_NAME(clamp, "aten::clamp_")),
+                            opd_value_float(-clip_value), opd_value_float(clip_value));
     (void)opd_grad_mode_set(was);
     return rc;
 }

@@ -261,7 +261,7 @@ static opd_tensor *opdi_cast_make(opd_scalar_type dtype, opd_tensor *tensor) {
     values[1] = opd_value_int(dtype);
     for (int i = 2; i < 7; i++) { values[i] = opd_value_none(); }
     values[5] = opd_value_bool(false);
-    return opd_call_op(opd_op_builtin(OPD_OP__to_copy), values, 7);
+    return opd_call_op(opd_op_builtin(OPDI_BY_NUMBER(_to_copy)), values, 7);
 }
 /* True if the cast of tensor may be kept: only of plain float32 weights that require grad, to the region's dtype.
    Transforms and traces differentiate by views, whose casts are not kept. */

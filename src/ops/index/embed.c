@@ -540,8 +540,9 @@ static int opdi_embedding_bag_call(opd_call *call, int64_t skip) {
     opd_value args[9], rets[4];
     memcpy(args, call->args, 8 * sizeof *args);
     args[8] = opd_value_int(skip);
-    if (opd_call_all(opd_op_builtin(wants ? OPD_OP__embedding_bag : OPD_OP__embedding_bag_forward_only), rets, args,
-                     9)) { return -1; }
+    opd_op *const op = opd_op_builtin(wants ? OPDI_BY_NUMBER(_embedding_bag)
+                                            : OPDI_BY_NUMBER(_embedding_bag_forward_only));
+    if (opd_call_all(op, rets, args, 9)) { return -1; }
     for (int i = 0; i < 4; i++) { if (opd_return_tensor(call, rets[i].u.t)) { return -1; } }
     return 0;
 }

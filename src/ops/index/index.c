@@ -888,13 +888,11 @@ OPDI_OP(where_Scalar) {
 }
 
 static int opdi_where_kernel(opd_call *call) {
-    static opd_op *op;
     opd_tensor *self = opd_arg_tensor(call, 0);
     opd_tensor *list[OPD_MAX_DIMS];
     int64_t count = OPDI_MAX((int)self->ndim, 1);
     if (self->ndim == 0) { self = opd_unsqueeze(self, 0); }
-    opd_tensor *tensor = opdi_aten(&op, OPDI_NAME(nonzero, "aten::nonzero"), opd_value_tensor(self), OPD_DEFAULT,
-                                   OPD_DEFAULT, OPD_DEFAULT);
+    opd_tensor *tensor = opd_nonzero(self);
     if (!tensor) { return -1; }
     for (int64_t dim = 0; dim < count; dim++) {
         list[dim] = opdi_o_select(tensor, 1, dim);

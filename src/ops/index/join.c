@@ -729,19 +729,28 @@ static int opdi_pad_nd_batch(opd_call *call) {
     sizes[1] = call->args[0].u.t->dims[0];
     return opd_batch_return(call, opdi_o_reshape(result, sizes, ndim + 1), 0);
 }
-static const char *const opdi_pad_names[2][3] =
-    {{"aten::replication_pad1d", "aten::replication_pad2d", "aten::replication_pad3d"},
-     {"aten::reflection_pad1d", "aten::reflection_pad2d", "aten::reflection_pad3d"}};
+/* Pads as the operator of so many numbers does, by reflection or replication; NULL for NULL. */
 static opd_tensor *opdi_o_pad(opd_tensor *tensor, opd_value pad, bool reflect) {
-    opd_op *op = NULL;
-    return opdi_aten(&op, opdi_pad_names[reflect][OPDI_MIN(pad.n / 2, 3) - 1], opd_value_tensor(tensor), pad,
-                     OPD_DEFAULT, OPD_DEFAULT);
+    const opd_ints padding = opd_ints_of(pad.u.ints, pad.n);
+    if (!tensor) { return NULL; }
+    switch (pad.n / 2) {
+    case 1: return reflect ? opd_reflection_pad1d(tensor, padding) : opd_replication_pad1d(tensor, padding);
+    case 2: return reflect ? opd_reflection_pad2d(tensor, padding) : opd_replication_pad2d(tensor, padding);
+    default: return reflect ? opd_reflection_pad3d(tensor, padding) : opd_replication_pad3d(tensor, padding);
+    }
 }
+/* The derivative of opdi_o_pad by `in`. */
 static opd_tensor *opdi_o_pad_backward(opd_tensor *grad, opd_tensor *in, opd_value pad, bool reflect) {
-    char name[64];
-    opd_op *op = NULL;
-    (void)snprintf(name, sizeof name, "%s_backward", opdi_pad_names[reflect][OPDI_MIN(pad.n / 2, 3) - 1]);
-    return opdi_aten(&op, name, opd_value_tensor(grad), opd_value_tensor(in), pad, OPD_DEFAULT);
+    const opd_ints padding = opd_ints_of(pad.u.ints, pad.n);
+    if (!grad || !in) { return NULL; }
+    switch (pad.n / 2) {
+    case 1: return reflect ? opd_reflection_pad1d_backward(grad, in, padding) : opd_replication_pad1d_backward(
+        grad, in, padding);
+    case 2: return reflect ? opd_reflection_pad2d_backward(grad, in, padding) : opd_replication_pad2d_backward(
+        grad, in, padding);
+    default: return reflect ? opd_reflection_pad3d_backward(grad, in, padding) : opd_replication_pad3d_backward(
+        grad, in, padding);
+    }
 }
 static int opdi_reflection_pad1d_backward(opd_backward_call *bw) {
     return opd_bw_return(bw, 0,

@@ -47,7 +47,6 @@ OPDI_OP(repeat_interleave_Tensor) {
 
 /* self's slices along dim (flat without one), each as often as repeats says (one number: all of them). */
 static int opdi_repeat_interleave_self_Tensor_kernel(opd_call *call) {
-    static opd_op *op;
     opd_tensor *self = opd_arg_tensor(call, 0), *repeats = opd_arg_tensor(call, 1);
     const int64_t minus = -1;
     int dim = 0;
@@ -62,9 +61,7 @@ static int opdi_repeat_interleave_self_Tensor_kernel(opd_call *call) {
     else if (repeats->numel != count) {
         return opd_fail(OPD_ERROR_SHAPE, "repeats must have the same size as input along dim");
     }
-    opd_tensor *index = opdi_aten(&op, OPDI_NAME(repeat_interleave_Tensor, "aten::repeat_interleave.Tensor"),
-                                  opd_value_tensor(repeats),
-                                  opd_arg_value(call, 3), OPD_DEFAULT, OPD_DEFAULT);
+    opd_tensor *index = opd_repeat_interleave_Tensor_full(repeats, opd_arg_value(call, 3));
     return opd_return_tensor(call, opd_index_select(self, dim, index));
 }
 /* repeat_interleave.self_int: each slice count times.  Copies stand in a dim behind dim, which is joined with it. */
@@ -517,8 +514,8 @@ static int opdi_segment_reduce_backward(opd_backward_call *bw) {
     args[6] = opd_bw_value(bw, 5);
     args[7] = opd_bw_value(bw, 7);
     for (int i = 4; i < 6; i++) { if (!args[i].u.t) { args[i] = opd_value_none(); } }
-    return opd_bw_return(bw, 0, opd_call_op(OPD_OP(&op, OPDI_NAME(_segment_reduce_backward,
-                                                                "aten::_segment_reduce_backward")), args, 8));
+    op = OPD_OP(&op, OPDI_NAME(_segment_reduce_backward, "aten::_segment_reduce_backward"));
+    return opd_bw_return(bw, 0, opd_call_op(op, args, 8));
 }
 /* opd_segment_reduce: data cut along axis, each segment reduced by sum, mean, prod, max or min */
 OPDI_OP(segment_reduce) {

@@ -226,13 +226,17 @@ OPDI_INTERNAL int opdi_errors_of(opd_tensor *info, const char *name, const opd_t
     return opd__linalg_check_errors(info, name, input->ndim == 2);
 }
 
+/* Returns whether op is the built-in operator of a number. */
+static bool opdi_is_builtin(const opd_op *op, opd_op_id number) {
+    return op == OPDI_ACQUIRE(&opdi_registry.builtin[number]);
+}
 /* True if result i was not asked for: it is then of size [0], whatever the batch. */
 static bool opdi_solver_left_out(const opd_call *call, int i) {
     const opd_op *const op = call->op;
-    if (op == opd_op_builtin(OPD_OP__linalg_eigh)) { return i == 1 && !opd_arg_bool(call, 2); }
-    if (op == opd_op_builtin(OPD_OP__linalg_svd)) { return i != 1 && !opd_arg_bool(call, 2); }
-    if (op == opd_op_builtin(OPD_OP_lu_unpack)) { return !opd_arg_bool(call, i ? 2 : 3); }
-    return op == opd_op_builtin(OPD_OP_linalg_qr) && i == 0 && strcmp(opd_arg_str(call, 1), "r") == 0;
+    if (opdi_is_builtin(op, OPD_OP__linalg_eigh)) { return i == 1 && !opd_arg_bool(call, 2); }
+    if (opdi_is_builtin(op, OPD_OP__linalg_svd)) { return i != 1 && !opd_arg_bool(call, 2); }
+    if (opdi_is_builtin(op, OPD_OP_lu_unpack)) { return !opd_arg_bool(call, i ? 2 : 3); }
+    return opdi_is_builtin(op, OPD_OP_linalg_qr) && i == 0 && strcmp(opd_arg_str(call, 1), "r") == 0;
 }
 /* The examples as a batch dim in front of matrices; vector: the argument that has a dim less than they (-1: none).
    All matrices get as many dims, and the batch dim if they had none. */

@@ -8,20 +8,8 @@
 
 OPDI_COLD_BEGIN
 
-/* Operators of other rooms, by name: values[0..n) in schema order. */
-static opd_tensor *opdi_call_named(opd_op **handle, const char *name, opd_tensor *tensor, opd_value second,
-                                   opd_value copy) {
-    opd_value values[3];
-    values[0] = opd_value_tensor(tensor);
-    values[1] = second;
-    values[2] = copy;
-    return opd_call_op(OPD_OP(handle, name), values, second.tag == OPD_TAG_DEFAULT ? 1 : copy.tag == OPD_TAG_DEFAULT ? 2
-                       : 3);
-}
 static opd_tensor *opdi_swap_dims(opd_tensor *tensor, int64_t first, int64_t second) {
-    static opd_op *op;
-    return opdi_call_named(&op, OPDI_NAME(transpose_int, "aten::transpose.int"), tensor, opd_value_int(first),
-                           opd_value_int(second));
+    return opd_transpose(tensor, first, second);
 }
 OPDI_INTERNAL opd_tensor *opdi_mt(opd_tensor *tensor) { return opdi_swap_dims(tensor, -2, -1); }
 OPDI_INTERNAL opd_ints opdi_bw_ints(opd_backward_call *bw, int i) {
@@ -29,29 +17,22 @@ OPDI_INTERNAL opd_ints opdi_bw_ints(opd_backward_call *bw, int i) {
     return opd_ints_of(value.u.ints, value.n);
 }
 OPDI_INTERNAL opd_tensor *opdi_reshape_to(opd_tensor *tensor, const int64_t *sizes, int64_t count) {
-    static opd_op *op;
-    return opdi_call_named(&op, OPDI_NAME(reshape, "aten::reshape"), tensor, opd_value_ints(sizes, count), OPD_DEFAULT);
+    return opd_reshape(tensor, opd_ints_of(sizes, count));
 }
 OPDI_INTERNAL opd_tensor *opdi_expand_to(opd_tensor *tensor, const int64_t *sizes, int64_t count) {
-    static opd_op *op;
-    return opdi_call_named(&op, OPDI_NAME(expand, "aten::expand"), tensor, opd_value_ints(sizes, count), OPD_DEFAULT);
+    return opd_expand(tensor, opd_ints_of(sizes, count));
 }
 OPDI_INTERNAL opd_tensor *opdi_unsqueeze_at(opd_tensor *tensor, int64_t dim) {
-    static opd_op *op;
-    return opdi_call_named(&op, OPDI_NAME(unsqueeze, "aten::unsqueeze"), tensor, opd_value_int(dim), OPD_DEFAULT);
+    return opd_unsqueeze(tensor, dim);
 }
 OPDI_INTERNAL opd_tensor *opdi_squeeze_at(opd_tensor *tensor, int64_t dim) {
-    static opd_op *op;
-    return opdi_call_named(&op, OPDI_NAME(squeeze_dim, "aten::squeeze.dim"), tensor, opd_value_int(dim), OPD_DEFAULT);
+    return opd_squeeze_dim(tensor, dim);
 }
 OPDI_INTERNAL opd_tensor *opdi_sum_over(opd_tensor *tensor, const int64_t *dims, int64_t count, bool keepdim) {
-    static opd_op *op;
-    return opdi_call_named(&op, OPDI_NAME(sum_dim_IntList, "aten::sum.dim_IntList"), tensor, opd_value_ints(dims, count),
-                           opd_value_bool(keepdim));
+    return opd_sum_dim(tensor, opd_ints_of(dims, count), keepdim);
 }
 OPDI_INTERNAL opd_tensor *opdi_permute_to(opd_tensor *tensor, const int64_t *dims, int64_t count) {
-    static opd_op *op;
-    return opdi_call_named(&op, OPDI_NAME(permute, "aten::permute"), tensor, opd_value_ints(dims, count), OPD_DEFAULT);
+    return opd_permute(tensor, opd_ints_of(dims, count));
 }
 
 /* tensor itself when it is contiguous and of that dtype, else a copy of the innermost scope. */

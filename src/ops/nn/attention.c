@@ -978,7 +978,8 @@ static int opdi_transformer_encoder_layer_fwd_kernel(opd_call *call) {
     args[10] = opd_value_bool(false);
     args[11] = opd_value_bool(true);
     args[12] = opd_arg_value(call, 19);
-    if (!x || opd_call_all(opd_op_builtin(OPD_OP__native_multi_head_attention), results, args, 13)) { return -1; }
+    opd_op *const attention = opd_op_builtin(OPDI_BY_NUMBER(_native_multi_head_attention));
+    if (!x || opd_call_all(attention, results, args, 13)) { return -1; }
     src = x = opd_add(results[0].u.t, src);
     if (!first) { src = x = opdi_encoder_norm(call, x, 10); }
     if (first) { x = opdi_encoder_norm(call, x, 12); }

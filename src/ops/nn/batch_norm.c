@@ -484,7 +484,6 @@ static opd_tensor *opdi_repeated(opd_tensor *tensor, int64_t count) {
 }
 /* Batch norm of [1, N C, ...]; running statistics are the mean over the batch of those. */
 static int opdi_instance_norm_kernel(opd_call *call) {
-    static opd_op *copy;
     opd_tensor *input = opd_arg_tensor(call, 0), *results[3], *run[2], *all[2];
     const bool use_input = opd_arg_bool(call, 5);
     int64_t sizes[OPD_MAX_DIMS], nc[2], zero = 0;
@@ -511,11 +510,8 @@ static int opdi_instance_norm_kernel(opd_call *call) {
         return -1;
     }
     for (int i = 0; i < 2 && use_input; i++) {
-        if (run[i] && !opdi_aten(&copy, OPDI_NAME(copy_, "aten::copy_"), opd_value_tensor(run[i]),
-                                 opd_value_tensor(opdi_o_mean_dims(opdi_o_reshape(all[i], nc, 2), &zero, 1, false)),
-                                     OPD_DEFAULT, OPD_DEFAULT)) {
-            return -1;
-        }
+        opd_tensor *const own = run[i] ? opdi_o_mean_dims(opdi_o_reshape(all[i], nc, 2), &zero, 1, false) : NULL;
+        if (run[i] && (!own || !opd_copy_(run[i], own))) { return -1; }
     }
     return opd_return_tensor(call, opdi_o_reshape(results[0], opdi_sizes(input), input->ndim));
 }

@@ -86,7 +86,6 @@ static opd_tensor *opdi_dropout_noise(opd_tensor *input, double p, bool features
     return p >= 1 ? tensor : opd_div_Scalar(tensor, opd_value_float(1 - p));
 }
 static int opdi_dropout_kernel(opd_call *call) {
-    static opd_op *mul;
     opd_tensor *input = opd_arg_tensor(call, 0);
     const double p = opd_arg_float(call, 1);
     const char *name = call->op->schema->name;
@@ -100,10 +99,7 @@ static int opdi_dropout_kernel(opd_call *call) {
     }
     opd_tensor *noise = opdi_dropout_noise(input, p, strncmp(name, "feature_", strlen("feature_")) == 0);
     if (name[strlen(name) - 1] != '_') { return opd_return_tensor(call, opd_mul(input, noise)); }
-    return opd_return_tensor(call,
-                             opdi_aten(&mul, OPDI_NAME(mul_Tensor, "aten::mul_.Tensor"), opd_value_tensor(input),
-                                       opd_value_tensor(noise),
-                                       OPD_DEFAULT, OPD_DEFAULT));
+    return opd_return_tensor(call, noise ? opd_mul_(input, noise) : NULL);
 }
 /* opd_dropout: 0 with probability p, else input / (1 - p); input itself unless train */
 OPDI_OP(dropout) {

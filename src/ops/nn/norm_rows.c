@@ -12,8 +12,7 @@ OPDI_COLD_BEGIN
 
 //== what the rooms of layers, losses and indices share ================================================================
 //
-//  Conversions to contiguous memory, results that begin as a copy of self, and
-//  public operators called by name.
+//  Conversions to contiguous memory, results that begin as a copy of self, and operators of what may be NULL.
 
 OPDI_INTERNAL opd_tensor *opdi_packed(opd_tensor *tensor) {
     return tensor ? opdi_dense_as(tensor, (opd_scalar_type)tensor->dtype) : NULL;
@@ -28,75 +27,36 @@ OPDI_INTERNAL int64_t opdi_span_of(const int64_t *sizes, int from, int to) {
     return count;
 }
 
-/* Calls a public operator by name; arguments that are OPD_DEFAULT have the schema's default. */
-OPDI_INTERNAL opd_tensor *opdi_aten(opd_op **ops, const char *name, opd_value arg, opd_value second, opd_value copy,
-                                    opd_value dim) {
-    opd_value values[4];
-    opd_op *op = OPD_OP(ops, name);
-    if (!op) { return NULL; }
-    values[0] = arg;
-    values[1] = second;
-    values[2] = copy;
-    values[3] = dim;
-    return opd_call_op(op, values, OPDI_MIN(4, op->nargs));
-}
+/* Operators of tensors that may be NULL, which give NULL. */
 OPDI_INTERNAL opd_tensor *opdi_o_zeros(opd_tensor *like, opd_ints sizes) {
-    static opd_op *op;
-    return opdi_aten(&op, OPDI_NAME(new_zeros, "aten::new_zeros"), opd_value_tensor(like), opd_value_of_ints(sizes),
-                     OPD_DEFAULT,
-                     OPD_DEFAULT);
+    return like ? opd_new_zeros(like, sizes) : NULL;
 }
 OPDI_INTERNAL opd_tensor *opdi_o_narrow(opd_tensor *tensor, int dim, int64_t start, int64_t length) {
-    static opd_op *op;
-    opd_value values[4];
-    values[0] = opd_value_tensor(tensor);
-    values[1] = opd_value_int(dim);
-    values[2] = opd_value_int(start);
-    values[3] = opd_value_int(start + length);
-    return tensor ? opd_call_op(OPD_OP(&op, OPDI_NAME(slice_Tensor, "aten::slice.Tensor")), values, 4) : NULL;
+    return tensor ? opd_slice(tensor, dim, opd_value_int(start), opd_value_int(start + length), 1) : NULL;
 }
 OPDI_INTERNAL opd_tensor *opdi_o_select(opd_tensor *tensor, int64_t dim, int64_t index) {
-    static opd_op *op;
-    return opdi_aten(&op, OPDI_NAME(select_int, "aten::select.int"), opd_value_tensor(tensor), opd_value_int(dim),
-                     opd_value_int(index),
-                     OPD_DEFAULT);
+    return tensor ? opd_select(tensor, dim, index) : NULL;
 }
 OPDI_INTERNAL opd_tensor *opdi_o_reshape(opd_tensor *tensor, const int64_t *sizes, int64_t count) {
-    static opd_op *op;
-    return opdi_aten(&op, OPDI_NAME(reshape, "aten::reshape"), opd_value_tensor(tensor), opd_value_ints(sizes, count),
-                     OPD_DEFAULT,
-                     OPD_DEFAULT);
+    return tensor ? opd_reshape(tensor, opd_ints_of(sizes, count)) : NULL;
 }
 OPDI_INTERNAL opd_tensor *opdi_o_expand(opd_tensor *tensor, const int64_t *sizes, int64_t count) {
-    static opd_op *op;
-    return opdi_aten(&op, OPDI_NAME(expand, "aten::expand"), opd_value_tensor(tensor), opd_value_ints(sizes, count),
-                     OPD_DEFAULT,
-                     OPD_DEFAULT);
+    return tensor ? opd_expand(tensor, opd_ints_of(sizes, count)) : NULL;
 }
 OPDI_INTERNAL opd_tensor *opdi_o_unsqueeze(opd_tensor *tensor, int64_t dim) {
-    static opd_op *op;
-    return opdi_aten(&op, OPDI_NAME(unsqueeze, "aten::unsqueeze"), opd_value_tensor(tensor), opd_value_int(dim),
-                     OPD_DEFAULT, OPD_DEFAULT);
+    return tensor ? opd_unsqueeze(tensor, dim) : NULL;
 }
 OPDI_INTERNAL opd_tensor *opdi_o_sum(opd_tensor *tensor) {
-    static opd_op *op;
-    return opdi_aten(&op, OPDI_NAME(sum, "aten::sum"), opd_value_tensor(tensor), OPD_DEFAULT, OPD_DEFAULT, OPD_DEFAULT);
+    return tensor ? opd_sum(tensor) : NULL;
 }
 OPDI_INTERNAL opd_tensor *opdi_o_mean(opd_tensor *tensor) {
-    static opd_op *op;
-    return opdi_aten(&op, OPDI_NAME(mean, "aten::mean"), opd_value_tensor(tensor), OPD_DEFAULT, OPD_DEFAULT, OPD_DEFAULT);
+    return tensor ? opd_mean(tensor) : NULL;
 }
 OPDI_INTERNAL opd_tensor *opdi_o_sum_dims(opd_tensor *tensor, const int64_t *dims, int64_t count, bool keep) {
-    static opd_op *op;
-    return opdi_aten(&op, OPDI_NAME(sum_dim_IntList, "aten::sum.dim_IntList"), opd_value_tensor(tensor),
-                     opd_value_ints(dims, count),
-                     opd_value_bool(keep), OPD_DEFAULT);
+    return tensor ? opd_sum_dim(tensor, opd_ints_of(dims, count), keep) : NULL;
 }
 OPDI_INTERNAL opd_tensor *opdi_o_mean_dims(opd_tensor *tensor, const int64_t *dims, int64_t count, bool keep) {
-    static opd_op *op;
-    return opdi_aten(&op, OPDI_NAME(mean_dim, "aten::mean.dim"), opd_value_tensor(tensor), opd_value_ints(dims, count),
-                     opd_value_bool(keep),
-                     OPD_DEFAULT);
+    return tensor ? opd_mean_dim(tensor, opd_ints_of(dims, count), keep) : NULL;
 }
 
 OPDI_COLD_END

@@ -337,8 +337,6 @@ static int opdi_pool_backward(opd_call *call, opdi_windows *windows, opd_tensor 
 
 /* The elements of input [.., in] at positions at [.., out]: what the derivative of a maximum's gradient is. */
 static opd_tensor *opdi_pool_pick(opd_tensor *input, opd_tensor *at, int ndim) {
-    static opd_op *gather;
-    opd_value values[3];
     int64_t flat[OPD_MAX_DIMS], rest[OPD_MAX_DIMS];
     int i;
     if (!input || !at || input->ndim < ndim || at->ndim < ndim) { return NULL; }
@@ -346,11 +344,8 @@ static opd_tensor *opdi_pool_pick(opd_tensor *input, opd_tensor *at, int ndim) {
     for (i = 0; i < count; i++) { flat[i] = rest[i] = opdi_sizes(input)[i]; }
     for (flat[count] = 1; i < input->ndim; i++) { flat[count] *= opdi_sizes(input)[i]; }
     for (rest[count] = 1, i = count; i < at->ndim; i++) { rest[count] *= opdi_sizes(at)[i]; }
-    values[0] = opd_value_tensor(opdi_reshape_to(input, flat, count + 1));
-    values[1] = opd_value_int(-1);
-    values[2] = opd_value_tensor(opdi_reshape_to(at, rest, count + 1));
-    return opdi_reshape_to(opd_call_op(OPD_OP(&gather, OPDI_NAME(gather, "aten::gather")), values, 3), opdi_sizes(at),
-                           at->ndim);
+    input = opd_gather(opdi_reshape_to(input, flat, count + 1), -1, opdi_reshape_to(at, rest, count + 1));
+    return opdi_reshape_to(input, opdi_sizes(at), at->ndim);
 }
 /* max_pool2d_with_indices and max_pool3d_with_indices. */
 static int opdi_max_pool_of(opd_call *call, int ndim) {

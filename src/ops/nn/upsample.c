@@ -440,76 +440,76 @@ static int opdi_upsample_derive(opd_backward_call *bw, opd_op_id id, bool forwar
     return opd_bw_return(bw, 0, opd_call_op(op, args, op->nargs));
 }
 static int opdi_upsample_nearest1d_backward(opd_backward_call *bw) {
-    return opdi_upsample_derive(bw, OPD_OP_upsample_nearest1d_backward, true);
+    return opdi_upsample_derive(bw, OPDI_BY_NUMBER(upsample_nearest1d_backward), true);
 }
 static int opdi_upsample_nearest1d_backward_backward(opd_backward_call *bw) {
-    return opdi_upsample_derive(bw, OPD_OP_upsample_nearest1d, false);
+    return opdi_upsample_derive(bw, OPDI_BY_NUMBER(upsample_nearest1d), false);
 }
 static int opdi_upsample_nearest2d_backward(opd_backward_call *bw) {
-    return opdi_upsample_derive(bw, OPD_OP_upsample_nearest2d_backward, true);
+    return opdi_upsample_derive(bw, OPDI_BY_NUMBER(upsample_nearest2d_backward), true);
 }
 static int opdi_upsample_nearest2d_backward_backward(opd_backward_call *bw) {
-    return opdi_upsample_derive(bw, OPD_OP_upsample_nearest2d, false);
+    return opdi_upsample_derive(bw, OPDI_BY_NUMBER(upsample_nearest2d), false);
 }
 static int opdi_upsample_nearest3d_backward(opd_backward_call *bw) {
-    return opdi_upsample_derive(bw, OPD_OP_upsample_nearest3d_backward, true);
+    return opdi_upsample_derive(bw, OPDI_BY_NUMBER(upsample_nearest3d_backward), true);
 }
 static int opdi_upsample_nearest3d_backward_backward(opd_backward_call *bw) {
-    return opdi_upsample_derive(bw, OPD_OP_upsample_nearest3d, false);
+    return opdi_upsample_derive(bw, OPDI_BY_NUMBER(upsample_nearest3d), false);
 }
 static int opdi__upsample_nearest_exact1d_backward(opd_backward_call *bw) {
-    return opdi_upsample_derive(bw, OPD_OP__upsample_nearest_exact1d_backward, true);
+    return opdi_upsample_derive(bw, OPDI_BY_NUMBER(_upsample_nearest_exact1d_backward), true);
 }
 static int opdi__upsample_nearest_exact1d_backward_backward(opd_backward_call *bw) {
-    return opdi_upsample_derive(bw, OPD_OP__upsample_nearest_exact1d, false);
+    return opdi_upsample_derive(bw, OPDI_BY_NUMBER(_upsample_nearest_exact1d), false);
 }
 static int opdi__upsample_nearest_exact2d_backward(opd_backward_call *bw) {
-    return opdi_upsample_derive(bw, OPD_OP__upsample_nearest_exact2d_backward, true);
+    return opdi_upsample_derive(bw, OPDI_BY_NUMBER(_upsample_nearest_exact2d_backward), true);
 }
 static int opdi__upsample_nearest_exact2d_backward_backward(opd_backward_call *bw) {
-    return opdi_upsample_derive(bw, OPD_OP__upsample_nearest_exact2d, false);
+    return opdi_upsample_derive(bw, OPDI_BY_NUMBER(_upsample_nearest_exact2d), false);
 }
 static int opdi__upsample_nearest_exact3d_backward(opd_backward_call *bw) {
-    return opdi_upsample_derive(bw, OPD_OP__upsample_nearest_exact3d_backward, true);
+    return opdi_upsample_derive(bw, OPDI_BY_NUMBER(_upsample_nearest_exact3d_backward), true);
 }
 static int opdi__upsample_nearest_exact3d_backward_backward(opd_backward_call *bw) {
-    return opdi_upsample_derive(bw, OPD_OP__upsample_nearest_exact3d, false);
+    return opdi_upsample_derive(bw, OPDI_BY_NUMBER(_upsample_nearest_exact3d), false);
 }
 static int opdi_upsample_linear1d_backward(opd_backward_call *bw) {
-    return opdi_upsample_derive(bw, OPD_OP_upsample_linear1d_backward, true);
+    return opdi_upsample_derive(bw, OPDI_BY_NUMBER(upsample_linear1d_backward), true);
 }
 static int opdi_upsample_linear1d_backward_backward(opd_backward_call *bw) {
-    return opdi_upsample_derive(bw, OPD_OP_upsample_linear1d, false);
+    return opdi_upsample_derive(bw, OPDI_BY_NUMBER(upsample_linear1d), false);
 }
 static int opdi_upsample_bilinear2d_backward(opd_backward_call *bw) {
-    return opdi_upsample_derive(bw, OPD_OP_upsample_bilinear2d_backward, true);
+    return opdi_upsample_derive(bw, OPDI_BY_NUMBER(upsample_bilinear2d_backward), true);
 }
 static int opdi_upsample_bilinear2d_backward_backward(opd_backward_call *bw) {
-    return opdi_upsample_derive(bw, OPD_OP_upsample_bilinear2d, false);
+    return opdi_upsample_derive(bw, OPDI_BY_NUMBER(upsample_bilinear2d), false);
 }
 static int opdi_upsample_trilinear3d_backward(opd_backward_call *bw) {
-    return opdi_upsample_derive(bw, OPD_OP_upsample_trilinear3d_backward, true);
+    return opdi_upsample_derive(bw, OPDI_BY_NUMBER(upsample_trilinear3d_backward), true);
 }
 static int opdi_upsample_trilinear3d_backward_backward(opd_backward_call *bw) {
-    return opdi_upsample_derive(bw, OPD_OP_upsample_trilinear3d, false);
+    return opdi_upsample_derive(bw, OPDI_BY_NUMBER(upsample_trilinear3d), false);
 }
 static int opdi_upsample_bicubic2d_backward(opd_backward_call *bw) {
-    return opdi_upsample_derive(bw, OPD_OP_upsample_bicubic2d_backward, true);
+    return opdi_upsample_derive(bw, OPDI_BY_NUMBER(upsample_bicubic2d_backward), true);
 }
 static int opdi_upsample_bicubic2d_backward_backward(opd_backward_call *bw) {
-    return opdi_upsample_derive(bw, OPD_OP_upsample_bicubic2d, false);
+    return opdi_upsample_derive(bw, OPDI_BY_NUMBER(upsample_bicubic2d), false);
 }
 static int opdi__upsample_bilinear2d_aa_backward(opd_backward_call *bw) {
-    return opdi_upsample_derive(bw, OPD_OP__upsample_bilinear2d_aa_backward, true);
+    return opdi_upsample_derive(bw, OPDI_BY_NUMBER(_upsample_bilinear2d_aa_backward), true);
 }
 static int opdi__upsample_bilinear2d_aa_backward_backward(opd_backward_call *bw) {
-    return opdi_upsample_derive(bw, OPD_OP__upsample_bilinear2d_aa, false);
+    return opdi_upsample_derive(bw, OPDI_BY_NUMBER(_upsample_bilinear2d_aa), false);
 }
 static int opdi__upsample_bicubic2d_aa_backward(opd_backward_call *bw) {
-    return opdi_upsample_derive(bw, OPD_OP__upsample_bicubic2d_aa_backward, true);
+    return opdi_upsample_derive(bw, OPDI_BY_NUMBER(_upsample_bicubic2d_aa_backward), true);
 }
 static int opdi__upsample_bicubic2d_aa_backward_backward(opd_backward_call *bw) {
-    return opdi_upsample_derive(bw, OPD_OP__upsample_bicubic2d_aa, false);
+    return opdi_upsample_derive(bw, OPDI_BY_NUMBER(_upsample_bicubic2d_aa), false);
 }
 #define OPDI_SCALES_1 ", float? scales=None"
 #define OPDI_SCALES_2 ", float? scales_h=None, float? scales_w=None"
@@ -534,7 +534,7 @@ OPDI_OP(upsample_nearest1d_backward) {
 /* opd_upsample_nearest1d_vec: [N, C, L] in another size, by the nearest */
 OPDI_OP(upsample_nearest1d_vec) {
     op->schema = "upsample_nearest1d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor";
-    op->composite = opdi_upsample_vec_kernel;
+    op->composite = opdi_upsample_vec_kernel; OPDI_NEEDS(upsample_nearest1d);
     op->out = "upsample_nearest1d.vec_out";
     op->cases = "[1,2,3], (5), None; [1,2,3], None, (2.5)";
 }
@@ -542,7 +542,7 @@ OPDI_OP(upsample_nearest1d_vec) {
 OPDI_OP(upsample_nearest1d_backward_vec) {
     op->schema = "upsample_nearest1d_backward.vec(Tensor grad_output, SymInt[]? output_size, SymInt[] input_size, "
         "float[]? scale_factors) -> Tensor";
-    op->composite = opdi_upsample_backward_vec_kernel;
+    op->composite = opdi_upsample_backward_vec_kernel; OPDI_NEEDS(upsample_nearest1d_backward);
     op->out = "upsample_nearest1d_backward.vec_out";
     op->cases = "[1,2,5], (5), (1,2,3), None; [2,1,4], None, (2,1,3), (1.5)";
 }
@@ -566,7 +566,7 @@ OPDI_OP(upsample_nearest2d_backward) {
 /* opd_upsample_nearest2d_vec: [N, C, H, W] in another size, by the nearest */
 OPDI_OP(upsample_nearest2d_vec) {
     op->schema = "upsample_nearest2d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor";
-    op->composite = opdi_upsample_vec_kernel;
+    op->composite = opdi_upsample_vec_kernel; OPDI_NEEDS(upsample_nearest2d);
     op->tags = OPD_OPTAG_CORE;
     op->out = "upsample_nearest2d.vec_out";
     op->cases = "[1,2,3,4], (5,4), None; [1,2,3,4], None, (2.5,1.5)";
@@ -575,7 +575,7 @@ OPDI_OP(upsample_nearest2d_vec) {
 OPDI_OP(upsample_nearest2d_backward_vec) {
     op->schema = "upsample_nearest2d_backward.vec(Tensor grad_output, SymInt[]? output_size, SymInt[] input_size, "
         "float[]? scale_factors) -> Tensor";
-    op->composite = opdi_upsample_backward_vec_kernel;
+    op->composite = opdi_upsample_backward_vec_kernel; OPDI_NEEDS(upsample_nearest2d_backward);
     op->out = "upsample_nearest2d_backward.vec_out";
     op->cases = "[1,2,5,4], (5,4), (1,2,3,4), None; [1,2,4,6], None, (1,2,3,4), (1.5,1.5)";
 }
@@ -599,7 +599,7 @@ OPDI_OP(upsample_nearest3d_backward) {
 /* opd_upsample_nearest3d_vec: [N, C, D, H, W] in another size, by the nearest */
 OPDI_OP(upsample_nearest3d_vec) {
     op->schema = "upsample_nearest3d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> Tensor";
-    op->composite = opdi_upsample_vec_kernel;
+    op->composite = opdi_upsample_vec_kernel; OPDI_NEEDS(upsample_nearest3d);
     op->out = "upsample_nearest3d.vec_out";
     op->cases = "[1,2,2,3,2], (3,2,2), None; [1,2,2,3,2], None, (1.5,1.0,2.5)";
 }
@@ -607,7 +607,7 @@ OPDI_OP(upsample_nearest3d_vec) {
 OPDI_OP(upsample_nearest3d_backward_vec) {
     op->schema = "upsample_nearest3d_backward.vec(Tensor grad_output, SymInt[]? output_size, SymInt[] input_size, "
         "float[]? scale_factors) -> Tensor";
-    op->composite = opdi_upsample_backward_vec_kernel;
+    op->composite = opdi_upsample_backward_vec_kernel; OPDI_NEEDS(upsample_nearest3d_backward);
     op->out = "upsample_nearest3d_backward.vec_out";
     op->cases = "[1,1,3,2,2], (3,2,2), (1,1,2,3,2), None; [1,1,3,3,5], None, (1,1,2,3,2), (1.5,1.0,2.5)";
 }
@@ -632,7 +632,7 @@ OPDI_OP(_upsample_nearest_exact1d_backward) {
 OPDI_OP(_upsample_nearest_exact1d_vec) {
     op->schema = "_upsample_nearest_exact1d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> "
         "Tensor";
-    op->composite = opdi_upsample_vec_kernel;
+    op->composite = opdi_upsample_vec_kernel; OPDI_NEEDS(_upsample_nearest_exact1d);
     op->cases = "[1,2,3], (5), None; [1,2,3], None, (2.5)";
 }
 /* opd__upsample_nearest_exact2d: [N, C, H, W] in another size, by the nearest to the middle */
@@ -656,7 +656,7 @@ OPDI_OP(_upsample_nearest_exact2d_backward) {
 OPDI_OP(_upsample_nearest_exact2d_vec) {
     op->schema = "_upsample_nearest_exact2d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> "
         "Tensor";
-    op->composite = opdi_upsample_vec_kernel;
+    op->composite = opdi_upsample_vec_kernel; OPDI_NEEDS(_upsample_nearest_exact2d);
     op->cases = "[1,2,3,4], (5,4), None; [1,2,3,4], None, (2.5,1.5)";
 }
 /* opd__upsample_nearest_exact3d: [N, C, D, H, W] in another size, by the nearest to the middle */
@@ -680,7 +680,7 @@ OPDI_OP(_upsample_nearest_exact3d_backward) {
 OPDI_OP(_upsample_nearest_exact3d_vec) {
     op->schema = "_upsample_nearest_exact3d.vec(Tensor input, SymInt[]? output_size, float[]? scale_factors) -> "
         "Tensor";
-    op->composite = opdi_upsample_vec_kernel;
+    op->composite = opdi_upsample_vec_kernel; OPDI_NEEDS(_upsample_nearest_exact3d);
     op->cases = "[1,2,2,3,2], (3,2,2), None; [1,2,2,3,2], None, (1.5,1.0,2.5)";
 }
 /* opd_upsample_linear1d: [N, C, L] in another size, linear between */
@@ -705,7 +705,7 @@ OPDI_OP(upsample_linear1d_backward) {
 OPDI_OP(upsample_linear1d_vec) {
     op->schema = "upsample_linear1d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
         "scale_factors) -> Tensor";
-    op->composite = opdi_upsample_vec_kernel;
+    op->composite = opdi_upsample_vec_kernel; OPDI_NEEDS(upsample_linear1d);
     op->out = "upsample_linear1d.vec_out";
     op->cases = "[1,2,3], (5), True, None; [1,2,3], None, False, (2.5)";
 }
@@ -713,7 +713,7 @@ OPDI_OP(upsample_linear1d_vec) {
 OPDI_OP(upsample_linear1d_backward_vec) {
     op->schema = "upsample_linear1d_backward.vec(Tensor grad_output, SymInt[]? output_size, SymInt[] input_size, "
         "bool align_corners, float[]? scale_factors) -> Tensor";
-    op->composite = opdi_upsample_backward_vec_kernel;
+    op->composite = opdi_upsample_backward_vec_kernel; OPDI_NEEDS(upsample_linear1d_backward);
     op->out = "upsample_linear1d_backward.vec_out";
     op->cases = "[1,2,5], (5), (1,2,3), True, None; [2,1,4], None, (2,1,3), False, (1.5)";
 }
@@ -740,7 +740,7 @@ OPDI_OP(upsample_bilinear2d_backward) {
 OPDI_OP(upsample_bilinear2d_vec) {
     op->schema = "upsample_bilinear2d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
         "scale_factors) -> Tensor";
-    op->composite = opdi_upsample_vec_kernel;
+    op->composite = opdi_upsample_vec_kernel; OPDI_NEEDS(upsample_bilinear2d);
     op->tags = OPD_OPTAG_CORE;
     op->out = "upsample_bilinear2d.vec_out";
     op->cases = "[1,2,3,4], (5,4), True, None; [1,2,3,4], None, False, (2.5,1.5)";
@@ -749,7 +749,7 @@ OPDI_OP(upsample_bilinear2d_vec) {
 OPDI_OP(upsample_bilinear2d_backward_vec) {
     op->schema = "upsample_bilinear2d_backward.vec(Tensor grad_output, SymInt[]? output_size, SymInt[] input_size, "
         "bool align_corners, float[]? scale_factors) -> Tensor";
-    op->composite = opdi_upsample_backward_vec_kernel;
+    op->composite = opdi_upsample_backward_vec_kernel; OPDI_NEEDS(upsample_bilinear2d_backward);
     op->out = "upsample_bilinear2d_backward.vec_out";
     op->cases = "[1,2,5,4], (5,4), (1,2,3,4), True, None; [1,2,4,6], None, (1,2,3,4), False, (1.5,1.5)";
 }
@@ -775,7 +775,7 @@ OPDI_OP(upsample_trilinear3d_backward) {
 OPDI_OP(upsample_trilinear3d_vec) {
     op->schema = "upsample_trilinear3d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
         "scale_factors) -> Tensor";
-    op->composite = opdi_upsample_vec_kernel;
+    op->composite = opdi_upsample_vec_kernel; OPDI_NEEDS(upsample_trilinear3d);
     op->out = "upsample_trilinear3d.vec_out";
     op->cases = "[1,2,2,3,2], (3,2,2), True, None; [1,2,2,3,2], None, False, (1.5,1.0,2.5)";
 }
@@ -783,7 +783,7 @@ OPDI_OP(upsample_trilinear3d_vec) {
 OPDI_OP(upsample_trilinear3d_backward_vec) {
     op->schema = "upsample_trilinear3d_backward.vec(Tensor grad_output, SymInt[]? output_size, SymInt[] input_size, "
         "bool align_corners, float[]? scale_factors) -> Tensor";
-    op->composite = opdi_upsample_backward_vec_kernel;
+    op->composite = opdi_upsample_backward_vec_kernel; OPDI_NEEDS(upsample_trilinear3d_backward);
     op->out = "upsample_trilinear3d_backward.vec_out";
     op->cases = "[1,1,3,2,2], (3,2,2), (1,1,2,3,2), True, None; [1,1,3,3,5], None, (1,1,2,3,2), False, (1.5,1.0,2.5)";
 }
@@ -809,7 +809,7 @@ OPDI_OP(upsample_bicubic2d_backward) {
 OPDI_OP(upsample_bicubic2d_vec) {
     op->schema = "upsample_bicubic2d.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
         "scale_factors) -> Tensor";
-    op->composite = opdi_upsample_vec_kernel;
+    op->composite = opdi_upsample_vec_kernel; OPDI_NEEDS(upsample_bicubic2d);
     op->out = "upsample_bicubic2d.vec_out";
     op->cases = "[1,2,3,4], (5,4), True, None; [1,2,3,4], None, False, (2.5,1.5)";
 }
@@ -817,7 +817,7 @@ OPDI_OP(upsample_bicubic2d_vec) {
 OPDI_OP(upsample_bicubic2d_backward_vec) {
     op->schema = "upsample_bicubic2d_backward.vec(Tensor grad_output, SymInt[]? output_size, SymInt[] input_size, "
         "bool align_corners, float[]? scale_factors) -> Tensor";
-    op->composite = opdi_upsample_backward_vec_kernel;
+    op->composite = opdi_upsample_backward_vec_kernel; OPDI_NEEDS(upsample_bicubic2d_backward);
     op->out = "upsample_bicubic2d_backward.vec_out";
     op->cases = "[1,2,5,4], (5,4), (1,2,3,4), True, None; [1,2,4,6], None, (1,2,3,4), False, (1.5,1.5)";
 }
@@ -844,7 +844,7 @@ OPDI_OP(_upsample_bilinear2d_aa_backward) {
 OPDI_OP(_upsample_bilinear2d_aa_vec) {
     op->schema = "_upsample_bilinear2d_aa.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
         "scale_factors) -> Tensor";
-    op->composite = opdi_upsample_vec_kernel;
+    op->composite = opdi_upsample_vec_kernel; OPDI_NEEDS(_upsample_bilinear2d_aa);
     op->cases = "[1,2,3,4], (5,4), True, None; [1,2,3,4], None, False, (2.5,1.5)";
 }
 /* opd__upsample_bicubic2d_aa: [N, C, H, W] in another size, cubic, smoothed where it shrinks */
@@ -870,7 +870,7 @@ OPDI_OP(_upsample_bicubic2d_aa_backward) {
 OPDI_OP(_upsample_bicubic2d_aa_vec) {
     op->schema = "_upsample_bicubic2d_aa.vec(Tensor input, SymInt[]? output_size, bool align_corners, float[]? "
         "scale_factors) -> Tensor";
-    op->composite = opdi_upsample_vec_kernel;
+    op->composite = opdi_upsample_vec_kernel; OPDI_NEEDS(_upsample_bicubic2d_aa);
     op->cases = "[1,2,3,4], (5,4), True, None; [1,2,3,4], None, False, (2.5,1.5)";
 }
 OPDI_COLD_END

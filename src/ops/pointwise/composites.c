@@ -115,77 +115,77 @@ OPDI_INTERNAL void opdi_second_card(opd_op_desc *op, opd_op_id first) {
 /* opd_absolute: abs */
 OPDI_OP(absolute) {
     op->schema = "absolute(Tensor self) -> Tensor";
-    opdi_second_card(op, OPD_OP_abs);
+    opdi_second_card(op, OPDI_BY_NUMBER(abs));
     op->inplace = "absolute_"; op->out = "absolute.out"; op->tags = OPDI_OPTAG_OUT_PART;
     op->cases = "[2,3]+";
 }
 /* opd_arccos: acos */
 OPDI_OP(arccos) {
     op->schema = "arccos(Tensor self) -> Tensor";
-    opdi_second_card(op, OPD_OP_acos);
+    opdi_second_card(op, OPDI_BY_NUMBER(acos));
     op->inplace = "arccos_"; op->out = "arccos.out";
     op->cases = "[2,3]u";
 }
 /* opd_arccosh: acosh */
 OPDI_OP(arccosh) {
     op->schema = "arccosh(Tensor self) -> Tensor";
-    opdi_second_card(op, OPD_OP_acosh);
+    opdi_second_card(op, OPDI_BY_NUMBER(acosh));
     op->inplace = "arccosh_"; op->out = "arccosh.out";
     op->cases = "[2,3]+";
 }
 /* opd_arcsin: asin */
 OPDI_OP(arcsin) {
     op->schema = "arcsin(Tensor self) -> Tensor";
-    opdi_second_card(op, OPD_OP_asin);
+    opdi_second_card(op, OPDI_BY_NUMBER(asin));
     op->inplace = "arcsin_"; op->out = "arcsin.out";
     op->cases = "[2,3]u";
 }
 /* opd_arcsinh: asinh */
 OPDI_OP(arcsinh) {
     op->schema = "arcsinh(Tensor self) -> Tensor";
-    opdi_second_card(op, OPD_OP_asinh);
+    opdi_second_card(op, OPDI_BY_NUMBER(asinh));
     op->inplace = "arcsinh_"; op->out = "arcsinh.out";
     op->cases = "[2,3]+";
 }
 /* opd_arctan: atan */
 OPDI_OP(arctan) {
     op->schema = "arctan(Tensor self) -> Tensor";
-    opdi_second_card(op, OPD_OP_atan);
+    opdi_second_card(op, OPDI_BY_NUMBER(atan));
     op->inplace = "arctan_"; op->out = "arctan.out";
     op->cases = "[2,3]+";
 }
 /* opd_arctanh: atanh */
 OPDI_OP(arctanh) {
     op->schema = "arctanh(Tensor self) -> Tensor";
-    opdi_second_card(op, OPD_OP_atanh);
+    opdi_second_card(op, OPDI_BY_NUMBER(atanh));
     op->inplace = "arctanh_"; op->out = "arctanh.out";
     op->cases = "[2,3]u";
 }
 /* opd_fix: trunc */
 OPDI_OP(fix) {
     op->schema = "fix(Tensor self) -> Tensor";
-    opdi_second_card(op, OPD_OP_trunc);
+    opdi_second_card(op, OPDI_BY_NUMBER(trunc));
     op->inplace = "fix_"; op->out = "fix.out"; op->tags = OPDI_OPTAG_OUT_PART;
     op->cases = "[2,3]+";
 }
 /* opd_negative: neg */
 OPDI_OP(negative) {
     op->schema = "negative(Tensor self) -> Tensor";
-    opdi_second_card(op, OPD_OP_neg);
+    opdi_second_card(op, OPDI_BY_NUMBER(neg));
     op->inplace = "negative_"; op->out = "negative.out"; op->tags = OPDI_OPTAG_OUT_PART;
     op->cases = "[2,3]+";
 }
 /* opd_arctan2: atan2 */
 OPDI_OP(arctan2) {
     op->schema = "arctan2(Tensor self, Tensor other) -> Tensor";
-    opdi_second_card(op, OPD_OP_atan2);
+    opdi_second_card(op, OPDI_BY_NUMBER(atan2));
     op->inplace = "arctan2_"; op->out = "arctan2.out";
     op->cases = "[2,3], [2,3]";
 }
 /* opd_clip: clamp */
 OPDI_OP(clip) {
     op->schema = "clip(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor";
-    opdi_second_card(op, OPD_OP_clamp);
+    opdi_second_card(op, OPDI_BY_NUMBER(clamp));
     op->inplace = "clip_"; op->out = "clip.out";
     op->tags = OPD_OPTAG_POINTWISE | OPDI_OPTAG_OUT_EXACT | OPDI_OPTAG_OUT_PART;
     op->cases = "[2,3], -0.5, 0.5";
@@ -193,7 +193,7 @@ OPDI_OP(clip) {
 /* opd_clip_Tensor: clamp.Tensor */
 OPDI_OP(clip_Tensor) {
     op->schema = "clip.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor";
-    opdi_second_card(op, OPD_OP_clamp_Tensor);
+    opdi_second_card(op, OPDI_BY_NUMBER(clamp_Tensor));
     op->inplace = "clip_.Tensor"; op->out = "clip.Tensor_out";
     op->tags = OPD_OPTAG_POINTWISE | OPDI_OPTAG_OUT_PART;
     op->cases = "[2,3], [3], None";
@@ -201,126 +201,126 @@ OPDI_OP(clip_Tensor) {
 /* opd_subtract_Tensor: sub.Tensor */
 OPDI_OP(subtract_Tensor) {
     op->schema = "subtract.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor";
-    opdi_second_card(op, OPD_OP_sub_Tensor);
+    opdi_second_card(op, OPDI_BY_NUMBER(sub_Tensor));
     op->inplace = "subtract_.Tensor"; op->out = "subtract.out";
     op->cases = "[2,3], [3], alpha=2";
 }
 /* opd_subtract_Scalar: sub.Scalar */
 OPDI_OP(subtract_Scalar) {
     op->schema = "subtract.Scalar(Tensor self, Scalar other, Scalar alpha=1) -> Tensor";
-    opdi_second_card(op, OPD_OP_sub_Scalar);
+    opdi_second_card(op, OPDI_BY_NUMBER(sub_Scalar));
     op->inplace = "subtract_.Scalar";
     op->cases = "[2,3], 1.5";
 }
 /* opd_multiply_Tensor: mul.Tensor */
 OPDI_OP(multiply_Tensor) {
     op->schema = "multiply.Tensor(Tensor self, Tensor other) -> Tensor";
-    opdi_second_card(op, OPD_OP_mul_Tensor);
+    opdi_second_card(op, OPDI_BY_NUMBER(mul_Tensor));
     op->inplace = "multiply_.Tensor"; op->out = "multiply.out";
     op->cases = "[2,3], [3]";
 }
 /* opd_multiply_Scalar: mul.Scalar */
 OPDI_OP(multiply_Scalar) {
     op->schema = "multiply.Scalar(Tensor self, Scalar other) -> Tensor";
-    opdi_second_card(op, OPD_OP_mul_Scalar);
+    opdi_second_card(op, OPDI_BY_NUMBER(mul_Scalar));
     op->inplace = "multiply_.Scalar";
     op->cases = "[2,3], 1.5";
 }
 /* opd_divide_Tensor: div.Tensor */
 OPDI_OP(divide_Tensor) {
     op->schema = "divide.Tensor(Tensor self, Tensor other) -> Tensor";
-    opdi_second_card(op, OPD_OP_div_Tensor);
+    opdi_second_card(op, OPDI_BY_NUMBER(div_Tensor));
     op->inplace = "divide_.Tensor"; op->out = "divide.out";
     op->cases = "[2,3], [3]+";
 }
 /* opd_divide_Scalar: div.Scalar */
 OPDI_OP(divide_Scalar) {
     op->schema = "divide.Scalar(Tensor self, Scalar other) -> Tensor";
-    opdi_second_card(op, OPD_OP_div_Scalar);
+    opdi_second_card(op, OPDI_BY_NUMBER(div_Scalar));
     op->inplace = "divide_.Scalar";
     op->cases = "[2,3], 1.5";
 }
 /* opd_divide_Tensor_mode: div.Tensor_mode */
 OPDI_OP(divide_Tensor_mode) {
     op->schema = "divide.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor";
-    opdi_second_card(op, OPD_OP_div_Tensor_mode);
+    opdi_second_card(op, OPDI_BY_NUMBER(div_Tensor_mode));
     op->inplace = "divide_.Tensor_mode"; op->out = "divide.out_mode";
     op->cases = "[2,3], [3]+, rounding_mode='floor'";
 }
 /* opd_divide_Scalar_mode: div.Scalar_mode */
 OPDI_OP(divide_Scalar_mode) {
     op->schema = "divide.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor";
-    opdi_second_card(op, OPD_OP_div_Scalar_mode);
+    opdi_second_card(op, OPDI_BY_NUMBER(div_Scalar_mode));
     op->inplace = "divide_.Scalar_mode";
     op->cases = "[2,3], 1.5, rounding_mode='trunc'";
 }
 /* opd_greater_Tensor: gt.Tensor */
 OPDI_OP(greater_Tensor) {
     op->schema = "greater.Tensor(Tensor self, Tensor other) -> Tensor";
-    opdi_second_card(op, OPD_OP_gt_Tensor);
+    opdi_second_card(op, OPDI_BY_NUMBER(gt_Tensor));
     op->inplace = "greater_.Tensor"; op->out = "greater.Tensor_out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[2,3]i3, [3]i3";
 }
 /* opd_greater_Scalar: gt.Scalar */
 OPDI_OP(greater_Scalar) {
     op->schema = "greater.Scalar(Tensor self, Scalar other) -> Tensor";
-    opdi_second_card(op, OPD_OP_gt_Scalar);
+    opdi_second_card(op, OPDI_BY_NUMBER(gt_Scalar));
     op->inplace = "greater_.Scalar"; op->out = "greater.Scalar_out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[2,3]i3, 1";
 }
 /* opd_greater_equal_Tensor: ge.Tensor */
 OPDI_OP(greater_equal_Tensor) {
     op->schema = "greater_equal.Tensor(Tensor self, Tensor other) -> Tensor";
-    opdi_second_card(op, OPD_OP_ge_Tensor);
+    opdi_second_card(op, OPDI_BY_NUMBER(ge_Tensor));
     op->inplace = "greater_equal_.Tensor"; op->out = "greater_equal.Tensor_out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[2,3]i3, [3]i3";
 }
 /* opd_greater_equal_Scalar: ge.Scalar */
 OPDI_OP(greater_equal_Scalar) {
     op->schema = "greater_equal.Scalar(Tensor self, Scalar other) -> Tensor";
-    opdi_second_card(op, OPD_OP_ge_Scalar);
+    opdi_second_card(op, OPDI_BY_NUMBER(ge_Scalar));
     op->inplace = "greater_equal_.Scalar"; op->out = "greater_equal.Scalar_out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[2,3]i3, 1";
 }
 /* opd_less_Tensor: lt.Tensor */
 OPDI_OP(less_Tensor) {
     op->schema = "less.Tensor(Tensor self, Tensor other) -> Tensor";
-    opdi_second_card(op, OPD_OP_lt_Tensor);
+    opdi_second_card(op, OPDI_BY_NUMBER(lt_Tensor));
     op->inplace = "less_.Tensor"; op->out = "less.Tensor_out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[2,3]i3, [3]i3";
 }
 /* opd_less_Scalar: lt.Scalar */
 OPDI_OP(less_Scalar) {
     op->schema = "less.Scalar(Tensor self, Scalar other) -> Tensor";
-    opdi_second_card(op, OPD_OP_lt_Scalar);
+    opdi_second_card(op, OPDI_BY_NUMBER(lt_Scalar));
     op->inplace = "less_.Scalar"; op->out = "less.Scalar_out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[2,3]i3, 1";
 }
 /* opd_less_equal_Tensor: le.Tensor */
 OPDI_OP(less_equal_Tensor) {
     op->schema = "less_equal.Tensor(Tensor self, Tensor other) -> Tensor";
-    opdi_second_card(op, OPD_OP_le_Tensor);
+    opdi_second_card(op, OPDI_BY_NUMBER(le_Tensor));
     op->inplace = "less_equal_.Tensor"; op->out = "less_equal.Tensor_out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[2,3]i3, [3]i3";
 }
 /* opd_less_equal_Scalar: le.Scalar */
 OPDI_OP(less_equal_Scalar) {
     op->schema = "less_equal.Scalar(Tensor self, Scalar other) -> Tensor";
-    opdi_second_card(op, OPD_OP_le_Scalar);
+    opdi_second_card(op, OPDI_BY_NUMBER(le_Scalar));
     op->inplace = "less_equal_.Scalar"; op->out = "less_equal.Scalar_out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[2,3]i3, 1";
 }
 /* opd_not_equal_Tensor: ne.Tensor */
 OPDI_OP(not_equal_Tensor) {
     op->schema = "not_equal.Tensor(Tensor self, Tensor other) -> Tensor";
-    opdi_second_card(op, OPD_OP_ne_Tensor);
+    opdi_second_card(op, OPDI_BY_NUMBER(ne_Tensor));
     op->inplace = "not_equal_.Tensor"; op->out = "not_equal.Tensor_out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[2,3]i3, [3]i3";
 }
 /* opd_not_equal_Scalar: ne.Scalar */
 OPDI_OP(not_equal_Scalar) {
     op->schema = "not_equal.Scalar(Tensor self, Scalar other) -> Tensor";
-    opdi_second_card(op, OPD_OP_ne_Scalar);
+    opdi_second_card(op, OPDI_BY_NUMBER(ne_Scalar));
     op->inplace = "not_equal_.Scalar"; op->out = "not_equal.Scalar_out"; op->tags = OPDI_OPTAG_OUT_CASTS;
     op->cases = "[2,3]i3, 1";
 }

@@ -546,9 +546,7 @@ static int opdi_corrcoef_kernel(opd_call *call) {
         return opd_fail(OPD_ERROR_SHAPE, "corrcoef(): expected input to have two or fewer dimensions but got an input "
                         "with %d dimensions", self->ndim);
     }
-    opd_op *op = NULL;
-    const opd_value value = opd_value_tensor(self);
-    opd_tensor *cov = opd_call_op(OPD_OP(&op, OPDI_NAME(cov, "aten::cov")), &value, 1);
+    opd_tensor *cov = opd_cov(self);
     if (!cov) { return -1; }
     if (cov->ndim == 0) { return opd_return_tensor(call, opd_div(cov, cov)); }
     opd_tensor *deviation = opd_diagonal(cov);

@@ -210,36 +210,17 @@ static int opdi_prod_dim_kernel(opd_call *call) {
     return opdi_reduce_sum(call, &opdi_the_prod, opd_ints_of(&dim, 1), opd_arg_bool(call, 2), 3);
 }
 
-/* Operators of other families by name. */
 OPDI_INTERNAL opd_tensor *opdi_flip_dim(opd_tensor *tensor, int64_t dim) {
-    static opd_op *op;
-    opd_value values[2];
-    values[0] = opd_value_tensor(tensor);
-    values[1] = opd_value_ints(&dim, 1);
-    return tensor ? opd_call_op(OPD_OP(&op, OPDI_NAME(flip, "aten::flip")), values, 2) : NULL;
+    return tensor ? opd_flip(tensor, opd_ints_of(&dim, 1)) : NULL;
 }
 OPDI_INTERNAL opd_tensor *opdi_cat_dim(opd_tensor *first, opd_tensor *second, int64_t dim) {
-    static opd_op *op;
-    opd_tensor *list[2];
-    opd_value values[2];
-    list[0] = first;
-    list[1] = second;
-    values[0] = opd_value_tensors(list, 2);
-    values[1] = opd_value_int(dim);
-    return first && second ? opd_call_op(OPD_OP(&op, OPDI_NAME(cat, "aten::cat")), values, 2) : NULL;
+    opd_tensor *list[2] = {first, second};
+    return first && second ? opd_cat_full(opd_tensors_of(list, 2), dim) : NULL;
 }
 /* zeros of these sizes with src at index along dim. */
 OPDI_INTERNAL opd_tensor *opdi_scatter_dim(opd_tensor *src, opd_ints sizes, int64_t dim, opd_tensor *index, bool add) {
-    static opd_op *scatter, *scatter_add;
-    opd_value values[4];
-    if (!src || !index) { return NULL; }
-    values[0] = opd_value_tensor(opd_new_zeros(src, sizes));
-    values[1] = opd_value_int(dim);
-    values[2] = opd_value_tensor(index);
-    values[3] = opd_value_tensor(src);
-    return opd_call_op(add ? OPD_OP(&scatter_add, OPDI_NAME(scatter_add, "aten::scatter_add")) : OPD_OP(&scatter,
-                                                                                                      OPDI_NAME(scatter_src, "aten::scatter.src")), values,
-                       4);
+    opd_tensor *const zeros = src && index ? opd_new_zeros(src, sizes) : NULL;
+    return !zeros ? NULL : add ? opd_scatter_add(zeros, dim, index, src) : opd_scatter(zeros, dim, index, src);
 }
 OPDI_INTERNAL opd_tensor *opdi_range_dim(opd_tensor *tensor, int64_t dim, int64_t begin, int64_t end) {
     return opd_slice(tensor, dim, opd_value_int(begin), opd_value_int(end), 1);

@@ -489,7 +489,7 @@ static int opdi_with_number_kernel(opd_call *call) {
 /* opd_special_xlog1py_self_scalar: special_xlog1py of a number */
 OPDI_OP(special_xlog1py_self_scalar) {
     op->schema = "special_xlog1py.self_scalar(Scalar self, Tensor other) -> Tensor";
-    opdi_second_card(op, OPD_OP_special_xlog1py);
+    opdi_second_card(op, OPDI_BY_NUMBER(special_xlog1py));
     op->out = "special_xlog1py.self_scalar_out";
     op->composite = opdi_with_number_kernel;
     op->tags = OPD_OPTAG_POINTWISE | OPDI_OPTAG_OUT_PART;
@@ -498,7 +498,7 @@ OPDI_OP(special_xlog1py_self_scalar) {
 /* opd_special_xlog1py_other_scalar: special_xlog1py of a number */
 OPDI_OP(special_xlog1py_other_scalar) {
     op->schema = "special_xlog1py.other_scalar(Tensor self, Scalar other) -> Tensor";
-    opdi_second_card(op, OPD_OP_special_xlog1py);
+    opdi_second_card(op, OPDI_BY_NUMBER(special_xlog1py));
     op->out = "special_xlog1py.other_scalar_out";
     op->composite = opdi_with_number_kernel;
     op->tags = OPD_OPTAG_POINTWISE | OPDI_OPTAG_OUT_PART;
@@ -507,7 +507,7 @@ OPDI_OP(special_xlog1py_other_scalar) {
 /* opd_special_zeta_self_scalar: special_zeta of a number */
 OPDI_OP(special_zeta_self_scalar) {
     op->schema = "special_zeta.self_scalar(Scalar self, Tensor other) -> Tensor";
-    opdi_second_card(op, OPD_OP_special_zeta);
+    opdi_second_card(op, OPDI_BY_NUMBER(special_zeta));
     op->out = "special_zeta.self_scalar_out";
     op->composite = opdi_with_number_kernel;
     op->tags = OPD_OPTAG_POINTWISE | OPDI_OPTAG_OUT_PART;
@@ -516,7 +516,7 @@ OPDI_OP(special_zeta_self_scalar) {
 /* opd_special_zeta_other_scalar: special_zeta of a number */
 OPDI_OP(special_zeta_other_scalar) {
     op->schema = "special_zeta.other_scalar(Tensor self, Scalar other) -> Tensor";
-    opdi_second_card(op, OPD_OP_special_zeta);
+    opdi_second_card(op, OPDI_BY_NUMBER(special_zeta));
     op->out = "special_zeta.other_scalar_out";
     op->composite = opdi_with_number_kernel;
     op->tags = OPD_OPTAG_POINTWISE | OPDI_OPTAG_OUT_PART;
@@ -853,127 +853,127 @@ OPDI_OP(frexp_Tensor) {
 /* opd_special_psi: digamma */
 OPDI_OP(special_psi) {
     op->schema = "special_psi(Tensor self) -> Tensor";
-    opdi_second_card(op, OPD_OP_digamma);
+    opdi_second_card(op, OPDI_BY_NUMBER(digamma));
     op->out = "special_psi.out"; op->cases = "[2,3]+";
 }
 /* opd_special_digamma: digamma */
 OPDI_OP(special_digamma) {
     op->schema = "special_digamma(Tensor self) -> Tensor";
-    opdi_second_card(op, OPD_OP_digamma);
+    opdi_second_card(op, OPDI_BY_NUMBER(digamma));
     op->out = "special_digamma.out"; op->cases = "[2,3]+";
 }
 /* opd_special_gammaln: lgamma */
 OPDI_OP(special_gammaln) {
     op->schema = "special_gammaln(Tensor self) -> Tensor";
-    opdi_second_card(op, OPD_OP_lgamma);
+    opdi_second_card(op, OPDI_BY_NUMBER(lgamma));
     op->out = "special_gammaln.out"; op->cases = "[2,3]+";
 }
 /* opd_special_multigammaln: mvlgamma */
 OPDI_OP(special_multigammaln) {
     op->schema = "special_multigammaln(Tensor self, int p) -> Tensor";
-    opdi_second_card(op, OPD_OP_mvlgamma);
+    opdi_second_card(op, OPDI_BY_NUMBER(mvlgamma));
     op->out = "special_multigammaln.out"; op->tags = OPDI_OPTAG_OUT_CASTS; op->cases = "[2,3]+, 2";
 }
 /* opd_special_polygamma: polygamma */
 OPDI_OP(special_polygamma) {
     op->schema = "special_polygamma(int n, Tensor self) -> Tensor";
-    opdi_second_card(op, OPD_OP_polygamma);
+    opdi_second_card(op, OPDI_BY_NUMBER(polygamma));
     op->out = "special_polygamma.out"; op->cases = "1, [2,3]+";
 }
 /* opd_special_gammainc: igamma */
 OPDI_OP(special_gammainc) {
     op->schema = "special_gammainc(Tensor self, Tensor other) -> Tensor";
-    opdi_second_card(op, OPD_OP_igamma);
+    opdi_second_card(op, OPDI_BY_NUMBER(igamma));
     op->out = "special_gammainc.out"; op->cases = "[2,3]+, [2,3]+";
 }
 /* opd_special_gammaincc: igammac */
 OPDI_OP(special_gammaincc) {
     op->schema = "special_gammaincc(Tensor self, Tensor other) -> Tensor";
-    opdi_second_card(op, OPD_OP_igammac);
+    opdi_second_card(op, OPDI_BY_NUMBER(igammac));
     op->out = "special_gammaincc.out"; op->cases = "[2,3]+, [2,3]+";
 }
 /* opd_special_i0: i0 */
 OPDI_OP(special_i0) {
     op->schema = "special_i0(Tensor self) -> Tensor";
-    opdi_second_card(op, OPD_OP_i0);
+    opdi_second_card(op, OPDI_BY_NUMBER(i0));
     op->out = "special_i0.out"; op->cases = "[2,3]";
 }
 /* opd_special_erf: erf */
 OPDI_OP(special_erf) {
     op->schema = "special_erf(Tensor self) -> Tensor";
-    opdi_second_card(op, OPD_OP_erf);
+    opdi_second_card(op, OPDI_BY_NUMBER(erf));
     op->out = "special_erf.out"; op->cases = "[2,3]";
 }
 /* opd_special_erfc: erfc */
 OPDI_OP(special_erfc) {
     op->schema = "special_erfc(Tensor self) -> Tensor";
-    opdi_second_card(op, OPD_OP_erfc);
+    opdi_second_card(op, OPDI_BY_NUMBER(erfc));
     op->out = "special_erfc.out"; op->cases = "[2,3]";
 }
 /* opd_special_erfinv: erfinv */
 OPDI_OP(special_erfinv) {
     op->schema = "special_erfinv(Tensor self) -> Tensor";
-    opdi_second_card(op, OPD_OP_erfinv);
+    opdi_second_card(op, OPDI_BY_NUMBER(erfinv));
     op->out = "special_erfinv.out"; op->cases = "[2,3]u";
 }
 /* opd_special_exp2: exp2 */
 OPDI_OP(special_exp2) {
     op->schema = "special_exp2(Tensor self) -> Tensor";
-    opdi_second_card(op, OPD_OP_exp2);
+    opdi_second_card(op, OPDI_BY_NUMBER(exp2));
     op->out = "special_exp2.out"; op->cases = "[2,3]";
 }
 /* opd_special_expm1: expm1 */
 OPDI_OP(special_expm1) {
     op->schema = "special_expm1(Tensor self) -> Tensor";
-    opdi_second_card(op, OPD_OP_expm1);
+    opdi_second_card(op, OPDI_BY_NUMBER(expm1));
     op->out = "special_expm1.out"; op->cases = "[2,3]";
 }
 /* opd_special_log1p: log1p */
 OPDI_OP(special_log1p) {
     op->schema = "special_log1p(Tensor self) -> Tensor";
-    opdi_second_card(op, OPD_OP_log1p);
+    opdi_second_card(op, OPDI_BY_NUMBER(log1p));
     op->out = "special_log1p.out"; op->cases = "[2,3]+";
 }
 /* opd_special_expit: sigmoid */
 OPDI_OP(special_expit) {
     op->schema = "special_expit(Tensor self) -> Tensor";
-    opdi_second_card(op, OPD_OP_sigmoid);
+    opdi_second_card(op, OPDI_BY_NUMBER(sigmoid));
     op->out = "special_expit.out"; op->cases = "[2,3]";
 }
 /* opd_special_logit: logit */
 OPDI_OP(special_logit) {
     op->schema = "special_logit(Tensor self, float? eps=None) -> Tensor";
-    opdi_second_card(op, OPD_OP_logit);
+    opdi_second_card(op, OPDI_BY_NUMBER(logit));
     op->out = "special_logit.out"; op->cases = "[2,3]u; [2,3]u, 0.1";
 }
 /* opd_special_sinc: sinc */
 OPDI_OP(special_sinc) {
     op->schema = "special_sinc(Tensor self) -> Tensor";
-    opdi_second_card(op, OPD_OP_sinc);
+    opdi_second_card(op, OPDI_BY_NUMBER(sinc));
     op->out = "special_sinc.out"; op->cases = "[2,3]";
 }
 /* opd_special_round: round.decimals */
 OPDI_OP(special_round) {
     op->schema = "special_round(Tensor self, *, int decimals=0) -> Tensor";
-    opdi_second_card(op, OPD_OP_round_decimals);
+    opdi_second_card(op, OPDI_BY_NUMBER(round_decimals));
     op->out = "special_round.out"; op->tags = OPDI_OPTAG_OUT_PART; op->cases = "[2,3]; [2,3], decimals=1";
 }
 /* opd_special_xlogy: xlogy.Tensor */
 OPDI_OP(special_xlogy) {
     op->schema = "special_xlogy(Tensor self, Tensor other) -> Tensor";
-    opdi_second_card(op, OPD_OP_xlogy_Tensor);
+    opdi_second_card(op, OPDI_BY_NUMBER(xlogy_Tensor));
     op->out = "special_xlogy.out"; op->cases = "[2,3], [2,3]+";
 }
 /* opd_special_xlogy_self_scalar: xlogy.Scalar_Self */
 OPDI_OP(special_xlogy_self_scalar) {
     op->schema = "special_xlogy.self_scalar(Scalar self, Tensor other) -> Tensor";
-    opdi_second_card(op, OPD_OP_xlogy_Scalar_Self);
+    opdi_second_card(op, OPDI_BY_NUMBER(xlogy_Scalar_Self));
     op->out = "special_xlogy.self_scalar_out"; op->cases = "2.5, [2,3]+";
 }
 /* opd_special_xlogy_other_scalar: xlogy.Scalar_Other */
 OPDI_OP(special_xlogy_other_scalar) {
     op->schema = "special_xlogy.other_scalar(Tensor self, Scalar other) -> Tensor";
-    opdi_second_card(op, OPD_OP_xlogy_Scalar_Other);
+    opdi_second_card(op, OPDI_BY_NUMBER(xlogy_Scalar_Other));
     op->out = "special_xlogy.other_scalar_out"; op->cases = "[2,3], 2.5";
 }
 

@@ -163,6 +163,7 @@ static int opdi_conj_copied_kernel(opd_call *call) {
 OPDI_OP(view_as_real_copy) {
     op->schema = "view_as_real_copy(Tensor self) -> Tensor";
     op->composite = opdi_view_copy_kernel;
+    OPDI_NEEDS(view_as_real);
     op->tags = OPD_OPTAG_VIEW_COPY;
     op->out = "view_as_real_copy.out";
     op->cases = "";
@@ -171,6 +172,7 @@ OPDI_OP(view_as_real_copy) {
 OPDI_OP(view_as_complex_copy) {
     op->schema = "view_as_complex_copy(Tensor self) -> Tensor";
     op->composite = opdi_view_copy_kernel;
+    OPDI_NEEDS(view_as_complex);
     op->tags = OPD_OPTAG_VIEW_COPY;
     op->out = "view_as_complex_copy.out";
     op->cases = "[3,2]";

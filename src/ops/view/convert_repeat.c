@@ -138,16 +138,14 @@ static int opdi_repeat_kernel(opd_call *call) {
     return from ? opdi_copy(to, from) : -1;
 }
 static int opdi_repeat_backward(opd_backward_call *bw) {
-    static opd_op *sum;
-    opd_value repeats = opd_bw_value(bw, 1), values[2];
+    opd_value repeats = opd_bw_value(bw, 1);
     opd_ints sizes = opd_bw_sizes(bw, 0);
     opd_tensor *grad = opd_bw_grad(bw, 0);
     opdi_tiling tiling;
     if (opdi_tiling_make(&tiling, sizes, NULL, NULL, opd_ints_of(repeats.u.ints, repeats.n))) { return -1; }
     if (tiling.nsums) {
-        values[0] = opd_value_tensor(opd_reshape(grad, opd_ints_of(tiling.sizes, tiling.n)));
-        values[1] = opd_value_ints(tiling.sums, tiling.nsums);
-        grad = opd_call_op(OPD_OP(&sum, OPDI_NAME(sum_dim_IntList, "aten::sum.dim_IntList")), values, 2);
+        grad = opd_reshape(grad, opd_ints_of(tiling.sizes, tiling.n));
+        grad = opd_sum_dim(grad, opd_ints_of(tiling.sums, tiling.nsums), false);
     }
     return opd_bw_return(bw, 0, opd_reshape(grad, sizes));
 }

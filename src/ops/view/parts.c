@@ -110,7 +110,6 @@ static int opdi_unfold_bw(opd_backward_call *bw) {
 }
 /* Windows overlap, elements at one place in their windows do not: they are added place by place. */
 static int opdi_unfold_backward_kernel(opd_call *call) {
-    static opd_op *add;
     opd_tensor *grad = opd_arg_tensor(call, 0),
         *out = opdi_zero_result(call, opd_arg_ints(call, 1), (opd_scalar_type)grad->dtype);
     int64_t size = opd_arg_int(call, 3);
@@ -121,10 +120,8 @@ static int opdi_unfold_backward_kernel(opd_call *call) {
     }
     int64_t stride = geometry.strides[--geometry.ndim];
     for (int64_t k = 0; k < size && out->data && out->numel; k++) {
-        opd_value values[2];
-        values[0] = opd_value_tensor(opdi_view(out, geometry.sizes, geometry.strides, geometry.ndim, k * stride));
-        values[1] = opd_value_tensor(opd_select(grad, -1, k));
-        if (!opd_call_op(OPD_OP(&add, OPDI_NAME(add_Tensor, "aten::add_.Tensor")), values, 2)) { return -1; }
+        opd_tensor *const view = opdi_view(out, geometry.sizes, geometry.strides, geometry.ndim, k * stride);
+        if (!opd_add_(view, opd_select(grad, -1, k))) { return -1; }
     }
     return 0;
 }
@@ -226,12 +223,6 @@ static int opdi_split_kernel(opd_call *call) {
     }
     return opd_return_tensors(call, list, parts.count);
 }
-static opd_tensor *opdi_joined(const char *how, opd_tensor *const *list, int64_t count, int64_t dim) {
-    opd_value values[2];
-    values[0] = opd_value_tensors(list, count);
-    values[1] = opd_value_int(dim);
-    return opd_call_op(opd_find(how), values, 2);
-}
 /* The gradient of result i, or zeros of these sizes where there is none. */
 static opd_tensor *opdi_grad_or_zeros(opd_backward_call *bw, int64_t i, int64_t count, opd_ints sizes) {
     opd_tensor *grad = opd_bw_grad(bw, (int)i);
@@ -256,7 +247,7 @@ static int opdi_split_backward(opd_backward_call *bw) {
         list[i] = opdi_grad_or_zeros(bw, i, parts.count, opd_ints_of(part, sizes.n));
         if (!list[i]) { return -1; }
     }
-    return opd_bw_return(bw, 0, opdi_joined(OPDI_NAME(cat, "aten::cat"), list, parts.count, dim));
+    return opd_bw_return(bw, 0, opd_cat_full(opd_tensors_of(list, parts.count), dim));
 }
 /* unbind: a list of views, one for each index of dim, without that dim. */
 static int opdi_unbind_kernel(opd_call *call) {
@@ -290,7 +281,7 @@ static int opdi_unbind_backward(opd_backward_call *bw) {
         list[i] = opdi_grad_or_zeros(bw, i, count, opd_ints_of(part, m));
         if (!list[i]) { return -1; }
     }
-    return opd_bw_return(bw, 0, opdi_joined(OPDI_NAME(stack, "aten::stack"), list, count, dim));
+    return opd_bw_return(bw, 0, opd_stack_full(opd_tensors_of(list, count), dim));
 }
 /* opd_split_with_sizes: parts of these sizes along dim */
 OPDI_OP(split_with_sizes) {

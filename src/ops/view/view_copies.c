@@ -24,6 +24,7 @@ OPDI_INTERNAL int opdi_view_copy_kernel(opd_call *call) {
 OPDI_OP(view_copy) {
     op->schema = "view_copy(Tensor self, SymInt[] size) -> Tensor";
     op->composite = opdi_view_copy_kernel;
+    OPDI_NEEDS(reshape);
     op->tags = OPD_OPTAG_VIEW_COPY;
     op->out = "view_copy.out";
     op->cases = "[2,3], (3,2)";
@@ -32,6 +33,7 @@ OPDI_OP(view_copy) {
 OPDI_OP(view_copy_dtype) {
     op->schema = "view_copy.dtype(Tensor self, ScalarType dtype) -> Tensor";
     op->composite = opdi_view_copy_kernel;
+    OPDI_NEEDS(view_dtype);
     op->tags = OPD_OPTAG_VIEW_COPY;
     op->out = "view_copy.dtype_out";
     op->cases = "[2,4]i5, 7";
@@ -40,6 +42,7 @@ OPDI_OP(view_copy_dtype) {
 OPDI_OP(_reshape_alias_copy) {
     op->schema = "_reshape_alias_copy(Tensor self, SymInt[] size, SymInt[] stride) -> Tensor";
     op->composite = opdi_view_copy_kernel;
+    OPDI_NEEDS(_reshape_alias);
     op->tags = OPD_OPTAG_VIEW_COPY;
     op->out = "_reshape_alias_copy.out";
     op->cases = "[2,3], (3,2), (2,1)";
@@ -48,6 +51,7 @@ OPDI_OP(_reshape_alias_copy) {
 OPDI_OP(expand_copy) {
     op->schema = "expand_copy(Tensor self, SymInt[] size, *, bool implicit=False) -> Tensor";
     op->composite = opdi_view_copy_kernel;
+    OPDI_NEEDS(expand);
     op->tags = OPD_OPTAG_VIEW_COPY;
     op->out = "expand_copy.out";
     op->cases = "[3], (2,3)";
@@ -56,6 +60,7 @@ OPDI_OP(expand_copy) {
 OPDI_OP(transpose_copy_int) {
     op->schema = "transpose_copy.int(Tensor self, int dim0, int dim1) -> Tensor";
     op->composite = opdi_view_copy_kernel;
+    OPDI_NEEDS(transpose_int);
     op->tags = OPD_OPTAG_VIEW_COPY;
     op->out = "transpose_copy.int_out";
     op->cases = "[2,3], 0, 1";
@@ -64,6 +69,7 @@ OPDI_OP(transpose_copy_int) {
 OPDI_OP(t_copy) {
     op->schema = "t_copy(Tensor self) -> Tensor";
     op->composite = opdi_view_copy_kernel;
+    OPDI_NEEDS(t);
     op->tags = OPD_OPTAG_VIEW_COPY;
     op->out = "t_copy.out";
     op->cases = "[2,3]";
@@ -72,6 +78,7 @@ OPDI_OP(t_copy) {
 OPDI_OP(permute_copy) {
     op->schema = "permute_copy(Tensor self, int[] dims) -> Tensor";
     op->composite = opdi_view_copy_kernel;
+    OPDI_NEEDS(permute);
     op->tags = OPD_OPTAG_VIEW_COPY;
     op->out = "permute_copy.out";
     op->cases = "[2,3], (1,0)";
@@ -80,6 +87,7 @@ OPDI_OP(permute_copy) {
 OPDI_OP(select_copy_int) {
     op->schema = "select_copy.int(Tensor self, int dim, SymInt index) -> Tensor";
     op->composite = opdi_view_copy_kernel;
+    OPDI_NEEDS(select_int);
     op->tags = OPD_OPTAG_VIEW_COPY;
     op->out = "select_copy.int_out";
     op->cases = "[2,3], 0, 1";
@@ -89,6 +97,7 @@ OPDI_OP(slice_copy_Tensor) {
     op->schema = "slice_copy.Tensor(Tensor self, int dim=0, SymInt? start=None, SymInt? end=None, SymInt step=1) -> "
         "Tensor";
     op->composite = opdi_view_copy_kernel;
+    OPDI_NEEDS(slice_Tensor);
     op->tags = OPD_OPTAG_VIEW_COPY;
     op->out = "slice_copy.Tensor_out";
     op->cases = "[4,3], 0, 1, 3";
@@ -97,6 +106,7 @@ OPDI_OP(slice_copy_Tensor) {
 OPDI_OP(unsqueeze_copy) {
     op->schema = "unsqueeze_copy(Tensor self, int dim) -> Tensor";
     op->composite = opdi_view_copy_kernel;
+    OPDI_NEEDS(unsqueeze);
     op->tags = OPD_OPTAG_VIEW_COPY;
     op->out = "unsqueeze_copy.out";
     op->cases = "[2,3], 1";
@@ -105,6 +115,7 @@ OPDI_OP(unsqueeze_copy) {
 OPDI_OP(squeeze_copy) {
     op->schema = "squeeze_copy(Tensor self) -> Tensor";
     op->composite = opdi_view_copy_kernel;
+    OPDI_NEEDS(squeeze);
     op->tags = OPD_OPTAG_VIEW_COPY;
     op->out = "squeeze_copy.out";
     op->cases = "[2,1,3]";
@@ -113,6 +124,7 @@ OPDI_OP(squeeze_copy) {
 OPDI_OP(squeeze_copy_dim) {
     op->schema = "squeeze_copy.dim(Tensor self, int dim) -> Tensor";
     op->composite = opdi_view_copy_kernel;
+    OPDI_NEEDS(squeeze_dim);
     op->tags = OPD_OPTAG_VIEW_COPY;
     op->out = "squeeze_copy.dim_out";
     op->cases = "[2,1,3], 1";
@@ -121,6 +133,7 @@ OPDI_OP(squeeze_copy_dim) {
 OPDI_OP(squeeze_copy_dims) {
     op->schema = "squeeze_copy.dims(Tensor self, int[] dim) -> Tensor";
     op->composite = opdi_view_copy_kernel;
+    OPDI_NEEDS(squeeze_dims);
     op->tags = OPD_OPTAG_VIEW_COPY;
     op->out = "squeeze_copy.dims_out";
     op->cases = "[2,1,3,1], (1,-1)";
@@ -129,6 +142,7 @@ OPDI_OP(squeeze_copy_dims) {
 OPDI_OP(detach_copy) {
     op->schema = "detach_copy(Tensor self) -> Tensor";
     op->composite = opdi_view_copy_kernel;
+    OPDI_NEEDS(detach);
     op->tags = OPD_OPTAG_VIEW_COPY;
     op->out = "detach_copy.out";
     op->cases = "[2,3]";
@@ -137,6 +151,7 @@ OPDI_OP(detach_copy) {
 OPDI_OP(alias_copy) {
     op->schema = "alias_copy(Tensor self) -> Tensor";
     op->composite = opdi_view_copy_kernel;
+    OPDI_NEEDS(alias);
     op->tags = OPD_OPTAG_VIEW_COPY;
     op->out = "alias_copy.out";
     op->cases = "[2,3]";
@@ -145,6 +160,7 @@ OPDI_OP(alias_copy) {
 OPDI_OP(as_strided_copy) {
     op->schema = "as_strided_copy(Tensor self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> Tensor";
     op->composite = opdi_view_copy_kernel;
+    OPDI_NEEDS(as_strided);
     op->tags = OPD_OPTAG_VIEW_COPY;
     op->out = "as_strided_copy.out";
     op->cases = "[3,4], (2,2), (4,1)";
@@ -153,6 +169,7 @@ OPDI_OP(as_strided_copy) {
 OPDI_OP(diagonal_copy) {
     op->schema = "diagonal_copy(Tensor self, int offset=0, int dim1=0, int dim2=1) -> Tensor";
     op->composite = opdi_view_copy_kernel;
+    OPDI_NEEDS(diagonal);
     op->tags = OPD_OPTAG_VIEW_COPY;
     op->out = "diagonal_copy.out";
     op->cases = "[3,4]";
@@ -161,6 +178,7 @@ OPDI_OP(diagonal_copy) {
 OPDI_OP(unfold_copy) {
     op->schema = "unfold_copy(Tensor self, int dimension, int size, int step) -> Tensor";
     op->composite = opdi_view_copy_kernel;
+    OPDI_NEEDS(unfold);
     op->tags = OPD_OPTAG_VIEW_COPY;
     op->out = "unfold_copy.out";
     op->cases = "[5], 0, 3, 1";
@@ -169,6 +187,7 @@ OPDI_OP(unfold_copy) {
 OPDI_OP(split_copy_Tensor) {
     op->schema = "split_copy.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]";
     op->composite = opdi_view_copy_kernel;
+    OPDI_NEEDS(split_Tensor);
     op->tags = OPD_OPTAG_VIEW_COPY;
     op->out = "split_copy.Tensor_out";
     op->cases = "[5,2], 2";
@@ -177,6 +196,7 @@ OPDI_OP(split_copy_Tensor) {
 OPDI_OP(split_with_sizes_copy) {
     op->schema = "split_with_sizes_copy(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]";
     op->composite = opdi_view_copy_kernel;
+    OPDI_NEEDS(split_with_sizes);
     op->tags = OPD_OPTAG_VIEW_COPY;
     op->out = "split_with_sizes_copy.out";
     op->cases = "[5,2], (2,3)";
@@ -185,6 +205,7 @@ OPDI_OP(split_with_sizes_copy) {
 OPDI_OP(unbind_copy_int) {
     op->schema = "unbind_copy.int(Tensor self, int dim=0) -> Tensor[]";
     op->composite = opdi_view_copy_kernel;
+    OPDI_NEEDS(unbind_int);
     op->tags = OPD_OPTAG_VIEW_COPY;
     op->out = "unbind_copy.int_out";
     op->cases = "[2,3]";
