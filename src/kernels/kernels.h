@@ -4,7 +4,7 @@
 
 #if !defined(OPDI_KERNELS_H)
 #define OPDI_KERNELS_H
-#include "../dispatch/dispatch.h"
+#include "../dispatch/lean.h"
 #include "../typed/typed.h"
 
 /* What opdi_cpu_level says; -1: nobody has asked. */
