@@ -326,7 +326,7 @@ static void train_all(opd_group *world, const text *t, const settings *s) {
 }
 
 int main(int argc, char **argv) {
-    settings s = {"examples/guide.md", NULL, 400, -1, 0, false};
+    settings s = {"examples/coming-from.md", NULL, 400, -1, 0, false};
     text t;
     device = opd_device_of(OPD_CPU, -1);
     for (int i = 1; i < argc; i++) {

@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Runs the programs of the documents as they stand there: the manual's QUICK START, README.md, examples/guide.md and
-examples/coming-from.md; and examples/quickstart.  Operators that a program defines are put through opd_opcheck and, where
-they have a derivative, through opd_gradcheck and opd_gradgradcheck, with float64 and where they take it float32, and what
-a program prints has to stand in its document.
+"""Runs the programs of the documents as they stand there: the manual's QUICK START, README.md, the chapters of
+examples/guide and examples/coming-from.md; and examples/quickstart.  Operators that a program defines are put through
+opd_opcheck and, where they have a derivative, through opd_gradcheck and opd_gradgradcheck, with float64 and where they
+take it float32, and what a program prints has to stand in its document.
 
 usage: python3 tests/documents.py [--cc CC] [--cxx CXX] [--object FILE]     FILE: the implementation, compiled
 """
 import argparse
+import glob
 import os
 import re
 import subprocess
@@ -125,8 +126,8 @@ def halves(block):
 
 def programs():
     """(name, source, document, number of operators, whether they take float32, whether they have no derivative)"""
-    header, readme, operators, guide, coming = (read(n) for n in (
-        'opdispatch.h', 'README.md', 'examples/guide/03-operators.md', 'examples/guide.md', 'examples/coming-from.md'))
+    header, readme, coming = (read(n) for n in ('opdispatch.h', 'README.md', 'examples/coming-from.md'))
+    guide = ''.join(read(chapter) for chapter in sorted(glob.glob(os.path.join(ROOT, 'examples', 'guide', '*.md'))))
     quick = read('examples/quickstart.c').replace('"../opdispatch.h"', '"opdispatch.h"')
     kernels = quick[:quick.index('OPD_LIBRARY(myops, lib)')]
     yield 'QUICK START', '#include "opdispatch.h"\n' + quick_start(header), None, 1, False, False
@@ -140,8 +141,8 @@ def programs():
         sys.exit('README.md does not say where the operator is called')
     yield ('README.md, an operator', first.replace('int main', block + 'int main').replace(said[0][1], said[0][0]),
            readme, 1, True, False)
-    block = only([b for b in blocks(operators) if 'opd_autograd_register' in b], 'opd_autograd_register')
-    yield ('examples/guide/03-operators.md, in two steps', kernels +
+    block = only([b for b in blocks(guide) if 'OPD_LIBRARY_FRAGMENT(myops' in b], 'OPD_LIBRARY_FRAGMENT(myops')
+    yield ('the guide, an operator in two steps', kernels +
            'static int myadd_setup(opd_context *ctx) { (void)ctx; return 0; }\n' + block +
            'int main(void) { return opd_finish(); }\n', None, 1, True, False)
     for block in blocks(coming):
@@ -152,7 +153,7 @@ def programs():
     functions, statements = halves(checks)
     opcheck = only([b for b in blocks(guide) if 'opd_opcheck(opd_find("myops::myadd")' in b], 'opd_opcheck')
     library = quick[quick.index('OPD_LIBRARY(myops, lib)'):quick.index('int main')]
-    yield ('examples/guide.md', kernels + library + functions + '''
+    yield ('the guide, checks', kernels + library + functions + '''
 int main(void) {
     OPD_SCOPE {
         opd_tensor *x = opd_randn(OPD_INTS(2, 3), OPD_FLOAT64), *y = opd_randn(OPD_INTS(2, 3), OPD_FLOAT64), *inputs[2];
@@ -160,7 +161,7 @@ int main(void) {
         inputs[1] = opd_tensor_set_requires_grad(opd_clone(y), true);
 ''' + statements + opcheck + '    }\n    return opd_finish();\n}\n', None, 4, True, False)
     kernel = only([b for b in blocks(guide) if 'static int doubled(' in b], 'a kernel')
-    yield ('examples/guide.md, a kernel', '#include "opdispatch.h"\n' + kernel + '''
+    yield ('the guide, a kernel', '#include "opdispatch.h"\n' + kernel + '''
 OPD_LIBRARY(my, lib) {
     opd_define(lib, &(opd_op_desc){.schema = "doubled(Tensor x) -> Tensor", .cpu = doubled, .fake = doubled,
                                    .backward = OPD_NOT_DIFFERENTIABLE, .vmap = OPD_BATCH_POINTWISE});
@@ -169,7 +170,7 @@ int main(void) { return opd_finish(); }
 ''', None, 1, False, True)
     scaled = only([b for b in blocks(guide) if 'OPD_FUNCTION(scaled_op' in b], 'OPD_FUNCTION')
     before, after = scaled.split('...\n')
-    yield ('examples/guide.md, a C function', '#include "opdispatch.h"\n#include <stdio.h>\n' + before +
+    yield ('the guide, a C function', '#include "opdispatch.h"\n#include <stdio.h>\n' + before +
            'OPD_LIBRARY(maths, lib) {\n' + after + '}\nint main(void) {\n    static opd_op *op;\n'
            '    printf("%g\\n", opd_call_value(OPD_OP(&op, "maths::scaled"), (opd_value[]){OPD_V(2.5), OPD_V(4)}, 2).u.d);\n'
            '    return opd_finish();\n}\n', None, 0, True, False)

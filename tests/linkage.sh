@@ -524,7 +524,8 @@ check_pages_names() {
             [ -z "${link%%#*}" ] || target=$(dirname "$page")/${link%%#*}
             [ -e "$target" ] || { echo "$page: leads nowhere: $link"; continue; }
             case $link in *'#'*)
-                sed -n 's/^##* //p' "$target" | tr 'A-Z' 'a-z' | sed 's/[^a-z0-9 _-]//g; s/ /-/g' |
+                { sed -n 's/^##* //p' "$target" | tr 'A-Z' 'a-z' | sed 's/[^a-z0-9 _-]//g; s/ /-/g'
+                  grep -o '<a id="[^"]*"' "$target" | cut -d '"' -f 2; } |
                     grep -qx -- "${link#*#}" || echo "$page: no such section: $link" ;;
             esac
         done

@@ -8,6 +8,7 @@ A shared build of opdispatch.h, as the first lines of opdispatch.py say; NumPy. 
 """
 import contextlib
 import gc
+import glob
 import inspect
 import io
 import math
@@ -1045,10 +1046,17 @@ def test_assert_close():
             torch.testing.assert_close(x, other)
 
 
+def blocks_of_the_guide(language):
+    """The blocks of a language in all chapters."""
+    here, blocks = os.path.dirname(os.path.abspath(__file__)), []
+    for chapter in sorted(glob.glob(os.path.join(here, os.pardir, "examples", "guide", "*.md"))):
+        with open(chapter, encoding="utf-8") as page:
+            blocks += re.findall(r"^```%s\n(.*?)^```" % language, page.read(), re.M | re.S)
+    return blocks
+
+
 def test_programs_of_the_guide():
-    here = os.path.dirname(os.path.abspath(__file__))
-    with open(os.path.join(here, os.pardir, "examples", "guide.md"), encoding="utf-8") as page:
-        pieces = re.findall(r"^```python\n(.*?)^```", page.read(), re.M | re.S)
+    pieces = blocks_of_the_guide("python")
     check(pieces)
     for piece in pieces:
         with contextlib.redirect_stdout(io.StringIO()) as said:
@@ -1064,8 +1072,7 @@ def test_the_package_of_the_guide():
         print("skip the package of the guide: no setuptools")
         return
     root = os.path.join(os.path.dirname(os.path.abspath(__file__)), os.pardir)
-    with open(os.path.join(root, "examples", "guide.md"), encoding="utf-8") as page:
-        setup, init = re.findall(r"^```py\n(.*?)^```", page.read(), re.M | re.S)
+    setup, init = blocks_of_the_guide("py")
     with open(os.path.join(root, "examples", "plugin.c"), encoding="utf-8") as plugin:
         ops = plugin.read().replace("../opdispatch.h", "opdispatch.h")
     with tempfile.TemporaryDirectory() as folder:
