@@ -257,7 +257,6 @@ static opd_tensor *parameter(opd_ints sizes, double scale, opd_device device) {
 }
 
 int main(void) {
-    static opd_op *add_;
     opd_backend_desc desc;
     opd_device device;
     opd_tensor *w[3];
@@ -286,7 +285,7 @@ int main(void) {
             opd_backward(mean);
             was = opd_grad_mode_set(false);
             for (i = 0; i < 3; i++) {
-                OPD_CALL(OPD_OP(&add_, "aten::add_.Tensor"), w[i], opd_tensor_grad(w[i]), -0.05);
+                opd_add_full_(w[i], opd_tensor_grad(w[i]), opd_value_float(-0.05));
                 opd_tensor_set_grad(w[i], NULL);
             }
             opd_grad_mode_set(was);

@@ -1,5 +1,5 @@
 /* Trains a small convolutional network on 1,797 handwritten digits, with an operator of its own in it.
-   cc -O2 examples/digits.c -o digits -lm && ./digits
+   cc -O2 -DOPD_LEAN examples/digits.c -o digits -lm && ./digits
    ci: --epochs 2 --plain --save $tmp/digits.pt
 
    The network: two 3x3 convolutions of 16 and 32 filters, each followed by digits::bias_relu (defined below), 2x2 max
@@ -7,8 +7,8 @@
    The same seed gives the same output at any number of threads ($OPD_NUM_THREADS).  --save writes network, optimizer and
    epoch as PyTorch has them in a checkpoint, --resume goes on from one.
 
-   On a GPU (opdispatch_cuda.cu says how to build the companion, as a part of the program or to be loaded):
-   ./digits --device cuda --load ./opdispatch_cuda.so */
+   On a GPU (opdispatch_cuda.cu says how to build the companion, as a part of the program or to be loaded), built without
+   -DOPD_LEAN:  ./digits --device cuda --load ./opdispatch_cuda.so */
 #define OPDISPATCH_IMPLEMENTATION
 #include "../opdispatch.h"
 #include <stdio.h>
@@ -192,11 +192,11 @@ static int network_save(const network *net, const char *path, int epoch) {
 
 /* (n, 1, 8, 8) -> (n, 10) */
 static opd_tensor *forward(const network *net, opd_tensor *x) {
-    static opd_op *conv;
     const opd_module *p = net->parameters;
-    x = OPD_CALL(OPD_OP(&conv, "aten::conv2d"), x, opd_module_get(p, "conv1.weight"), OPD_NONE, 1, 1);
+    const opd_ints one = OPD_INTS(1, 1);          /* stride, padding, dilation */
+    x = opd_conv2d_full(x, opd_module_get(p, "conv1.weight"), NULL, one, one, one, 1);
     x = bias_relu(x, opd_module_get(p, "conv1.bias"));
-    x = OPD_CALL(conv, x, opd_module_get(p, "conv2.weight"), OPD_NONE, 1, 1);
+    x = opd_conv2d_full(x, opd_module_get(p, "conv2.weight"), NULL, one, one, one, 1);
     x = opd_max_pool2d(bias_relu(x, opd_module_get(p, "conv2.bias")), OPD_INTS(2, 2));
     x = opd_flatten_full(x, 1, -1);
     x = opd_relu(opd_linear_full(x, opd_module_get(p, "linear1.weight"), opd_module_get(p, "linear1.bias")));
@@ -318,7 +318,7 @@ static int usage(FILE *to, int status) {
                 "  --save FILE  writes the trained network, the optimizer and the epoch (.pt or .safetensors)\n"
                 "  --resume F   goes on from such a file, by --epochs more\n"
                 "  --device D   where it trains: cpu (the default), cuda\n"
-                "  --load FILE  a plug-in that brings the device: opdispatch_cuda.so\n");
+                "  --load FILE  a plug-in that brings the device: opdispatch_cuda.so (not with -DOPD_LEAN)\n");
     return status;
 }
 
@@ -344,7 +344,9 @@ int main(int argc, char **argv) {
         else if (strcmp(argv[i], "--device") == 0 && more) {
             if (opd_device_parse(argv[++i], &device) < 0) { return opd_finish(); }
         }
+#if !defined(OPD_LEAN)                             /* a plug-in may call any operator, so loading would keep all of them */
         else if (strcmp(argv[i], "--load") == 0 && more) { if (!opd_library_load(argv[++i])) { return opd_finish(); } }
+#endif
         else { fprintf(stderr, "digits: '%s' is not understood\n", argv[i]); return usage(stderr, 2); }
     }
     if (epochs < 1) { fprintf(stderr, "digits: --epochs needs a number of at least 1\n"); return 2; }

@@ -24,10 +24,10 @@ static opd_tensor *parameter(opd_ints sizes) {
 
 /* x: (N, 1, 8, 8), labels: (N) -> the loss */
 static opd_tensor *network(opd_tensor *const *p, opd_tensor *x, opd_tensor *labels) {
-    static opd_op *conv, *norm;
     opd_tensor *y, *n;
-    y = opd_relu(OPD_CALL(OPD_OP(&conv, "aten::conv2d"), x, p[CONV], p[CONV_BIAS], 1, 1));      /* (N, 4, 8, 8) */
-    n = OPD_CALL(OPD_OP(&norm, "aten::layer_norm"), y, OPD_INTS(8, 8), p[SCALE], p[SHIFT]);
+    const opd_ints one = OPD_INTS(1, 1);          /* stride, padding, dilation */
+    y = opd_relu(opd_conv2d_full(x, p[CONV], p[CONV_BIAS], one, one, one, 1));                  /* (N, 4, 8, 8) */
+    n = opd_layer_norm_full(y, OPD_INTS(8, 8), p[SCALE], p[SHIFT], 1e-5, true);
     y = opd_max_pool2d(opd_add(y, n), OPD_INTS(2, 2));                      /* (N, 4, 4, 4) */
     y = opd_linear_full(opd_flatten_full(y, 1, -1), p[LINEAR], p[LINEAR_BIAS]);
     return opd_cross_entropy_loss(y, labels);

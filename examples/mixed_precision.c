@@ -74,9 +74,9 @@ static opd_module *net_make(void) {
 }
 /* (n, 1, 8, 8) -> (n, 10) */
 static opd_tensor *forward(opd_tensor *const *p, opd_tensor *x) {
-    static opd_op *conv;
-    x = opd_relu(OPD_CALL(OPD_OP(&conv, "aten::conv2d"), x, p[0], p[1], 1, 1));
-    x = opd_relu(OPD_CALL(conv, x, p[2], p[3], 1, 1));
+    const opd_ints one = OPD_INTS(1, 1);          /* stride, padding, dilation */
+    x = opd_relu(opd_conv2d_full(x, p[0], p[1], one, one, one, 1));
+    x = opd_relu(opd_conv2d_full(x, p[2], p[3], one, one, one, 1));
     x = opd_flatten_full(opd_max_pool2d(x, OPD_INTS(2, 2)), 1, -1);
     return opd_linear_full(opd_relu(opd_linear_full(x, p[4], p[5])), p[6], p[7]);
 }

@@ -24,8 +24,7 @@ int main(void) {
     OPD_SCOPE {
         opd_key_guard on = opd_keys_include(opd_keyset_add(OPD_KEYS_EMPTY, COUNTING));
         opd_tensor *x = opd_ones(opd_ints_of(sizes, 4), OPD_FLOAT32);
-        opd_tensor *w = OPD_CALL(opd_find("aten::batch_norm"), x, OPD_NONE, OPD_NONE, OPD_NONE, OPD_NONE, true, 0.1,
-                                 1e-5, false);
+        opd_tensor *w = opd_batch_norm(x, NULL, NULL, NULL, NULL, true, 0.1, 1e-5, false);
         opd_keys_restore(on);
         opd_exp(w);                               /* not counted: the mode is off */
     }

@@ -44,11 +44,11 @@ static opd_tensor *parameter(opd_ints sizes, int fan_in) {
 
 /* The loss of one image (1, 8, 8) with its label (): in are the eight parameters, the image, the label. */
 static int loss(void *user, opd_tensor *const *in, int n, opd_tensor **out) {
-    static opd_op *conv;
+    const opd_ints one = OPD_INTS(1, 1);          /* stride, padding, dilation */
     opd_tensor *x = opd_unsqueeze(in[PARAMETERS], 0);
     (void)user; (void)n;
-    x = opd_relu(OPD_CALL(OPD_OP(&conv, "aten::conv2d"), x, in[0], in[1], 1, 1));
-    x = opd_relu(OPD_CALL(conv, x, in[2], in[3], 1, 1));
+    x = opd_relu(opd_conv2d_full(x, in[0], in[1], one, one, one, 1));
+    x = opd_relu(opd_conv2d_full(x, in[2], in[3], one, one, one, 1));
     x = opd_flatten_full(opd_max_pool2d(x, OPD_INTS(2, 2)), 1, -1);
     x = opd_linear_full(opd_relu(opd_linear_full(x, in[4], in[5])), in[6], in[7]);
     out[0] = opd_cross_entropy_loss(x, opd_unsqueeze(in[PARAMETERS + 1], 0));

@@ -42,9 +42,8 @@ static opd_tensor *net_loss(const net *n, opd_tensor *x, opd_tensor *y) {
 
 /* p -= rate * gradient, and the gradient is gone. */
 static void descend(opd_tensor *p, double rate) {
-    static opd_op *sub;
     bool was = opd_grad_mode_set(false);
-    OPD_CALL(OPD_OP(&sub, "aten::sub_.Tensor"), p, opd_tensor_grad(p), rate);
+    opd_sub_full_(p, opd_tensor_grad(p), opd_value_float(rate));
     opd_tensor_set_grad(p, NULL);
     opd_grad_mode_set(was);
 }

@@ -101,7 +101,9 @@ static bool opdi_aoti_is_package(const char *path) {
     return zip;
 }
 opd_aoti *opd_aoti_load(const char *path, const opd_aoti_options *options) {
+#if defined(OPD_LEAN)
     OPDI_NEEDS_ALL();
+#endif
     const char *name = options ? options->name : NULL;
     if (!opd_ok()) { return NULL; }
     if (!path) {

@@ -93,8 +93,77 @@ typedef struct opdi_formula {
     const char *what;
     int rule;
     int16_t number[2];
+    opdi_loop (*complex_loop)(opd_scalar_type dtype);        /* see opdi_complex_of_add; NULL: not for complex numbers */
 } opdi_formula;
-#define OPDI_NUMBER(f, i) {(int16_t)OPD_FORMULA_##f, (int16_t)OPD_FORMULA_##i}
+/* The formulas that complex numbers have, see complex.c.  OPDI_COMPLEX_LOOPS(add) is the function that returns loops of
+   add; of a formula that is not here it is NULL. */
+#define OPDI_COMPLEX_NAMES(X) \
+    X(add_scaled) X(sub_scaled) X(cube) X(where) X(addcmul) X(addcdiv) X(logical_not) X(logical_and) X(logical_or) \
+    X(logical_xor) X(isnan) X(isinf) X(isfinite) X(pow) X(exp2) X(expm1) X(log) X(log2) X(log10) X(log1p) X(sqrt) \
+    X(rsqrt) X(tan) X(acos) X(atan) X(sinh) X(cosh) X(tanh) X(asinh) X(acosh) X(atanh) X(silu) X(sinc) X(logaddexp) \
+    X(lerp) X(lerp_scalar) X(tanh_backward) X(sigmoid_backward) X(exp) X(sigmoid) X(sin) X(cos) X(asin) X(eq) X(ne) \
+    X(abs) X(add) X(sub) X(neg) X(mul) X(square) X(reciprocal) X(div) X(sign)
+#define OPDI_COMPLEX_PROTOTYPE(name) OPDI_INTERNAL opdi_loop opdi_complex_of_##name(opd_scalar_type dtype);
+OPDI_COMPLEX_NAMES(OPDI_COMPLEX_PROTOTYPE)
+#define OPDI_SECOND_OF(first, second, ...) second
+#define OPDI_SECOND_OR_NULL(words) OPDI_SECOND_OF(words, NULL, 0)
+#define OPDI_COMPLEX_LOOPS(name) OPDI_SECOND_OR_NULL(OPDI_COMPLEX_HAS_##name)
+#define OPDI_COMPLEX_HAS_add_scaled 0, opdi_complex_of_add_scaled
+#define OPDI_COMPLEX_HAS_sub_scaled 0, opdi_complex_of_sub_scaled
+#define OPDI_COMPLEX_HAS_cube 0, opdi_complex_of_cube
+#define OPDI_COMPLEX_HAS_where 0, opdi_complex_of_where
+#define OPDI_COMPLEX_HAS_addcmul 0, opdi_complex_of_addcmul
+#define OPDI_COMPLEX_HAS_addcdiv 0, opdi_complex_of_addcdiv
+#define OPDI_COMPLEX_HAS_logical_not 0, opdi_complex_of_logical_not
+#define OPDI_COMPLEX_HAS_logical_and 0, opdi_complex_of_logical_and
+#define OPDI_COMPLEX_HAS_logical_or 0, opdi_complex_of_logical_or
+#define OPDI_COMPLEX_HAS_logical_xor 0, opdi_complex_of_logical_xor
+#define OPDI_COMPLEX_HAS_isnan 0, opdi_complex_of_isnan
+#define OPDI_COMPLEX_HAS_isinf 0, opdi_complex_of_isinf
+#define OPDI_COMPLEX_HAS_isfinite 0, opdi_complex_of_isfinite
+#define OPDI_COMPLEX_HAS_pow 0, opdi_complex_of_pow
+#define OPDI_COMPLEX_HAS_exp2 0, opdi_complex_of_exp2
+#define OPDI_COMPLEX_HAS_expm1 0, opdi_complex_of_expm1
+#define OPDI_COMPLEX_HAS_log 0, opdi_complex_of_log
+#define OPDI_COMPLEX_HAS_log2 0, opdi_complex_of_log2
+#define OPDI_COMPLEX_HAS_log10 0, opdi_complex_of_log10
+#define OPDI_COMPLEX_HAS_log1p 0, opdi_complex_of_log1p
+#define OPDI_COMPLEX_HAS_sqrt 0, opdi_complex_of_sqrt
+#define OPDI_COMPLEX_HAS_rsqrt 0, opdi_complex_of_rsqrt
+#define OPDI_COMPLEX_HAS_tan 0, opdi_complex_of_tan
+#define OPDI_COMPLEX_HAS_acos 0, opdi_complex_of_acos
+#define OPDI_COMPLEX_HAS_atan 0, opdi_complex_of_atan
+#define OPDI_COMPLEX_HAS_sinh 0, opdi_complex_of_sinh
+#define OPDI_COMPLEX_HAS_cosh 0, opdi_complex_of_cosh
+#define OPDI_COMPLEX_HAS_tanh 0, opdi_complex_of_tanh
+#define OPDI_COMPLEX_HAS_asinh 0, opdi_complex_of_asinh
+#define OPDI_COMPLEX_HAS_acosh 0, opdi_complex_of_acosh
+#define OPDI_COMPLEX_HAS_atanh 0, opdi_complex_of_atanh
+#define OPDI_COMPLEX_HAS_silu 0, opdi_complex_of_silu
+#define OPDI_COMPLEX_HAS_sinc 0, opdi_complex_of_sinc
+#define OPDI_COMPLEX_HAS_logaddexp 0, opdi_complex_of_logaddexp
+#define OPDI_COMPLEX_HAS_lerp 0, opdi_complex_of_lerp
+#define OPDI_COMPLEX_HAS_lerp_scalar 0, opdi_complex_of_lerp_scalar
+#define OPDI_COMPLEX_HAS_tanh_backward 0, opdi_complex_of_tanh_backward
+#define OPDI_COMPLEX_HAS_sigmoid_backward 0, opdi_complex_of_sigmoid_backward
+#define OPDI_COMPLEX_HAS_exp 0, opdi_complex_of_exp
+#define OPDI_COMPLEX_HAS_sigmoid 0, opdi_complex_of_sigmoid
+#define OPDI_COMPLEX_HAS_sin 0, opdi_complex_of_sin
+#define OPDI_COMPLEX_HAS_cos 0, opdi_complex_of_cos
+#define OPDI_COMPLEX_HAS_asin 0, opdi_complex_of_asin
+#define OPDI_COMPLEX_HAS_eq 0, opdi_complex_of_eq
+#define OPDI_COMPLEX_HAS_ne 0, opdi_complex_of_ne
+#define OPDI_COMPLEX_HAS_abs 0, opdi_complex_of_abs
+#define OPDI_COMPLEX_HAS_add 0, opdi_complex_of_add
+#define OPDI_COMPLEX_HAS_sub 0, opdi_complex_of_sub
+#define OPDI_COMPLEX_HAS_neg 0, opdi_complex_of_neg
+#define OPDI_COMPLEX_HAS_mul 0, opdi_complex_of_mul
+#define OPDI_COMPLEX_HAS_square 0, opdi_complex_of_square
+#define OPDI_COMPLEX_HAS_reciprocal 0, opdi_complex_of_reciprocal
+#define OPDI_COMPLEX_HAS_div 0, opdi_complex_of_div
+#define OPDI_COMPLEX_HAS_sign 0, opdi_complex_of_sign
+/* The last members of an opdi_formula: the numbers of the formula of floats and of integers, and the loops. */
+#define OPDI_NUMBER(f, i) {(int16_t)OPD_FORMULA_##f, (int16_t)OPD_FORMULA_##i}, OPDI_COMPLEX_LOOPS(f)
 #define OPDI_FORMULA_A(id, name, rule_) \
     static const opdi_formula opdi_formula_##id = {{opdi_f32_##name, opdi_f64_##name, opdi_i64_##name}, #id "_cpu", \
         rule_, OPDI_NUMBER(name, name)};

@@ -112,14 +112,17 @@ static opd_optimizer *opdi_optimizer_make(int kind, opd_tensor *const *params, i
 }
 opd_optimizer *opd_sgd_new(opd_tensor *const *params, int count, const opd_sgd_options *options) {
     const opd_sgd_options defaults = opd_sgd_defaults();
+    OPDI_NEEDS(_fused_sgd_);
     return opdi_optimizer_make(OPDI_SGD, params, count, options ? options : &defaults, NULL);
 }
 opd_optimizer *opd_adam_new(opd_tensor *const *params, int count, const opd_adam_options *options) {
     const opd_adam_options defaults = opd_adam_defaults();
+    OPDI_NEEDS(_fused_adam_);
     return opdi_optimizer_make(OPDI_ADAM, params, count, NULL, options ? options : &defaults);
 }
 opd_optimizer *opd_adamw_new(opd_tensor *const *params, int count, const opd_adam_options *options) {
     const opd_adam_options defaults = opd_adamw_defaults();
+    OPDI_NEEDS(_fused_adamw_);
     return opdi_optimizer_make(OPDI_ADAMW, params, count, NULL, options ? options : &defaults);
 }
 void opd_optimizer_free(opd_optimizer *optimizer) {

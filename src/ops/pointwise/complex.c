@@ -225,8 +225,6 @@ static opdi_complex opdi_complex_lerp(opdi_complex x, opdi_complex y, opdi_compl
     X(where, 3, opdi_complex_zero(x) ? z : y) \
     X(addcmul, 3, opdi_complex_add(x, opdi_complex_mul(opdi_complex_mul(a, y), z))) \
     X(addcdiv, 3, opdi_complex_add(x, opdi_complex_div(opdi_complex_mul(a, y), z))) \
-    X(eq, 2, OPDI_B(x.re == y.re && x.im == y.im)) \
-    X(ne, 2, OPDI_B(x.re != y.re || x.im != y.im)) \
     X(logical_not, 1, OPDI_B(opdi_complex_zero(x))) \
     X(logical_and, 2, OPDI_B(!opdi_complex_zero(x) && !opdi_complex_zero(y))) \
     X(logical_or, 2, OPDI_B(!opdi_complex_zero(x) || !opdi_complex_zero(y))) \
@@ -234,7 +232,6 @@ static opdi_complex opdi_complex_lerp(opdi_complex x, opdi_complex y, opdi_compl
     X(isnan, 1, OPDI_B(opdi_complex_nan(x))) \
     X(isinf, 1, OPDI_B(isinf(x.re) || isinf(x.im))) \
     X(isfinite, 1, OPDI_B(isfinite(x.re) && isfinite(x.im))) \
-    X(abs, 1, opdi_complex_make(opdi_complex_abs(x), 0)) \
     X(pow, 2, opdi_complex_pow(x, y)) \
     X(exp2, 1, opdi_complex_exp(opdi_complex_times(0.69314718055994530942, x))) \
     X(expm1, 1, opdi_complex_expm1(x)) \
@@ -262,6 +259,11 @@ static opdi_complex opdi_complex_lerp(opdi_complex x, opdi_complex y, opdi_compl
                                                                              opdi_complex_mul(y, y))))) \
     X(sigmoid_backward, 2, opdi_complex_mul(x, opdi_complex_conj(opdi_complex_mul( \
         opdi_complex_sub(opdi_complex_make(1, 0), y), y))))
+/* Those that have loops over numbers as they lie in memory besides. */
+#define OPDI_COMPLEX_TO_REAL(X) \
+    X(eq, 2, OPDI_B(x.re == y.re && x.im == y.im)) \
+    X(ne, 2, OPDI_B(x.re != y.re || x.im != y.im)) \
+    X(abs, 1, opdi_complex_make(opdi_complex_abs(x), 0))
 #define OPDI_COMPLEX_INPUTS_1
 #define OPDI_COMPLEX_INPUTS_2 const opdi_complex y = ((const opdi_complex *)data[2])[i];
 #define OPDI_COMPLEX_INPUTS_3 OPDI_COMPLEX_INPUTS_2 const opdi_complex z = ((const opdi_complex *)data[3])[i];
@@ -277,6 +279,7 @@ static opdi_complex opdi_complex_lerp(opdi_complex x, opdi_complex y, opdi_compl
         (void)a; \
     }
 OPDI_COMPLEX_FORMULAS(OPDI_COMPLEX_LOOP)
+OPDI_COMPLEX_TO_REAL(OPDI_COMPLEX_LOOP)
 OPDI_COLD_END
 /* Arithmetic, whose loops are compiled for speed, on numbers that lie in memory one after another.  Of each part for
    itself: X(name, inputs, part) of x and y. */
@@ -642,43 +645,30 @@ OPDI_PAIRS_OF(c128, unequal, opdi_pairs_equal_f64(data, count, false))
 OPDI_PAIRS_OF(c128, size, opdi_pairs_abs_f64(data, count))
 OPDI_LOOPS_END
 OPDI_COLD_BEGIN
-#define OPDI_PARTS_CASE(prefix, name) case OPD_FORMULA_##name: return opdi_##prefix##_##name;
-#define OPDI_PAIRS_CASES(prefix) \
-    OPDI_PARTS_CASE(prefix, add) OPDI_PARTS_CASE(prefix, sub) OPDI_PARTS_CASE(prefix, neg) \
-    OPDI_PARTS_CASE(prefix, mul) OPDI_PARTS_CASE(prefix, square) OPDI_PARTS_CASE(prefix, reciprocal) \
-    OPDI_PARTS_CASE(prefix, div) OPDI_PARTS_CASE(prefix, sign)
-/* Returns the loop of an opd_formula, from complex128 to complex128, or NULL where complex numbers have none. */
-OPDI_INTERNAL opdi_loop opdi_complex_loop(int formula) {
-    switch (formula) {
-#define OPDI_COMPLEX_CASE(name, inputs, formula) OPDI_PARTS_CASE(c128, name)
-        OPDI_COMPLEX_FORMULAS(OPDI_COMPLEX_CASE)
-#undef OPDI_COMPLEX_CASE
-#define OPDI_COMPLEX_CASE(name, wave) OPDI_PARTS_CASE(c128, name)
-        OPDI_COMPLEX_WAVES(OPDI_COMPLEX_CASE)
-#undef OPDI_COMPLEX_CASE
-        OPDI_PARTS_CASE(c128, asin)
-        OPDI_PAIRS_CASES(c128)
-        default: return NULL;
+/* Defines opdi_complex_of_NAME, which returns a loop of a formula: for OPD_DTYPE_NONE from complex128 to complex128; for a
+   complex dtype the loop that reads numbers of it as they lie in memory, and writes such numbers, their sizes or truths.
+   NULL: there is none. */
+#define OPDI_COMPLEX_OF(name, short64, short128) \
+    OPDI_INTERNAL opdi_loop opdi_complex_of_##name(opd_scalar_type dtype) { \
+        return dtype == OPD_DTYPE_NONE ? opdi_c128_##name : dtype == OPD_COMPLEX64 ? (short64) : (short128); \
     }
-}
-/* Returns the loop that reads numbers of a complex dtype as they lie in memory, and writes such numbers, their sizes or
-   truths; NULL where there is none. */
-OPDI_INTERNAL opdi_loop opdi_complex_loop_short(int formula, opd_scalar_type dtype) {
-    switch (dtype == OPD_COMPLEX64 ? formula : -1) {
-        OPDI_PAIRS_CASES(c64)
-        case OPD_FORMULA_eq: return opdi_c64_equal;
-        case OPD_FORMULA_ne: return opdi_c64_unequal;
-        case OPD_FORMULA_abs: return opdi_c64_size;
-        default: break;
-    }
-    switch (dtype == OPD_COMPLEX128 ? formula : -1) {
-        OPDI_PAIRS_CASES(c128)
-        case OPD_FORMULA_eq: return opdi_c128_equal;
-        case OPD_FORMULA_ne: return opdi_c128_unequal;
-        case OPD_FORMULA_abs: return opdi_c128_size;
-        default: return NULL;
-    }
-}
+#define OPDI_COMPLEX_OF_GENERAL(name, inputs, formula) OPDI_COMPLEX_OF(name, (opdi_loop)0, (opdi_loop)0)
+OPDI_COMPLEX_FORMULAS(OPDI_COMPLEX_OF_GENERAL)
+#define OPDI_COMPLEX_OF_WAVE(name, wave) OPDI_COMPLEX_OF(name, (opdi_loop)0, (opdi_loop)0)
+OPDI_COMPLEX_WAVES(OPDI_COMPLEX_OF_WAVE)
+OPDI_COMPLEX_OF(asin, (opdi_loop)0, (opdi_loop)0)
+OPDI_COMPLEX_OF(eq, opdi_c64_equal, opdi_c128_equal)
+OPDI_COMPLEX_OF(ne, opdi_c64_unequal, opdi_c128_unequal)
+OPDI_COMPLEX_OF(abs, opdi_c64_size, opdi_c128_size)
+#define OPDI_COMPLEX_OF_PAIRS(name) OPDI_COMPLEX_OF(name, opdi_c64_##name, opdi_c128_##name)
+OPDI_COMPLEX_OF_PAIRS(add)
+OPDI_COMPLEX_OF_PAIRS(sub)
+OPDI_COMPLEX_OF_PAIRS(neg)
+OPDI_COMPLEX_OF_PAIRS(mul)
+OPDI_COMPLEX_OF_PAIRS(square)
+OPDI_COMPLEX_OF_PAIRS(reciprocal)
+OPDI_COMPLEX_OF_PAIRS(div)
+OPDI_COMPLEX_OF_PAIRS(sign)
 /* Tensors whose elements lie in memory one after another, and the loop over complex numbers, which takes no numbers
    besides, that is run on them. */
 typedef struct opdi_pairs { opdi_loop loop; char *data[4]; int64_t size[4]; int nops; } opdi_pairs;

@@ -602,9 +602,8 @@ static int opdi_complex_run(opd_call *call, opdi_loop loop, opdi_loop fast, opd_
 static int opdi_pointwise_complex(opd_call *call, const opdi_formula *formula, opd_tensor **ops, int nin,
                                   opd_scalar_type common, opd_scalar_type result, const opdi_params *params) {
     if (opdi_complex_left_out()) { return -1; }
-    const opdi_loop loop = opdi_complex_loop(formula->number[0]);
-    const opdi_loop fast = opdi_complex_loop_short(formula->number[0], common);
-    if (!loop) { return opdi_not_implemented(formula, common); }
+    if (!formula->complex_loop) { return opdi_not_implemented(formula, common); }
+    const opdi_loop loop = formula->complex_loop(OPD_DTYPE_NONE), fast = formula->complex_loop(common);
     return opdi_complex_run(call, loop, fast, ops, nin, common, result, params,
                             (formula->rule & OPDI_CONTIGUOUS_RESULT) != 0);
 }
