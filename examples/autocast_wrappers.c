@@ -1,5 +1,5 @@
 /* Operators that choose their dtype under autocast: by a policy of their card, and by wrappers written by hand.
-   cc -O2 examples/autocast_wrappers.c -o autocast_wrappers -lm && ./autocast_wrappers
+   cc -O2 -DOPD_LEAN examples/autocast_wrappers.c -o autocast_wrappers -lm && ./autocast_wrappers
 
    mymatmul runs in the region's dtype, my_multiple_input_op in the widest dtype among its inputs: the two wrappers of
    PyTorch's tutorial on autocast for dispatched operators. */

@@ -1,7 +1,7 @@
 /* A backend of one's own, complete in one file: a device "npu" with two units, its own memory, copies, current device,
    streams and a few kernels; what it lacks runs on the CPU, counted.  A small network learns on it.
 
-       cc -O2 examples/backend.c -o backend -lm && ./backend
+       cc -O2 -DOPD_LEAN examples/backend.c -o backend -lm && ./backend
 
    The device's memory is pages without access except inside this file's copy function and kernels: a kernel of the CPU
    that touched it would end the program. */

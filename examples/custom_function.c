@@ -1,5 +1,5 @@
 /* Custom functions: a forward, what it leaves in a context, and a derivative formula of one's own.
-   cc -O2 examples/custom_function.c -o custom_function -lm && ./custom_function
+   cc -O2 -DOPD_LEAN examples/custom_function.c -o custom_function -lm && ./custom_function
 
    1. softplus, log(1 + exp(x)), whose derivative is known without going through the exponential of a large number; in
       one piece, with a scale that the formula finds again as an attribute.

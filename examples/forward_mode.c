@@ -1,5 +1,5 @@
 /* Forward mode: derivatives in a direction, along with the values.
-   cc -O2 examples/forward_mode.c -o forward_mode -lm && ./forward_mode
+   cc -O2 -DOPD_LEAN examples/forward_mode.c -o forward_mode -lm && ./forward_mode
 
    1. a column of a Jacobian by one run, and the whole of it.
    2. Newton's method on Rosenbrock's function: the Hessian is never made, only multiplied by vectors, as the tangent of

@@ -1,5 +1,5 @@
 /* Two classics of linear algebra, trained: a Gaussian process learns its length scales, a Kalman filter its noise.
-   cc -O2 examples/gaussian_process.c -o gaussian_process -lm && ./gaussian_process
+   cc -O2 -DOPD_LEAN examples/gaussian_process.c -o gaussian_process -lm && ./gaussian_process
    ci: --steps 40
 
    Both maximise the likelihood of what was observed, by Adam, and the gradients go through Cholesky factors,

@@ -1,5 +1,5 @@
 /* Draws the backward graph of a small network: graph.dot, and graph.svg where Graphviz' `dot` is installed.
-   cc -O2 examples/graph_picture.c -o graph_picture -lm && ./graph_picture
+   cc -O2 -DOPD_LEAN examples/graph_picture.c -o graph_picture -lm && ./graph_picture
 
    The network: a 3x3 convolution, max pooling, a linear layer and a loss, with a residual connection round a
    normalisation.  Leaves (the parameters) are blue and carry the names given here, the loss is green; a box is a node of

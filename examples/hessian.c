@@ -1,5 +1,5 @@
 /* Newton's method with the Hessian of a function, printed step by step.
-   cc -O2 examples/hessian.c -o hessian -lm && ./hessian
+   cc -O2 -DOPD_LEAN examples/hessian.c -o hessian -lm && ./hessian
 
    The function is written for a vector of any length; opd_grad_and_value and opd_hessian (jacfwd of jacrev) make its
    derivatives, and opd_linalg_solve solves H d = g. */

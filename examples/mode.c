@@ -1,5 +1,5 @@
 /* A mode: while it is on, every operator call of the thread passes through one function, which here counts it.
-   cc -O2 examples/mode.c -o mode -lm && ./mode
+   cc -O2 -DOPD_LEAN examples/mode.c -o mode -lm && ./mode
 
    A mode is a key in the thread's included set and a fallback at that key.  The fallback calls the operator again below
    its key; what runs inside does so with the key excluded, so that only the program's own calls are seen. */

@@ -1,5 +1,5 @@
 /* The gradient of every single image's loss, by one batched run: vmap of grad.
-   cc -O2 examples/per_example_grads.c -o per_example_grads -lm && ./per_example_grads
+   cc -O2 -DOPD_LEAN examples/per_example_grads.c -o per_example_grads -lm && ./per_example_grads
 
    The network is that of digits.c.  A loss of one image is written as if there were no batch; opd_grad differentiates
    it, opd_vmap runs that for 256 images at once.  The norms tell which images pull hardest at the weights, as is needed

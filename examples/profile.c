@@ -1,5 +1,5 @@
 /* Profiles a small training loop: a table of where the time goes, and a trace for ui.perfetto.dev in trace.json.
-   cc -O2 examples/profile.c -o profile -lm && ./profile trace.json
+   cc -O2 -DOPD_LEAN examples/profile.c -o profile -lm && ./profile trace.json
    ci: trace.json
 
    The loop: 50 steps of gradient descent on a network of two linear layers, which learns to tell points inside a ring

@@ -1,5 +1,5 @@
 /* Quick start: an operator of one's own, with a CPU kernel, a fake kernel and a derivative.
-   cc -O2 examples/quickstart.c -o quickstart -lm && ./quickstart
+   cc -O2 -DOPD_LEAN examples/quickstart.c -o quickstart -lm && ./quickstart
 
    The first half defines myops::myadd and calls it.  The second half writes the same derivative by hand, in a kernel at
    the Autograd key that calls the operator below it. */

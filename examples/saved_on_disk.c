@@ -1,6 +1,6 @@
 /* Keeps what backward needs in temporary files in place of memory: a network runs forward and backward twice, the
    second time with saved-tensor hooks, and tells what it held in memory each time.
-   cc -O2 examples/saved_on_disk.c -o saved_on_disk -lm && ./saved_on_disk
+   cc -O2 -DOPD_LEAN examples/saved_on_disk.c -o saved_on_disk -lm && ./saved_on_disk
    (or ./saved_on_disk LAYERS, or --help)
 
    pack writes a tensor's values into a file and returns a note of where they are and what they looked like; unpack

@@ -1,6 +1,6 @@
 /* A wrapper tensor: it carries a key of its own, so every operator that meets one passes through one function, which
    here logs it, runs it on the tensors inside and wraps the results.
-   cc -O2 examples/wrapper.c -o wrapper -lm && ./wrapper
+   cc -O2 -DOPD_LEAN examples/wrapper.c -o wrapper -lm && ./wrapper
 
    Nothing knows of wrappers but this file: any operator works on them, also those that are written later. */
 #define OPDISPATCH_IMPLEMENTATION

@@ -47,6 +47,9 @@
 #if defined(OPDISPATCH_PART)
 #error "OPD_LEAN is for a program of one file: take OPDISPATCH_PART away, or OPD_LEAN"
 #endif
+#if !defined(OPDISPATCH_IMPLEMENTATION)
+#error "OPD_LEAN is for a program of one file, which defines OPDISPATCH_IMPLEMENTATION before it includes opdispatch.h"
+#endif
 #if !defined(OPD_STATIC)
 #define OPD_STATIC
 #endif

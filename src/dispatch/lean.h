@@ -31,6 +31,13 @@ static const OPD_UNUSED opdi_lean_card opdi_kept_torchvision = {
 static const OPD_UNUSED opdi_lean_card opdi_kept_collectives = {
     OPD_OP_COUNT + OPDI_EXTRA_COLLECTIVES, "collectives", NULL, opdi_register_collectives, NULL};
 
+/* The linker refuses two files that define OPD_LEAN in one program: each would have a library of its own. */
+#if defined(__cplusplus)
+extern "C" { int only_one_file_of_a_program_may_define_OPD_LEAN = 1; }
+#else
+int only_one_file_of_a_program_may_define_OPD_LEAN = 1;
+#endif
+
 /* What is noted so far, by number. */
 static const opdi_lean_card *opdi_lean_cards[OPD_OP_COUNT + OPDI_EXTRAS];
 

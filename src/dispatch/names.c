@@ -158,6 +158,23 @@ static void opdi_near_add(opdi_near *best, const char *name, int distance) {
     best->distances[i] = distance;
 }
 
+#if defined(OPD_LEAN)
+/* Writes how the program keeps a built-in operator that it asks for by its name; nothing for another name. */
+static void opdi_lean_hint(const char *name, char *text, size_t size) {
+    const bool all = strstr(name, "c10d") != NULL || strncmp(name, "torchvision::", 13) == 0;
+    char card[100];
+    size_t n = 0;
+    if (!all && strncmp(name, "aten::", 6) != 0) { return; }
+    for (const char *at = name + 6; *at && n + 1 < sizeof card; at++) {
+        if (*at == '_' && at[1] == '.') { continue; }       /* add_.Tensor is a form of add.Tensor */
+        card[n++] = *at;
+        if (*at == '.') { card[n - 1] = '_'; }
+    }
+    card[n] = 0;
+    (void)snprintf(text, size, "; OPD_LEAN keeps the operators whose functions the program calls: say OPD_KEEP(%s) "
+                   "before to keep this one", !all ? card : *name == 't' ? "torchvision" : "collectives");
+}
+#endif
 OPDI_INTERNAL const char *opdi_undefined_why(const opd_op *op);
 /* Fails with "no operator named ...", which names similar operators, or says that nothing is registered in its
    namespace; returns -1. */
@@ -206,11 +223,7 @@ OPDI_INTERNAL int opdi_not_found(const char *name) {
                        (int)OPDI_MIN(strcspn(name, ":"), 200), name);
     }
 #if defined(OPD_LEAN)
-    const bool ours = strncmp(name, "aten::", 6) == 0 || strstr(name, "c10d") || strstr(name, "torchvision");
-    if (ours && count < sizeof near_text) {
-        (void)snprintf(near_text + count, sizeof near_text - count, "; OPD_LEAN keeps the operators whose functions "
-                       "the program calls: OPD_KEEP(conv2d) keeps one that it names");
-    }
+    if (count < sizeof near_text) { opdi_lean_hint(name, near_text + count, sizeof near_text - count); }
 #endif
     return opd_fail(OPD_ERROR_NOT_FOUND, "no operator named '%s'%s", name, near_text);
 }
@@ -307,7 +320,7 @@ opd_op *opd_op_builtin(opd_op_id id) {
 #if defined(OPD_LEAN)
     if (!op && !OPDI_LOAD(&opdi_lean_cards[id])) {
         (void)opd_fail(OPD_ERROR_NOT_FOUND, "built-in operator %d is not in this program: OPD_LEAN keeps the operators "
-                       "whose functions the program calls, and OPD_KEEP(conv2d) keeps one that it names", (int)id);
+                       "whose functions the program calls; say OPD_KEEP(conv2d) before to keep OPD_OP_conv2d", (int)id);
     }
 #endif
     return op;

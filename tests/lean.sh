@@ -1,0 +1,130 @@
+#!/bin/sh
+# Programs with OPD_LEAN: what they cost, what is refused, and that they keep what their operators call.
+#   sh tests/lean.sh [NAME]    checks whose name has this in it
+#   sh tests/lean.sh --list    the names
+# CC and CXX: the compilers, gcc and clang both where they are.  Prints "ok NAME", "FAIL NAME: why" or "skip NAME: why",
+# then "N passed, N failed".
+set -u
+names='five_lines no_warnings kept_by_name refused left_out tcc operators'
+# Test files that ask for no built-in operator by its name, but for those that they keep.
+tests='autograd/test_engine autograd/test_function autograd/test_print collective/test_stacks dispatch/test_custom_ops
+dispatch/test_scopes files/test_bad_checkpoints files/test_checkpoints files/test_json graphs/test_blocks graphs/test_builtins
+graphs/test_graph_values graphs/test_planned ops/test_complex_linalg ops/test_packed ops/test_samples ops/test_statistics
+tools/test_gradcheck tools/test_modules tools/test_pictures tools/test_training transforms/test_transform_writes
+types/test_keys types/test_schema'
+root=$(cd "$(dirname "$0")/.." && pwd)
+for test in $tests; do [ -f "$root/tests/$test.c" ] && names="$names ${test#*/}"; done
+if [ "${1:-}" = --list ]; then printf '%s\n' $names; exit 0; fi
+only=${1:-}
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/opd_lean.XXXXXX") || exit 1
+trap 'rm -rf "$tmp"' EXIT
+trap 'exit 130' INT TERM
+cd "$root" || exit 1
+. tests/checks.sh
+have() { command -v "$1" >/dev/null 2>&1; }
+quick=${CC:-cc}; ! have clang || quick=clang
+lib='-lm -lpthread -ldl'
+five() {                # five NAME CODE: a program
+    printf '#include "opdispatch.h"\n%s\nint main(void) {\n    OPD_SCOPE {\n%s\n    }\n    return opd_finish();\n}\n' \
+        "${3:-}" "$2" >"$tmp/$1.c"
+}
+lean='-DOPD_LEAN -DOPDISPATCH_IMPLEMENTATION -I.'
+five first '        opd_tensor *x = opd_arange(OPD_V(4), OPD_FLOAT32);
+        opd_tensor_set_requires_grad(x, true);
+        opd_backward(opd_sum(opd_mul(x, opd_sin(x))));
+        opd_print(opd_tensor_grad(x));'
+
+# The program of the README: its output, and how large its code and constants are.
+check_five_lines() {
+    for cc in gcc clang; do
+        have $cc || continue
+        quiet $cc -O2 $lean "$tmp/first.c" -o "$tmp/first" $lib
+        [ "$("$tmp/first")" = 'tensor([ 0.0000,  1.3818,  0.0770, -2.8289])' ] || echo "$cc: another output"
+        size=$(size "$tmp/first" | awk 'NR == 2 { print $1 }')
+        [ "$size" -lt 750000 ] || echo "$cc -O2: $size bytes of code and constants, at most 750,000"
+        echo "$cc -O2: $size bytes" >&2
+    done
+}
+check_no_warnings() {
+    for cc in 'gcc -std=c11' 'clang -std=c11' 'g++ -x c++ -std=c++11' 'clang++ -x c++ -std=c++11'; do
+        have "${cc%% *}" || continue
+        case $cc in clang*) checks=-fsyntax-only ;; *) checks='-O1 -c' ;; esac      # gcc says what is unused last of all
+        quiet $cc $checks -Wall -Wextra -Werror $lean "$tmp/first.c" -o "$tmp/first.o"
+    done
+}
+# An operator that is asked for by its name is missing, with an error that says what keeps it, and with that it is there.
+check_kept_by_name() {
+    five named '        opd_tensor *x = opd_ones(OPD_INTS(1, 1, 3, 3), OPD_FLOAT32);
+#if defined(KEPT)
+        OPD_KEEP(conv2d); OPD_KEEP(add_Tensor); OPD_KEEP(torchvision);
+#endif
+        opd_print(OPD_CALL(opd_find(NAME), x, x));'
+    for name in aten::conv2d:conv2d aten::add_.Tensor:add_Tensor torchvision::nms:torchvision; do
+        card=${name##*:}; name=${name%:*}
+        quiet $quick -O0 $lean -DNAME="\"$name\"" "$tmp/named.c" -o "$tmp/named" $lib
+        case $("$tmp/named" 2>&1) in
+            *"no operator named '$name'"*"say OPD_KEEP($card) before"*) ;;
+            *) echo "$name: another error: $("$tmp/named" 2>&1)" ;;
+        esac
+    done
+    for name in aten::conv2d aten::add_.Tensor; do
+        quiet $quick -O0 $lean -DNAME="\"$name\"" -DKEPT "$tmp/named.c" -o "$tmp/named" $lib
+        "$tmp/named" >"$tmp/log" 2>&1 || cat "$tmp/log"
+    done
+    five number '        opd_print(OPD_CALL(opd_op_builtin(OPD_OP_conv2d), opd_ones(OPD_INTS(1), OPD_FLOAT32)));'
+    quiet $quick -O0 $lean "$tmp/number.c" -o "$tmp/number" $lib
+    case $("$tmp/number" 2>&1) in *'say OPD_KEEP(conv2d) before to keep OPD_OP_conv2d'*) ;; *) "$tmp/number" ;; esac
+    # without OPD_LEAN the macro does nothing
+    quiet $quick -fsyntax-only -Wall -Wextra -DOPDISPATCH_IMPLEMENTATION -I. -DNAME='"aten::conv2d"' -DKEPT "$tmp/named.c"
+}
+check_refused() {
+    if $quick -fsyntax-only -DOPD_LEAN -I. "$tmp/first.c" >"$tmp/log" 2>&1 ||
+        ! grep -q 'OPD_LEAN is for a program of one file' "$tmp/log"; then echo 'a file without the implementation'; fi
+    if $quick -fsyntax-only $lean -DOPDISPATCH_PART=1 "$tmp/first.c" >"$tmp/log" 2>&1 ||
+        ! grep -q 'take OPDISPATCH_PART away' "$tmp/log"; then echo 'OPDISPATCH_PART'; fi
+    printf '#include "opdispatch.h"\nint other(void) { return opd_ok(); }\n' >"$tmp/second.c"
+    if $quick -O0 -w $lean "$tmp/first.c" "$tmp/second.c" -o "$tmp/two" $lib >"$tmp/log" 2>&1 ||
+        ! grep -q 'only_one_file_of_a_program_may_define_OPD_LEAN' "$tmp/log"; then echo 'two files'; fi
+}
+# Beside the macros that leave something out.
+check_left_out() {
+    for macro in STATIC NO_OPERATORS NO_OP_CONV NO_OP_NORM NO_COMPLEX NO_TRANSFORMS NO_GRAPHS NO_TRAINING NO_EXCHANGE NO_CHECKING \
+        NO_MODULES NO_AUTOCAST NO_SCRIPTS NO_COLLECTIVES NO_COMPILER NO_PLUGINS NO_THREADS NO_SIMD AOTI; do
+        quiet $quick -fsyntax-only -Wall -Wextra -Werror -DOPD_$macro $lean "$tmp/first.c"
+    done
+    five conv '        opd_tensor *x = opd_ones(OPD_INTS(1, 1, 3, 3), OPD_FLOAT32);
+        opd_print(opd_conv2d(x, x));'
+    quiet $quick -O0 -DOPD_NO_OP_CONV $lean "$tmp/conv.c" -o "$tmp/conv" $lib
+    case $("$tmp/conv" 2>&1) in *'is left out: OPD_NO_OP_CONV was defined'*) ;; *) "$tmp/conv" ;; esac
+}
+check_tcc() {
+    have tcc || { echo 'SKIP: no tcc'; return; }
+    quiet tcc $lean "$tmp/first.c" -o "$tmp/first" $lib
+    [ "$("$tmp/first")" = 'tensor([ 0.0000,  1.3818,  0.0770, -2.8289])' ] || echo 'another output'
+}
+# Each operator, called where its card alone is kept.
+check_operators() {
+    quiet $quick -O0 -w tests/product/lean_walk.c -o "$tmp/walk" $lib
+    "$tmp/walk" 2>"$tmp/warnings" | tail -n 12 >"$tmp/log"
+    case $(tail -n 1 "$tmp/log") in *' calls: right') ;; *) cat "$tmp/log" ;; esac
+}
+# A test file as a program of its own.
+test_file() {
+    quiet $quick -O0 -w $lean "tests/$1.c" -o "$tmp/test" $lib
+    "$tmp/test" >"$tmp/log" 2>&1 </dev/null || tail -n 12 "$tmp/log"
+}
+
+passed=0; failed=0; skipped=0
+report() {
+    result "$1" "$2"
+    case $2 in '') passed=$((passed + 1)) ;; SKIP:*) skipped=$((skipped + 1)) ;; *) failed=$((failed + 1)) ;; esac
+}
+for name in $names; do
+    case $name in *"$only"*) ;; *) continue ;; esac
+    case $name in
+        test_*) for test in $tests; do [ "${test#*/}" != "$name" ] || report "$name" "$(test_file "$test")"; done ;;
+        *) report "$name" "$(check_"$name")" ;;
+    esac
+done
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" = 0 ]
