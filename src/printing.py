@@ -264,14 +264,14 @@ class Function:
         return wrapped(first, parts, last, min(len(first), 40))
 
     def body(self):
-        return ['    static opd_op *op;'] + (self.direct() if self.name in DIRECT else self.given()) + ['}']
+        return ['    OPD_HANDLE(%s);' % self.card] + (self.direct() if self.name in DIRECT else self.given()) + ['}']
 
     def direct(self):
         """The lines that call with an array of the arguments' values."""
         values = [kind[1] + '(' + a[1] + ')' if kind[1] else a[1] for kind, a in zip(self.types, self.args)]
         rets = {'opd_call_tensors': ['rets'], 'opd_call_all': ['NULL']}.get(self.call, [])
         letters = self.letter + ''.join(kind[2] for kind in self.types)
-        op = 'opd_op_typed(&op, OPD_CARD(%s, "aten::%s"), "%s")' % (self.card, self.schema.name, letters)
+        op = 'opd_op_typed(&op, "aten::%s", "%s")' % (self.schema.name, letters)
         return (wrapped('    const opd_value args[%d] = {' % len(self.types), values, '};', 30) +
                 wrapped('    return %s(' % self.call, [op] + rets + ['args', '%d' % len(self.types)], ');', 8))
 
@@ -287,7 +287,7 @@ class Function:
                           kind[1] + '(%s)') % a[1])
         rets = ['rets'] if self.call == 'opd_call_tensors' else []
         first = '    return %s(' % self.call.replace('opd_call', 'opd_given')
-        names = ['&op', 'OPD_CARD(%s, "aten::%s")' % (self.card, self.schema.name), '"%s"' % letters]
+        names = ['&op', '"aten::%s"' % self.schema.name, '"%s"' % letters]
         return wrapped(first, names + rets + parts, ');', len(first))
 
 
@@ -340,20 +340,20 @@ def print_names(tree):
 
 
 def print_lean_cards(tree):
-    """OPDI_LEAN_CARDS, a row OPDI_LEAN_CARD(card, "name") for each card, and what a lean program notes of each."""
+    """OPDI_LEAN_CARDS, a row OPDI_LEAN_CARD(card, "name") for each card, and opdi_kept_CARD, which a lean program notes."""
     lines, families = [], tree.families()
     for family in families:
-        rows = ['OPDI_LEAN_CARD(%s, "aten::%s")' % (o.card, o.schema.name) for o in tree.operators() if o.family == family]
-        lines += ' \\\n'.join(['#define OPDI_LEAN_CARDS_' + family] + wrapped_words(rows)).split('\n')
+        rows = ['OPDI_LEAN_CARD(%s, "%s")' % (o.card, o.schema.name) for o in tree.operators() if o.family == family]
+        words = [word for row in rows for word in ([row] if len(row) < WIDTH - 8 else row.replace(', ', ',\n').split('\n'))]
+        lines += ' \\\n'.join(['#define OPDI_LEAN_CARDS_' + family] + wrapped_words(words)).split('\n')
     names = wrapped_words(['OPDI_LEAN_CARDS_' + family for family in families])
     lines += ' \\\n'.join(['#define OPDI_LEAN_CARDS'] + names).split('\n')
     for family in families:
         macro = tree.macro(family)
+        begin = '    static const OPD_UNUSED opdi_lean_card opdi_kept_##card = {OPD_OP_##card, "aten::" name, '
         there = ['#define OPDI_LEAN_CARD(card, name) static void opdi_card_##card(opd_op_desc *op); \\',
-                 '    static const OPD_UNUSED opdi_lean_card opdi_kept_##card = {OPD_OP_##card, name, opdi_card_##card, NULL, '
-                 'NULL};']
-        out = ['#define OPDI_LEAN_CARD(card, name) \\',
-               '    static const OPD_UNUSED opdi_lean_card opdi_kept_##card = {OPD_OP_##card, name, NULL, NULL, "%s"};' % macro]
+                 begin.rstrip() + ' \\', '        opdi_card_##card, NULL, NULL};']
+        out = ['#define OPDI_LEAN_CARD(card, name) \\', begin + 'NULL, NULL, \\', '        "%s"};' % macro]
         lines += ['#if defined(%s)' % macro] + out + ['#else'] + there + ['#endif'] if macro else there
         lines += ['OPDI_LEAN_CARDS_' + family, '#undef OPDI_LEAN_CARD']
     return lines

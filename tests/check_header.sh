@@ -9,7 +9,7 @@ set -u
 names='macros_visible symbols symbols_cxx aoti included_twice other_places beside_dlpack two_files cxx_with_c_implementation
 cxx_implementation steps no_everything wrong_arguments fast_math
 std11_c_implementation std11_c_declarations std11_cxx_implementation std11_cxx_declarations'
-[ -n "${RUN_AGAIN:-}" ] || names="join apart contents rooms calls_up pragmas includes macro_names foreign_names function_length macro_functions line_length dialect short_names cards reference recipes documents checked build_lines helps tcc static_in_two_files no_threads no_simd no_cache core_alone families tools parts $names"
+[ -n "${RUN_AGAIN:-}" ] || names="join apart contents rooms calls_up pragmas includes macro_names foreign_names function_length macro_functions line_length dialect short_names lean_names cards reference recipes documents checked build_lines helps tcc static_in_two_files no_threads no_simd no_cache core_alone families tools parts $names"
 
 if [ "${1:-}" = --list ]; then printf '%s\n' $names; exit 0; fi
 only=${1:-}
@@ -401,6 +401,14 @@ check_short_names() {
     if ! command -v python3 >/dev/null 2>&1; then echo 'SKIP: no python3'; return; fi
     fails python3 "$root/src/join.py" --once "$tmp/each_once.h"
     python3 "$root/tests/dialect.py" --names $short_names "$tmp/each_once.h"
+}
+# Every look-up of a built-in operator by its name or number names its card, so that a lean program keeps it.
+check_lean_names() {
+    find "$root/src" -name '*.[ch]' ! -path '*/api/*' ! -path '*/aoti/*' | xargs grep -nE \
+        -e '\b(opd_find|opd_find_quiet|OPD_OP|opd_op_cached|opd_op_typed|opd_op_look_up)\([^;]*"aten::' \
+        -e '\bopd_op_builtin\([^;]*\bOPD_OP_' -e '\bopdi_second_card\(op, OPD_OP_' |
+        grep -v 'OPDI_NAME(' | sed "s|^$root/||" | head -n 12 |
+        sed 's|$|   <- name the card by OPDI_NAME or OPDI_BY_NUMBER, see src/dispatch/lean.h|'
 }
 # Declarations and implementation, in any order and number, are what one implementation is.
 check_included_twice() {

@@ -93,7 +93,7 @@ typedef struct opdi_formula {
     const char *what;
     int rule;
     int16_t number[2];
-    opdi_loop (*complex_loop)(opd_scalar_type dtype);        /* see opdi_complex_of_add; NULL: not for complex numbers */
+    opdi_loop (*complex_loop)(opd_scalar_type dtype);        /* opdi_complex_of_add; NULL: not for complex numbers */
 } opdi_formula;
 /* The formulas that complex numbers have, see complex.c.  OPDI_COMPLEX_LOOPS(add) is the function that returns loops of
    add; of a formula that is not here it is NULL. */

@@ -25,10 +25,11 @@ opd_op *opd_op_builtin(opd_op_id id) {
 extern "C" {
 #endif
 
+/* A typed function begins so: it keeps the handle of its operator. */
 #if defined(OPDISPATCH_PLUGIN)
-#define OPD_CARD(card, name) name
+#define OPD_HANDLE(card) static opd_op *op
 #else
-#define OPD_CARD(card, name) OPDI_NAME(card, name)
+#define OPD_HANDLE(card) static opd_op *op; OPDI_NEEDS(card)
 #endif
 #define OPD_GIVEN_MAX 20         /* no typed function takes more */
 /* The arguments of a typed function, by the letters of its signature (see opd_op_check), as values; their number. */

@@ -645,9 +645,9 @@ OPDI_PAIRS_OF(c128, unequal, opdi_pairs_equal_f64(data, count, false))
 OPDI_PAIRS_OF(c128, size, opdi_pairs_abs_f64(data, count))
 OPDI_LOOPS_END
 OPDI_COLD_BEGIN
-/* Defines opdi_complex_of_NAME, which returns a loop of a formula: for OPD_DTYPE_NONE from complex128 to complex128; for a
-   complex dtype the loop that reads numbers of it as they lie in memory, and writes such numbers, their sizes or truths.
-   NULL: there is none. */
+/* Defines opdi_complex_of_NAME, which returns a loop of a formula: for OPD_DTYPE_NONE from complex128 to complex128;
+   for a complex dtype the loop that reads numbers of it as they lie in memory, and writes such numbers, their sizes or
+   truths.  NULL: there is none. */
 #define OPDI_COMPLEX_OF(name, short64, short128) \
     OPDI_INTERNAL opdi_loop opdi_complex_of_##name(opd_scalar_type dtype) { \
         return dtype == OPD_DTYPE_NONE ? opdi_c128_##name : dtype == OPD_COMPLEX64 ? (short64) : (short128); \
