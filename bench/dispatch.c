@@ -1122,15 +1122,17 @@ static double children_ms(void) {
     return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) * 1e3 + (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec) / 1e3;
 }
 
-/* Processor time of compiling nothing with a header in front of it, ms; -1 where there is no such compiler. */
-static double compile(const char *compiler, const char *options, const char *header, const char *object) {
+/* Processor time of compiling a file with a header in front of it, ms; -1 if there is no such compiler.  source NULL: an
+   empty file. */
+static double compile(const char *compiler, const char *options, const char *header, const char *source,
+                      const char *object) {
     char command[800];
     double t;
     snprintf(command, sizeof command, "command -v %s >/dev/null 2>&1", compiler);
     if (system(command)) { return -1; }
     t = children_ms();
-    snprintf(command, sizeof command, "%s %s%s%s -x %s -c -o %s /dev/null", compiler, options,
-             header ? " -include " : "", header ? header : "", strstr(compiler, "++") ? "c++" : "c", object);
+    snprintf(command, sizeof command, "%s %s%s%s -x %s -c -o %s %s", compiler, options, header ? " -include " : "",
+             header ? header : "", strstr(compiler, "++") ? "c++" : "c", object, source ? source : "/dev/null");
     if (system(command)) { opd_fail(OPD_ERROR_USER, "`%s` failed", command); }
     return children_ms() - t;
 }
@@ -1150,23 +1152,43 @@ static double text_of(const char *object) {
 #define CORE_ALONE \
     "-O2 -DOPD_NO_OPERATORS -DOPD_NO_TRANSFORMS -DOPD_NO_GRAPHS -DOPD_NO_CHECKING -DOPD_NO_TRAINING " \
     "-DOPD_NO_EXCHANGE -DOPD_NO_PROFILER -DOPD_NO_AUTOCAST -DOPD_NO_PLUGINS"
-/* The declarations, the whole, its two parts, without operators, the core alone; the size of what comes out. */
+#define LEAN "-O2 -DOPD_LEAN"
+/* The README's first program. */
+static const char first_program[] =
+    "int main(void) {\n"
+    "    OPD_SCOPE {\n"
+    "        opd_tensor *x = opd_arange(OPD_V(4), OPD_FLOAT32);\n"
+    "        opd_tensor_set_requires_grad(x, true);\n"
+    "        opd_backward(opd_sum(opd_mul(x, opd_sin(x))));\n"
+    "        opd_print(opd_tensor_grad(x));\n"
+    "    }\n"
+    "    return opd_finish();\n"
+    "}\n";
+/* The declarations, a lean program, the whole, its two parts, without operators, the core alone; the size of what comes
+   out. */
 static void bench_compile(void) {
     static const char file[] = __FILE__;
     static const struct { const char *compiler, *options; double most; bool whole; const char *name; } builds[] = {
         {"gcc", "", 35, false, NULL}, {"g++", "", 55, false, NULL}, {"clang", "", 0, false, NULL},
+        {"gcc", LEAN, 0, true, "-O2, the README's first program with OPD_LEAN"},
+        {"clang", LEAN, 0, true, "-O2, the README's first program with OPD_LEAN"},
         {"gcc", "-O0", 3.5, true, NULL}, {"gcc", "-O2", 10, true, NULL},
         {"gcc", "-O2 -DOPD_NO_OPERATORS", 0, true, NULL}, {"gcc", CORE_ALONE, 3.5, true, "-O2, the core alone"},
         {"gcc", "-O2 -DOPDISPATCH_PART=1", 6, true, NULL}, {"gcc", "-O2 -DOPDISPATCH_PART=2", 6, true, NULL},
         {"clang", "-O0", 0, true, NULL}, {"clang", "-O2", 15, true, NULL},
         {"clang", "-O2 -DOPD_NO_OPERATORS", 0, true, NULL}, {"clang", CORE_ALONE, 0, true, "-O2, the core alone"}};
-    char header[300], object[] = "/tmp/opd_bench_XXXXXX";
+    char header[300], object[] = "/tmp/opd_bench_XXXXXX", source[] = "/tmp/opd_bench_XXXXXX";
     const char *slash = strrchr(file, '/');
-    const int fd = mkstemp(object);
+    const int fd = mkstemp(object), source_fd = mkstemp(source);
+    FILE *const program_file = source_fd < 0 ? NULL : fdopen(source_fd, "w");
     snprintf(header, sizeof header, "%.*s../opdispatch.h", slash ? (int)(slash - file + 1) : 0, file);
     heading("compiling, processor time; code and constants");
     if (fd < 0 || access(header, R_OK)) { printf("left out: %s is not below this folder\n", header); return; }
     close(fd);
+    if (!program_file || fputs(first_program, program_file) < 0 || fclose(program_file)) {
+        printf("left out: /tmp cannot be written\n");
+        return;
+    }
     for (size_t i = 0; i < sizeof builds / sizeof *builds; i++) {
         const bool whole = builds[i].whole;
         const char *name = builds[i].name ? builds[i].name : builds[i].options;
@@ -1176,8 +1198,9 @@ static void bench_compile(void) {
         snprintf(what, sizeof what, "%s %s%s", builds[i].compiler, whole ? name : "declarations",
                  whole ? "" : ", over an empty file");
         for (int round = 0; round < (whole ? quick ? 1 : 3 : quick ? 3 : 11); round++) {
-            const double none = whole ? 0 : compile(builds[i].compiler, "", NULL, object);
-            const double ms = none < 0 ? -1 : compile(builds[i].compiler, options, header, object);
+            const char *const text_file = strcmp(builds[i].options, LEAN) == 0 ? source : NULL;
+            const double none = whole ? 0 : compile(builds[i].compiler, "", NULL, NULL, object);
+            const double ms = none < 0 ? -1 : compile(builds[i].compiler, options, header, text_file, object);
             if (ms < 0) { break; }
             add_sample(&time, whole ? ms / 1e3 : ms - none);
             if (whole) { add_sample(&text, text_of(object) / 1024); }
@@ -1187,6 +1210,7 @@ static void bench_compile(void) {
         if (whole) { report(ROW("compile_text", "  its text", .unit = "KiB"), &text); }
     }
     remove(object);
+    remove(source);
 }
 
 //-- main -------------------------------------------------------------------------------------------------------------

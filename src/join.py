@@ -149,7 +149,8 @@ def long_files():
 def unended(path):
     """The lines of a file whose guard or compile mode begins and does not end there, or the other way round."""
     guards, modes, found = [], [], []
-    for i, line in enumerate(read(os.path.join(SRC, path)).decode('utf-8').split('\n')):
+    lines = read(os.path.join(SRC, path)).decode('utf-8').split('\n')
+    for i, line in enumerate(lines):
         word = re.match(r'\s*#\s*(if|ifdef|ifndef|else|elif|endif)\b|OPDI_(COLD|ONCE|LOOPS)_(BEGIN|END)\b', line)
         if not word:
             continue
@@ -159,14 +160,37 @@ def unended(path):
             if not modes or modes.pop()[1] != word.group(2):
                 found.append(i + 1)
         elif word.group(1).startswith('if'):
-            guards.append((i + 1, list(modes)))
+            guards.append((i + 1, list(modes), []))
         elif not guards:
             found.append(i + 1)
-        elif word.group(1) == 'endif':
-            guards.pop()
         else:
-            modes = list(guards[-1][1])
-    return found + [line for line, _ in guards] + [line for line, _ in modes]
+            _, before, branches = guards[-1]
+            branches.append([mode for _, mode in modes])
+            if word.group(1) == 'endif':
+                guards.pop()
+                if not has_else(lines, i):
+                    branches.append([mode for _, mode in before])
+                if any(branch != branches[0] for branch in branches):                    # a mode that ends in some alone
+                    found.append(i + 1)
+            else:
+                modes = list(before)
+    return found + [guard[0] for guard in guards] + [line for line, _ in modes]
+
+
+def has_else(lines, end):
+    """Whether the guard that ends on a line has an #else."""
+    depth = 0
+    for line in reversed(lines[:end]):
+        word = re.match(r'\s*#\s*(if|ifdef|ifndef|else|endif)\b', line)
+        if word and word.group(1) == 'endif':
+            depth += 1
+        elif word and word.group(1) == 'else' and depth == 0:
+            return True
+        elif word and word.group(1).startswith('if'):
+            if depth == 0:
+                return False
+            depth -= 1
+    return False
 
 
 def must_be_listed():

@@ -227,8 +227,9 @@ OPDI_ALWAYS double opdi_trig1_f64(double x, uint64_t shift) {
     c = one + ((1.0 - one - half) + c * (z * z));
     return opdi_double(opdi_bits64(count & 1u ? c : sum) ^ (count & 2u) << 62);
 }
-#if defined(OPD_NO_OPERATORS)
-#else
+OPDI_LOOPS_END
+#if !defined(OPD_NO_OPERATORS)
+OPDI_LOOPS_BEGIN
 /* Four terms of a polynomial from that of x^k on, of which the last ones may be missing; square: x^2. */
 OPDI_ALWAYS double opdi_terms(const double *table, int k, int count, double x, double square) {
     const double low = k + 1 < count ? table[k] + x * table[k + 1] : table[k];

@@ -60,11 +60,13 @@ OPDI_INTERNAL opd_tensor *opdi_o_mean_dims(opd_tensor *tensor, const int64_t *di
 }
 
 OPDI_COLD_END
+OPDI_LOOPS_END
 
 #endif
 #endif
 #if !defined(OPD_NO_OP_NORM)
 #if defined(OPDI_OPERATORS)
+OPDI_LOOPS_BEGIN
 
 //== rows of numbers: sums that do not depend on anything but the row ==================================================
 
