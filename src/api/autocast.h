@@ -2,44 +2,56 @@
 //  >>api:autocast   mixed precision: regions, policies, the cache of cast weights
 //----------------------------------------------------------------------------------------------------------------------
 
-/* Regions of this thread in which operators choose their dtypes by their card's .autocast (torch.autocast): matrix
-   products and convolutions run in `dtype` (bfloat16 on CPU, XLA and HPU, else float16), what needs the range in
-   float32.  Floating arguments on the device but float64 are cast, differentiably; in-place and out= forms are left
-   alone.  As a block: OPD_AUTOCAST(OPD_CPU) { }, OPD_AUTOCAST_AS(device, dtype, enabled, cache) { }.
-   dtype OPD_DTYPE_NONE: what the region around says, or the device's default.  enabled false: off inside.  cache 1, 0,
-   -1 as around: casts of weights (float32 leaves that require grad) are kept until the outermost region ends.
-   Regions nest, devices are apart.  A device that nobody has registered (but CUDA and its like by a warning) or that
-   knows no autocast is an error and no region (open false); a dtype it does not support gives a warning and a region
-   that is off. */
+/* The state that opd_autocast_begin returns and opd_autocast_end takes. */
 typedef struct opd_autocast_region { uint16_t was; bool was_on, open; } opd_autocast_region;
+/* Begins a region of this thread in which operators choose their dtypes (torch.autocast).  The operator descriptor's
+   `autocast` is the policy: matrix products and convolutions run in `dtype`, operators that need the range in float32.
+   Floating arguments on the device are cast, differentiably, but float64 is not.  In-place and out= forms are left
+   alone.  As a block: OPD_AUTOCAST(OPD_CPU) { }, OPD_AUTOCAST_AS(device, dtype, enabled, cache) { }.
+   With dtype OPD_DTYPE_NONE the region takes the dtype of the region around it.  The outermost region takes the
+   device's default, which is bfloat16 on CPU, XLA and HPU, else float16.  If `enabled` is false, autocast is off
+   inside.  With cache 1, casts of weights (float32 leaves that require grad) are kept until the outermost region ends.
+   With 0 they are not kept, and with -1 the setting around it stays.  Regions nest, and each device has its own.
+   If a device knows no autocast, or is not registered, this fails with an error and no region (`open` is false).  CUDA
+   and similar devices of PyTorch that are not registered only give a warning.  A dtype that the device does not support
+   gives a warning and a region that is off. */
 OPD_API opd_autocast_region opd_autocast_begin(opd_backend device, opd_scalar_type dtype, bool enabled, int cache);
-/* Puts back what was before; the end of the outermost region clears the cache.  Twice is harmless; works while an error
-   is pending.  What a kernel has begun ends with it.  opd_dispatch_state carries regions to another thread. */
+/* Ends a region: restores the state from before.  The end of the outermost region clears the cache.  A second call does
+   nothing.  Works while an error is pending.  A region that a kernel has begun ends with the kernel.  To carry regions
+   to another thread, use opd_dispatch_state. */
 OPD_API void opd_autocast_end(opd_autocast_region *region);
-OPD_API bool opd_autocast_enabled(opd_backend device);            /* torch.is_autocast_enabled; not inside a policy */
-OPD_API opd_scalar_type opd_autocast_dtype(opd_backend device);   /* torch.get_autocast_dtype; NONE: it has none */
+/* Returns whether autocast is on for a device (torch.is_autocast_enabled); false inside a policy. */
+OPD_API bool opd_autocast_enabled(opd_backend device);
+/* Returns the dtype of autocast for a device (torch.get_autocast_dtype); OPD_DTYPE_NONE if the device has none. */
+OPD_API opd_scalar_type opd_autocast_dtype(opd_backend device);
+/* Returns whether casts of weights are kept in the cache now. */
 OPD_API bool opd_autocast_cache_enabled(void);
-/* Lets go of all cast weights, of all threads (torch.clear_autocast_cache). */
+/* Frees all cast weights in the cache, of all threads (torch.clear_autocast_cache). */
 OPD_API void opd_autocast_cache_clear(void);
-/* Declares which dtypes regions of a registered backend may have (get_amp_supported_dtype); else float16 and bfloat16.
-   0, or -1 with an error.  For ever; any thread. */
+/* Declares the dtypes that regions of a registered backend may have, instead of float16 and bfloat16
+   (get_amp_supported_dtype).  This is permanent.  Any thread.  Returns 0, or -1 with an error. */
 OPD_API int opd_autocast_support(opd_backend device, const opd_scalar_type *dtypes, int count);
 
-/* Gives an operator, defined already or later, a policy at the autocast key of a device, as a kernel of this library;
-   device OPD_BACKEND_COUNT: of every device.  torch.library.register_autocast.  0, or -1 with nothing changed. */
+/* Gives an operator, which is defined already or later, an autocast policy for a device.  The policy becomes a kernel
+   of this library at the device's autocast key.  With device OPD_BACKEND_COUNT it holds for every device.  Returns 0,
+   or -1 with an error and nothing changed.  Follows torch.library.register_autocast. */
 OPD_API int opd_autocast_register(opd_library *lib, const char *name, opd_backend device, opd_autocast policy);
-/* For kernels written by hand at AutocastCPU and its like, which exclude that key and call their operator again (see
-   examples/autocast_wrappers.c).  opd_autocast_cast: tensor cast to dtype, of the innermost scope; tensor itself when
-   it has that dtype, is float64 or no floating tensor; weights through the cache (at::autocast::cached_cast).  NULL for
-   NULL, or with an error.  opd_autocast_promote: the widest of `dtype` and the dtypes of tensors (without NULLs and
-   float64); a dtype that is neither float32 nor the device's is an error, and NONE (at::autocast::promote_type). */
+/* Casts a tensor to dtype, for a hand-written kernel at an autocast key (AutocastCPU, AutocastCUDA, ...).  The kernel
+   excludes its key and calls its operator again (examples/autocast_wrappers.c).  Casts of weights go through the
+   cache.  Returns a tensor of the innermost scope, or `tensor` itself if it has that dtype, is float64 or is not a
+   floating tensor.  Returns NULL for NULL, or with an error.  Follows at::autocast::cached_cast. */
 OPD_API opd_tensor *opd_autocast_cast(opd_scalar_type dtype, opd_tensor *tensor);
+/* Returns the widest of `dtype` and the dtypes of the tensors, for a hand-written kernel at an autocast key.  NULLs and
+   float64 tensors do not count.  If a dtype is neither float32 nor the device's, returns OPD_DTYPE_NONE with an error.
+   Follows at::autocast::promote_type. */
 OPD_API opd_scalar_type opd_autocast_promote(opd_scalar_type dtype, opd_tensor *const *tensors, int count);
 
-/* For custom functions under autocast (torch.amp.custom_fwd, custom_bwd): `forward` of the struct calls opd_custom_fwd,
-   which runs the function given, its backward opd_custom_bwd.  cast_inputs OPD_DTYPE_NONE: forward runs in the state
-   that is there; a dtype: in a region the floating inputs of that device but float64 are cast to it, and forward runs
-   with autocast off; outside nothing is cast.  Backward runs as forward did, on or off and with its dtype. */
+/* Runs `forward`, the forward of a custom function, under autocast (torch.amp.custom_fwd).  Call this from the struct's
+   `forward`.  With cast_inputs OPD_DTYPE_NONE, `forward` runs in the present autocast state.  If cast_inputs is a dtype
+   and a region of the device is on, floating inputs of the device (but float64) are cast to it, and `forward` runs with
+   autocast off.  Outside a region nothing is cast.  Returns 0, or not 0 after an error. */
 OPD_API int opd_custom_fwd(opd_context *ctx, opd_backend device, opd_scalar_type cast_inputs, opd_setup_fn forward);
+/* Runs `backward`, the backward of a custom function, with the autocast state that its forward had: on or off, and with
+   its dtype (torch.amp.custom_bwd).  Returns 0, or not 0 after an error. */
 OPD_API int opd_custom_bwd(opd_backward_call *bw, opd_backward_fn backward);
 

@@ -2,150 +2,171 @@
 //  >>api:collectives groups of processes, what they send each other, training on all of them
 //----------------------------------------------------------------------------------------------------------------------
 
-/* Several processes that run one program: a process group has a name, a rank for each of them, and a table of functions
-   that move memory between them, which a program or plug-in registers: examples/mpi_group.c is the one over MPI.  The
-   group "self" is always there, of this process alone.  Collectives are operators by PyTorch's schemas, in the
-   namespace _c10d_functional: all_reduce, all_gather_into_tensor, reduce_scatter_tensor, all_to_all_single, broadcast,
-   isend, irecv, batch_p2p_ops, wait_tensor, wait_tensors; the first three also _coalesced; all_reduce_, broadcast_ and
-   all_reduce_coalesced_ in place; all_gather_into_tensor_out and reduce_scatter_tensor_out; and
-   _c10d_functional_autograd, the same again.  reduce_op is "sum", "avg", "product", "min", "max", "band", "bor" or
-   "bxor"; group_name is a group's name (a str: objects that PyTorch takes there are Python's).  They have derivatives,
-   for the sum of what all ranks differentiate (of all_reduce and reduce_scatter_tensor: "sum", "avg", "product", which
-   gathers all ranks' numbers, and "min" and "max", shared out among those that have the extreme value; in place "sum"
-   and "avg"; isend and irecv have none), rules for vmap (of isend and irecv all examples are one message) and forward
-   mode, and are recorded, counted and shown by the profiler like any other, with the bytes that they move.  irecv fills
-   its argument and returns it; isend returns a tensor without elements, and graphs keep it.  Every rank calls the same
-   ones in the same order.
-   The namespace c10d has PyTorch's other set, allreduce_ to recv_, into memory that is there: a ProcessGroup is an
-   opd_group (opd_value_object) or its name, a ReduceOp its name, and a Work that comes back is an opd_work, which the
-   caller gives to opd_work_wait or opd_work_release.  They have no derivatives, and are not recorded or batched; those
-   with a list of what each rank has wait before they return; nothing receives from any rank (recv_any_source_).
-   Tensors of a device go by way of the host, or by what moves its memory: opd_group_device_add, opd_group_desc.takes.
-   A collective is on its way when the operator returns.  Its result is an ordinary tensor: the first operator that
-   reads it, and opd_data, waits; views do not.  What writes the input waits, too; a pointer that the program took
-   before does not, and leaves both alone until then.  Where it failed, that is the error of whoever uses the result. */
+/* A process group: several processes that run one program.  A group has a name, a rank for each process, and a table of
+   functions that move memory between them.  A program or plug-in registers the table: examples/mpi_group.c is one over
+   MPI.  The group "self" always exists and has this process alone.  Collectives are operators with PyTorch's schemas,
+   in the namespace _c10d_functional: all_reduce, all_gather_into_tensor, reduce_scatter_tensor, all_to_all_single,
+   broadcast, isend, irecv, batch_p2p_ops, wait_tensor, wait_tensors.  The first three also exist as _coalesced.
+   In-place forms are all_reduce_, broadcast_ and all_reduce_coalesced_, and out forms are all_gather_into_tensor_out
+   and reduce_scatter_tensor_out.  Namespace _c10d_functional_autograd has the same operators again.  Every rank calls
+   the same collectives in the same order. reduce_op is "sum", "avg", "product", "min", "max", "band", "bor" or "bxor".
+   The argument group_name is a group's name (a str: the objects that PyTorch takes there are Python's).  Operator irecv
+   fills its argument and returns it.  Operator isend returns a tensor without elements, and graphs keep it.
+   Collectives have derivatives, of the sum of the values that all ranks differentiate.  For all_reduce and
+   reduce_scatter_tensor the reductions "sum", "avg", "product", "min" and "max" have one, in place only "sum" and
+   "avg".  The derivative of "product" gathers all ranks' numbers.  For "min" and "max" the gradient is divided among
+   the ranks that have the extreme value.  Operators isend and irecv have no derivative.  Collectives have rules for
+   vmap (isend and irecv move all examples in one message) and for forward mode.  Like other operators they are
+   recorded, counted and shown by the profiler, with the bytes that they move.  The namespace c10d has PyTorch's other
+   set, allreduce_ to recv_, which write into existing memory.  A ProcessGroup is an opd_group (opd_value_object) or its
+   name, and a ReduceOp is its name.  A returned Work is an opd_work, which the caller gives to opd_work_wait or
+   opd_work_release.  These operators have no derivatives, and are not recorded or batched.  If an operator takes a list
+   with an element per rank, it waits before it returns.  Receiving from any rank (recv_any_source_) is not supported.
+   Tensors of a device are copied through the host, unless opd_group_device_add or opd_group_desc.takes is used.  A
+   collective is still running when the operator returns.  The result is an ordinary tensor: the first operator that
+   reads it waits, and so does opd_data; views do not wait.  An operator that writes the input waits, too.  The program
+   must not use an older pointer to either of them until then.  If the collective fails, the first use of the result
+   fails with its error. */
 typedef struct opd_group opd_group;
+/* The kinds of transfers. */
 typedef enum opd_collective {
-    OPD_COLLECTIVE_ALL_REDUCE = 1, OPD_COLLECTIVE_ALL_GATHER, OPD_COLLECTIVE_REDUCE_SCATTER, OPD_COLLECTIVE_ALL_TO_ALL,
-    OPD_COLLECTIVE_BROADCAST, OPD_COLLECTIVE_REDUCE, OPD_COLLECTIVE_GATHER, OPD_COLLECTIVE_SCATTER,
-    OPD_COLLECTIVE_SEND, OPD_COLLECTIVE_RECV, OPD_COLLECTIVE_BARRIER
+    OPD_COLLECTIVE_ALL_REDUCE = 1,
+    OPD_COLLECTIVE_ALL_GATHER,
+    OPD_COLLECTIVE_REDUCE_SCATTER,
+    OPD_COLLECTIVE_ALL_TO_ALL,
+    OPD_COLLECTIVE_BROADCAST,
+    OPD_COLLECTIVE_REDUCE,
+    OPD_COLLECTIVE_GATHER,
+    OPD_COLLECTIVE_SCATTER,
+    OPD_COLLECTIVE_SEND,
+    OPD_COLLECTIVE_RECV,
+    OPD_COLLECTIVE_BARRIER
 } opd_collective;
+/* The reductions; BAND, BOR and BXOR work on bits. */
 typedef enum opd_reduction {
     OPD_REDUCTION_SUM = 0, OPD_REDUCTION_AVG, OPD_REDUCTION_PRODUCT, OPD_REDUCTION_MIN, OPD_REDUCTION_MAX,
     OPD_REDUCTION_BAND, OPD_REDUCTION_BOR, OPD_REDUCTION_BXOR
 } opd_reduction;
-/* What is moved.  Memory lies in a row and stays until it is done; send == recv: in place. */
+/* A transfer of contiguous memory, which stays valid until the transfer is done.  If send == recv, it is in place. */
 typedef struct opd_transfer {
     opd_collective kind;
-    opd_reduction reduction;     /* AVG never comes to a group: it sums, and the sum is divided here */
+    opd_reduction reduction;     /* a group never gets AVG: it gets SUM, and the sum is divided here; see `averages` */
     opd_scalar_type dtype;
-    const void *send;            /* count elements; of REDUCE_SCATTER and of SCATTER's root `count` for each rank */
-    void *recv;                  /* count elements; of ALL_GATHER and of GATHER's root `count` from each rank */
+    const void *send;            /* [count]; [ranks, count] for REDUCE_SCATTER, and for SCATTER at the root */
+    void *recv;                  /* [count]; [ranks, count] for ALL_GATHER, and for GATHER at the root */
     int64_t count;
-    const int64_t *send_counts, *recv_counts;     /* ALL_TO_ALL alone: elements to and from each rank, in their order */
+    const int64_t *send_counts, *recv_counts;     /* ALL_TO_ALL only: elements to and from each rank, in rank order */
     int32_t peer;                /* root, destination or source */
     int32_t tag;                 /* of SEND and RECV, from 0 on */
 } opd_transfer;
-/* How a group moves memory.  Functions return -1 after opd_fail or without a word.  Those of one group are called by
-   one thread at a time, of several groups by several. */
+/* The functions by which a group moves memory.  A function that fails returns -1, with or without an opd_fail.
+   Functions of one group are called by one thread at a time, functions of several groups by several. */
 typedef struct opd_group_desc {
     const char *name;            /* letters, digits, anything; at most 63 bytes */
     int32_t rank, size;          /* this process is rank 0 to size - 1 */
-    /* Begins to move; *request is what `test` gets.  0 or -1.  NULL only for a group of one. */
+    /* Begins a transfer, and sets *request for `test`.  Returns 0 or -1.  NULL only for a group of one. */
     int (*start)(void *user, const opd_transfer *transfer, void **request);
-    /* 1: it is done, 0: not yet, -1: it failed; with 1 and -1 the request is gone.  May wait for some microseconds. */
+    /* Returns 1 if the transfer is done, 0 if not yet, -1 if it failed.  On 1 and -1 it frees the request.  May wait
+       for wait_us microseconds. */
     int (*test)(void *user, void *request, int64_t wait_us);
-    /* Makes the table of a group of these ranks, for each of which it is called; fills in start, test, split, destroy
-       and user of `out`.  NULL: it has no subgroups but those of one. */
+    /* Makes the table of a subgroup.  Each of its ranks calls this.  Fills in start, test, split, destroy and user of
+       `out`.  NULL: only subgroups of one rank are possible. */
     int (*split)(void *user, const int32_t *ranks, int32_t count, struct opd_group_desc *out);
     void (*destroy)(void *user);                  /* when the group ends; may be NULL */
     void *user;
-    int64_t timeout_ms;          /* what waits for longer fails; 0: ten minutes */
-    /* Ranks tell each other what they call before it begins: other collectives, sizes, dtypes or an other order are an
-       error of all of them that names the first difference.  (A rank that calls nothing is one after timeout_ms.)
-       Who sends to another waits until that one receives, and both compare what they say of it, too; `tag` comes to
-       the group doubled, and at most 2^30 - 1 before. */
+    int64_t timeout_ms;          /* longer waits fail; 0: ten minutes */
+    /* Ranks compare their calls before a collective begins.  If collectives, sizes, dtypes or the order differ, all
+       ranks fail with an error that names the first difference.  A rank that calls nothing makes them fail after
+       timeout_ms.  A send waits until the other rank receives, and both compare their calls, too.  The group gets the
+       doubled `tag`, which must be at most 2^30 - 1 before. */
     bool checked;
-    /* Tells the other ranks that this one does not go on: from then on their `start` and `test` are -1 with an error
-       that says why.  0 or -1.  NULL: they find out by timeout_ms. */
+    /* Tells the other ranks that this rank gives up.  From then on, their `start` and `test` return -1 with an error
+       that contains `why`.  Returns 0 or -1.  NULL: the other ranks find out by timeout_ms. */
     int (*abandon)(void *user, const char *why);
-    /* Whether `start` takes memory of that device for a transfer (NULL: for any), as a library does that is aware of
-       GPUs; what was queued on the device is done before.  NULL: it takes the host's alone, and other tensors go by way
-       of it, or by opd_group_device_add. */
+    /* Returns true if `start` accepts memory of that device for a transfer (if `transfer` is NULL: for any transfer),
+       as a GPU-aware communication library does.  Work that is queued on the device is finished first.  If takes is
+       NULL, `start` accepts only host memory; other tensors are copied through the host, or moved by
+       opd_group_device_add. */
     bool (*takes)(void *user, opd_device device, const opd_transfer *transfer);
-    /* Whether `start` takes this transfer, whose reduction is AVG, as one, in one pass over memory with the sum: the
-       same on all ranks.  NULL: none; `start` sees a SUM, and what comes is divided. */
+    /* Returns true if `start` accepts this transfer with reduction AVG, and then divides in the same pass over memory
+       as it adds.  The answer must be the same on all ranks.  If averages is NULL, `start` gets a SUM instead, and the
+       result is divided afterwards. */
     bool (*averages)(void *user, const opd_transfer *transfer);
 } opd_group_desc;
-/* Registers a group under its name.  desc is copied.  Belongs to the registry.  NULL with an error. */
+/* Registers a group under its name.  desc is copied; size is its size in the caller's header.  The group belongs to the
+   registry.  Returns NULL with an error. */
 OPD_API opd_group *opd_group_register_sized(const opd_group_desc *desc, size_t size);
 OPD_INLINE opd_group *opd_group_register(const opd_group_desc *desc) {
     return opd_group_register_sized(desc, sizeof(opd_group_desc));            /* which may grow */
 }
-/* Waits for what is on its way and takes the group away: calls by its name fail from here on.  0, or -1 with an error
-   of what failed; the group is gone in any case, and its pointer with it. */
+/* Waits for running transfers and removes the group: calls by its name fail from here on.  Returns 0, or -1 with the
+   error of a failed transfer.  The group and its pointer are invalid in both cases. */
 OPD_API int opd_group_unregister(opd_group *group);
-/* Says on every rank that this one does not go on, and why: what the others wait for, and all that they and this one
-   call from here on, is an error that has it.  Works while an error is pending, which stays.  Happens by itself where a
-   function of this room that takes a group finds that an allocation has failed on this rank and its error is pending.
-   0, or -1 with an error. */
+/* Tells all ranks that this rank gives up, and why.  Collectives that other ranks wait for, and all later calls of all
+   ranks, fail with an error that contains `why`.  Works while an error is pending, and keeps that error.  Functions of
+   this section that take a group do this by themselves if the pending error of this rank is a failed allocation.
+   Returns 0, or -1 with an error. */
 OPD_API int opd_group_abandon(opd_group *group, const char *why);
-/* The group of that name; NULL with an error that lists those that are there. */
+/* Finds a group by its name.  Returns NULL with an error that lists the registered groups. */
 OPD_API opd_group *opd_group_find(const char *name);
 OPD_API int opd_group_rank(const opd_group *group);
 OPD_API int opd_group_size(const opd_group *group);
 OPD_API const char *opd_group_name(const opd_group *group);
-/* Makes a group of some ranks of another one, in this order: each of them calls this, in the same order as other
-   collectives.  NULL without an error where this process is not among them. */
+/* Makes a subgroup of count ranks of a group, in this order.  Each of these ranks calls this, in the same order as
+   other collectives.  Returns NULL without an error if this process is not among them. */
 OPD_API opd_group *opd_group_split(opd_group *group, const char *name, const int32_t *ranks, int32_t count);
 
-/* Tensors of a device go by way of the host.  After this those of one device of this process, each rank's own, do not:
-   its backend moves them, "cuda" by NCCL (opdispatch_cuda.cu says more), and the group's own functions the host's, as
-   PyTorch's "cpu:gloo,cuda:nccl".  Collectives are then queued beside the device's work, and nobody waits on the host:
-   who uses a result makes the current stream wait.  What the backend cannot do (NCCL: bitwise reductions, some dtypes,
-   tags other than 0) still goes by way of the host.  All ranks call it; subgroups made later have it, too.  0, or -1
-   with the error of the first rank that cannot, on all of them. */
+/* Lets a backend move the tensors of one device of this process, instead of a copy through the host.  Backend "cuda"
+   uses NCCL (see opdispatch_cuda.cu).  The group's own functions still move host memory, as in PyTorch's
+   "cpu:gloo,cuda:nccl".  Collectives are then queued beside the device's work, and the host does not wait: an operator
+   that uses a result makes the current stream wait.  Transfers that the backend cannot do (NCCL: bitwise reductions,
+   some dtypes, tags other than 0) are still copied through the host.  All ranks call this, each with its own device.
+   Subgroups made later have it, too.  Returns 0.  If a rank cannot, all ranks return -1 with the error of the first. */
 OPD_API int opd_group_device_add(opd_group *group, opd_device device);
 enum { OPD_GROUP_ID = 128 };
-/* How a backend moves its memory for a rank of a group: what opd_backend_desc.group_new fills in.  Functions are called
-   by one thread at a time, and return -1 after opd_fail or without a word. */
+/* The functions by which a backend moves its memory for a rank of a group; opd_backend_desc.group_new fills them in.
+   Only one thread at a time calls them.  A function that fails returns -1, with or without an opd_fail. */
 typedef struct opd_group_mover {
-    /* Waits until all ranks are there, after group_new, which does not. */
+    /* Waits until all ranks have joined; group_new itself does not wait. */
     int (*ready)(void *user);
-    /* Whether it can; the same on all ranks. */
+    /* Returns true if these functions can do a transfer; the answer must be the same on all ranks. */
     bool (*takes)(void *user, const opd_transfer *transfer);
-    /* Begins when what is queued on the current stream now is done; AVG comes, too, of floating and complex dtypes. */
+    /* Begins a transfer after the work that is queued on the current stream now.  Gets AVG, too, for floating and
+       complex dtypes. */
     int (*start)(void *user, const opd_transfer *transfer, void **request);
-    /* What is queued on the current stream from now on begins when it is done.  0 or -1; the request is gone. */
+    /* Makes later work on the current stream wait for the transfer.  Frees the request.  Returns 0 or -1. */
     int (*wait)(void *user, void *request);
-    int (*test)(void *user, void *request);       /* 1, 0 or -1: done, not yet, failed; the request stays */
-    int (*flush)(void *user);                     /* begins what `start` kept to begin it with others; may be NULL */
-    int (*abandon)(void *user, const char *why);  /* this rank does not go on, and its streams wait for nobody */
-    int (*destroy)(void *user);                   /* when all is done, or -1: it was not; with all requests */
+    int (*test)(void *user, void *request);       /* 1, 0 or -1: done, not yet, failed; keeps the request */
+    int (*flush)(void *user);                     /* begins transfers that `start` kept to begin together; or NULL */
+    int (*abandon)(void *user, const char *why);  /* this rank gives up, and its streams wait for no other rank */
+    int (*destroy)(void *user);                   /* when all is done, or -1: it was not; frees all requests */
     void *user;
 } opd_group_mover;
 
-/* Work that is on its way: opd_work_wait waits and gives the handle back, 0 or -1 with an error; NULL is what failed to
-   begin, so `opd_work_wait(opd_group_send(...))` is the call that waits.  opd_work_test: 1 done, 0 not yet, -1 failed.
-   opd_work_release: gives the handle back and lets it go on.  Tensors that are moved may be used as those of operators:
-   who needs them waits. */
+/* A handle of running work.  Tensors that the work moves may be used as results of operators: the first use that needs
+   them waits. */
 typedef struct opd_work opd_work;
+/* Waits for work and frees its handle.  Returns 0, or -1 with an error.  work may be NULL, which means that it failed
+   to begin, so `opd_work_wait(opd_group_send(...))` is a send that waits. */
 OPD_API int opd_work_wait(opd_work *work);
+/* Returns 1 if work is done, 0 if not yet, -1 if it failed. */
 OPD_API int opd_work_test(opd_work *work);
+/* Frees the handle of work, which goes on. */
 OPD_API void opd_work_release(opd_work *work);
-/* What is no operator: tensors that are written into have no gaps and require no grad.  gather's `list` and scatter's
-   are one tensor with a dim of all ranks in front, at the root alone (elsewhere NULL).  Any number of sends and
-   receives may be begun, in any order, before one is waited for (batch_isend_irecv); of those between two ranks with
-   one tag the first sent is the first received.  NULL with an error. */
+/* Functions opd_group_send to opd_group_barrier begin transfers that are no operators, and return the work, or NULL
+   with an error.  Tensors that are written into must have no gaps and require no grad.  The `list` of gather and
+   scatter is one tensor [ranks, ...] at the root, and NULL elsewhere.  Any number of sends and receives may begin, in
+   any order, before the program waits for one (batch_isend_irecv).  Of messages between two ranks with one tag, the
+   first sent is the first received. */
 OPD_API opd_work *opd_group_send(opd_group *group, opd_tensor *tensor, int to, int tag);
 OPD_API opd_work *opd_group_recv(opd_group *group, opd_tensor *tensor, int from, int tag);
 OPD_API opd_work *opd_group_reduce(opd_group *group, opd_tensor *tensor, const char *reduce_op, int root);
 OPD_API opd_work *opd_group_gather(opd_group *group, opd_tensor *tensor, opd_tensor *list, int root);
 OPD_API opd_work *opd_group_scatter(opd_group *group, opd_tensor *tensor, opd_tensor *list, int root);
 OPD_API opd_work *opd_group_barrier(opd_group *group);
-/* Any memory, not watched: nobody who uses it waits but by the handle. */
+/* Begins a transfer of any memory.  Only the handle can wait for it: operators that use the memory do not wait. */
 OPD_API opd_work *opd_group_start(opd_group *group, const opd_transfer *transfer);
-/* The operators most used. */
+/* The most common collectives as functions: opd_all_reduce to opd_broadcast_ call the operators above. */
 OPD_API opd_tensor *opd_all_reduce(opd_tensor *input, const char *reduce_op, const char *group_name);
 OPD_API opd_tensor *opd_all_reduce_(opd_tensor *input, const char *reduce_op, const char *group_name);
 OPD_API opd_tensor *opd_all_gather(opd_tensor *input, const char *group_name);
@@ -153,78 +174,86 @@ OPD_API opd_tensor *opd_reduce_scatter(opd_tensor *input, const char *reduce_op,
 OPD_API opd_tensor *opd_broadcast(opd_tensor *input, int src, const char *group_name);
 OPD_API opd_tensor *opd_broadcast_(opd_tensor *input, int src, const char *group_name);
 
-/* Data parallel training (torch.nn.parallel.DistributedDataParallel): each rank has the same parameters and a part of
-   each batch.  Making one writes rank 0's parameters and buffers over everybody's; from then on each backward leaves
-   the mean of all ranks' gradients in the parameters, by hooks: gradients go into buckets, in the order in which they
-   arrived the first time, and a bucket is on its way as soon as it is full, while backward goes on.  Gradients that a
-   backward has made become parts of their buckets (gradient_as_bucket_view); what somebody keeps stays as it was.  One
-   of 512 KiB and more on the host is a message of its own, from where it lies.
-   Optimizers know nothing of it.  The results are the same from run to run, as far as the group's sums are.
-       opd_parallel *parallel = opd_data_parallel(params, count, group, NULL);
-       while (opd_parallel_begin(parallel, size of this rank's part) > 0) { forward, backward, step }
-   Parameters, buffers and the group live as long as it.  One thread. */
+/* Parallel training on all ranks of a group, made by opd_data_parallel or opd_sharded_parallel. */
 typedef struct opd_parallel opd_parallel;
+/* Options of opd_data_parallel and opd_sharded_parallel. */
 typedef struct opd_parallel_options {
     int64_t bucket_bytes;                 /* of one message, about; 0: 25 MiB */
     bool find_unused;                     /* a backward may leave parameters out, on some ranks or on all: their
-                                             gradients count as zeros, and those that no rank has stay as they are; else
-                                             that is an error of every rank */
-    opd_tensor *const *buffers;           /* opd_parallel_begin writes rank 0's over everybody's */
+                                             gradients count as zeros, and stay unchanged if no rank has one; if false,
+                                             every rank fails then */
+    opd_tensor *const *buffers;           /* opd_parallel_begin copies rank 0's to all ranks */
     int nbuffers;
 } opd_parallel_options;
-/* NULL with an error, also where ranks have other numbers, sizes or dtypes of parameters or buffers, or options. */
+/* Begins data parallel training (torch.nn.parallel.DistributedDataParallel): each rank has all parameters and a part of
+   each batch.  Copies rank 0's parameters and buffers to all ranks.  From then on, each backward leaves the mean of all
+   ranks' gradients in the parameters.  Optimizers need no change.  Example:
+       opd_parallel *parallel = opd_data_parallel(params, count, group, NULL);
+       while (opd_parallel_begin(parallel, size of this rank's part) > 0) { forward, backward, step }
+   Hooks put the gradients into buckets, in the order in which they arrived the first time.  A full bucket is sent at
+   once, while backward goes on.  Gradients that a backward has made become parts of their buckets
+   (gradient_as_bucket_view); gradients that the program keeps are not changed.  A gradient of 512 KiB or more on the
+   host is a message by itself, sent without a copy.  Results are the same from run to run, as far as the group's sums
+   are the same.  Parameters, buffers and the group must live as long as the result.  Use it in one thread.  Returns
+   NULL with an error, also if options, or numbers, sizes or dtypes of parameters or buffers, differ between ranks. */
 OPD_API opd_parallel *opd_data_parallel(opd_tensor *const *params, int count, opd_group *group,
                                         const opd_parallel_options *options);
-/* Before forward, on every rank, also while gradients only add up (opd_parallel_sync_set): how many examples this rank
-   has now.  Returns how many all have; with them gradients are weighted, as one process would have them from the whole
-   batch and a mean over it.  A rank that has no more says 0 until 0 comes back: it takes part with zeros, and its
-   gradients are the others' mean, for a step like theirs.  -1 with an error.  Without a call there are plain means. */
+/* Begins a step with `samples` examples on this rank.  Every rank calls this before forward, also while gradients only
+   add up (opd_parallel_sync_set).  Returns the number of examples of all ranks, or -1 with an error.  Gradients are
+   weighted by these numbers, so that they equal the gradients of one process with the mean over the whole batch.
+   Without this call they are plain means.  A rank that has no more examples passes 0 until 0 is returned: it takes part
+   with zeros, and gets the mean of the other ranks' gradients, for an equal step. */
 OPD_API int64_t opd_parallel_begin(opd_parallel *parallel, int64_t samples);
-/* False: gradients add up on each rank alone, until a backward while it is true (DDP.no_sync).  An opd_parallel_begin
-   holds for all backwards until the next one, each of which may have other parts.  Returns what it was. */
+/* Sets whether backward communicates.  While false, gradients add up on each rank alone, until a backward while it is
+   true (DDP.no_sync).  An opd_parallel_begin holds for all backwards until the next one; the parts may differ in each.
+   Returns the previous setting. */
 OPD_API bool opd_parallel_sync_set(opd_parallel *parallel, bool on);
-/* What was recorded with a sharded one may outlive it. */
+/* Frees parallel training.  A graph recorded with sharded training may outlive it. */
 OPD_API void opd_parallel_free(opd_parallel *parallel);
 
-/* Sharded training (FullyShardedDataParallel, ZeRO 3): of each parameter a rank has one part in `size of the group`,
-   and so of its gradient and of what an optimizer knows of it.  Afterwards params[i] is this rank's part, a leaf of one
-   dim and of ceil(numel / ranks) elements (zeros behind the last one), of rank 0's values; forward takes the whole one,
-   which is on its way when opd_parallel_full returns.  Backward sums the gradient and leaves this rank's part in the
-   parameter.  Optimizers are made afterwards, of the parts.
+/* Begins sharded training (FullyShardedDataParallel, ZeRO 3).  A rank keeps one of `size of the group` parts of each
+   parameter, of its gradient and of the optimizer's state for it.  Afterwards params[i] is this rank's part: a leaf
+   [ceil(numel / ranks)] with rank 0's values, and zeros behind the last one.  Forward uses the whole parameter from
+   opd_parallel_full, which returns while it is still gathered.  Backward sums the gradient and leaves this rank's part
+   in the parameter.  Make optimizers afterwards, from the parts.  Example:
        opd_parallel *parallel = opd_sharded_parallel(params, count, group, NULL);
        opd_optimizer *adam = opd_adamw_new(params, count, NULL);
        while (opd_parallel_begin(parallel, size of this rank's part of the batch) > 0) {
            ... opd_linear(x, opd_parallel_full(parallel, params[0])) ...; backward, step
        }
-   Every rank runs the same forward: the same parameters in the same order.  One that has no more examples says 0 and
-   goes on with any others, which count as nothing.  Without opd_parallel_begin gradients are plain means; what it says
-   holds until the next one.  Every backward communicates, opd_parallel_sync_set or not, and gradients of several add
-   up; bucket_bytes and find_unused have no meaning: a parameter that no rank takes gets no gradient.  params NULL and
-   count 0: none yet. */
+   Every rank runs the same forward, with the same parameters in the same order.  A rank that has no more examples
+   passes 0 to opd_parallel_begin, and goes on with any examples, which do not count.  Without opd_parallel_begin
+   gradients are plain means; a call holds until the next one.  Every backward communicates, whatever
+   opd_parallel_sync_set says, and gradients of several add up.  bucket_bytes and find_unused are ignored: a parameter
+   that no rank uses gets no gradient.  With params NULL and count 0 there are no parameters yet.  Returns NULL with an
+   error. */
 OPD_API opd_parallel *opd_sharded_parallel(opd_tensor *const *params, int count, opd_group *group,
                                            const opd_parallel_options *options);
-/* Splits further parameters: of a model too large for one process those of one layer after the other, each time as soon
-   as they are made.  0, or -1 with an error and all of them as they were. */
+/* Splits further parameters.  For a model too large for one process, call this for each layer as soon as its parameters
+   are made.  Returns 0, or -1 with an error and all parameters unchanged. */
 OPD_API int opd_sharded_add(opd_parallel *parallel, opd_tensor *const *params, int count);
-/* The whole parameter, with a history where gradients are recorded; of the innermost scope.  All ranks call it. */
+/* Returns the whole parameter of a part, a tensor of the innermost scope, with a history if gradients are recorded.
+   All ranks call this.  Returns NULL with an error on failure. */
 OPD_API opd_tensor *opd_parallel_full(opd_parallel *parallel, opd_tensor *param);
-/* Until opd_saved_hooks_end: what is recorded on this thread keeps no whole parameters, which go with their scopes, and
-   backward gathers them again, from the second time on each while it works with the one behind it.  These are
-   saved-tensor hooks.  A parameter that was changed meanwhile is an error of
-   backward.  0, or -1 with an error. */
+/* Begins saved-tensor hooks, until opd_saved_hooks_end, that save memory.  Graphs recorded on this thread keep no whole
+   parameters, which are freed with their scopes, and backward gathers them again.  From the second backward on,
+   gathering the next parameter overlaps with the work on the present one.  If a parameter was changed meanwhile,
+   backward fails.  Returns 0, or -1 with an error. */
 OPD_API int opd_sharded_hooks_begin(opd_parallel *parallel);
-/* opd_clip_grad_norm, of all parts on all ranks: that one would see this rank's alone, and refuses them (as opd_scaler
-   does). */
+/* Clips the norm of the gradients of all parts on all ranks.  Do not use opd_clip_grad_norm: it would see only this
+   rank's parts, and refuses them, as opd_scaler does.  Returns the norm before clipping, a float32 tensor without dims,
+   or NULL with an error. */
 OPD_API opd_tensor *opd_sharded_clip_grad_norm(opd_parallel *parallel, double max_norm);
-/* A checkpoint in a folder that is there: each rank writes its parts, rank 0 what is whole, and then an index, `count`
-   values under paths in it (opd_checkpoint_file_save; not "sharded...").  Names are the module's, which has all
-   parameters that are split; optimizer may be NULL.  Every rank calls it.  Until the new index is there the last
-   checkpoint stays as it was, whatever ends the writing.  load: by any number of ranks, of one, too; the module's names
-   and whole sizes must be those of the checkpoint.  Files that are missing, cut off or damaged, and what does not fit,
-   are errors that name them, of the rank that found it, and of all others, and nothing is changed.  The values are read
-   by opd_tensor_file_open("FOLDER/index.pt").  0, or -1 with an error. */
+/* Writes a checkpoint of sharded training into an existing folder.  Every rank calls this.  Each rank writes its parts,
+   and rank 0 the tensors that are not split, and then an index.  The index has `count` values under paths, as in
+   opd_checkpoint_file_save (not "sharded...").  Read them by opd_tensor_file_open("FOLDER/index.pt").  Names are those
+   of `module`, which has all split parameters.  optimizer may be NULL.  The last checkpoint is valid until the new
+   index is written, even if writing is interrupted.  Returns 0, or -1 with an error. */
 OPD_API int opd_sharded_save(opd_parallel *parallel, const char *folder, const opd_module *module,
                              const opd_optimizer *optimizer, const char *const *names, const opd_value *values,
                              int64_t count);
+/* Loads a checkpoint of opd_sharded_save, on any number of ranks, also one.  The names and whole sizes of `module` must
+   equal the checkpoint's.  If a file is missing, cut off or damaged, or a value does not fit, all ranks fail with an
+   error that names it, and nothing is changed.  Returns 0, or -1 with an error. */
 OPD_API int opd_sharded_load(opd_parallel *parallel, const char *folder, opd_module *module, opd_optimizer *optimizer);
 

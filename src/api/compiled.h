@@ -2,66 +2,74 @@
 //  >>api:compiled   graphs as C, for programs that have no dispatcher
 //----------------------------------------------------------------------------------------------------------------------
 
+/* Options of opd_graph_write_c and opd_program_write_c. */
 typedef struct opd_c_options {
-    const char *name;            /* of the files and of what is in them: up to 40 letters,
+    const char *name;            /* of the files and of the names in them: up to 40 letters,
         digits and _; NULL: "model" */
     const int *open;             /* for each input the dim whose size is open, -1 none; NULL: all sizes are fixed */
-    int64_t least, most;         /* the open size's range, within what a program takes: 1 or more to 2 or more.  The
-        arena is planned for all of it, and a run with another size returns 3. */
-    const int *open_2;           /* a second open size, as that of tokens is beside a batch's; NULL: none */
+    int64_t least, most;         /* the range of the open size; a program may restrict it further.  `least` is at least
+        1 and `most` at least 2.  The arena is planned for the whole range, and a run with another size returns 3. */
+    const int *open_2;           /* a second open size, as the number of tokens beside the batch; NULL: none */
     int64_t least_2, most_2;     /* its range */
     bool calls;                  /* operators without a form in C are called: NAME.c includes opdispatch.h, and is
         linked with a program that has its implementation; no size is open then */
 } opd_c_options;
-/* Writes a graph of tensors as C99 into a folder that is there: NAME.c and NAME.h, which need no other file and
-   allocate nothing, and NAME.weights, the graph's constants.  NAME.h says how they are used.  Chains of operators
-   become loops, rows of a normalisation are walked once, what follows a product or convolution is computed where its
-   result is stored, and a batch norm is part of the weights; sums have another order than in a run.  inputs: an example
-   of each, whose dtypes, sizes and strides are those of the C function (its numbers do not matter); results lie row by
-   row.
-   With options->open a batch's or a sequence's size is an argument of the functions, open_size, or both are.  What
-   depends on them otherwise than by multiples, squares and products, or does other work for some sizes, is an error
-   that names it.  So are sizes that depend on data, draws and, but for options->calls, operators without a form in C;
-   then no file is written.
-   Of a condition (cond) on data both sides are computed, and errors of either are errors.
-   Nobody may run the graph meanwhile.  0, or -1 with an error.  One thread at a time.  */
+/* Writes a graph of tensors as C99 into an existing folder.  NAME.c and NAME.h need no other file and allocate
+   nothing.  NAME.weights has the graph's constants.  NAME.h says how to use them.  `inputs` has an example of each
+   input: the C function takes their dtypes, sizes and strides, and ignores the numbers.  Results are contiguous.
+   Chains of operators become loops, and rows of a normalisation are read once.  Operators after a product or
+   convolution are computed when its result is stored.  A batch norm becomes part of the weights.  Sums have another
+   order than in an uncompiled run.
+   With options->open, the size of a batch or sequence (or both) is an argument of the functions, open_size.  Other
+   sizes may depend on it by multiples, squares and products only.  Otherwise, or if some sizes need other work, this
+   fails with an error that names the place.  Sizes that depend on data and random operators fail.  Operators without a
+   form in C fail, unless options->calls is set.  Then no file is written.
+   For a condition (cond) on data both sides are computed, and an error of either side fails.
+   No other thread may run the graph meanwhile, and only one thread may write at a time.  Returns 0, or -1 with an
+   error. */
 OPD_API int opd_graph_write_c(const opd_graph *graph, opd_tensor *const *inputs, int ninputs, const char *folder,
                               const opd_c_options *options);
-/* The same of an exported program, whose tensors are the weights.  A buffer that it writes is state, kept from run to
-   run in the memory that NAME_init gets.  Inputs that are no tensors are fixed to those of the example.  */
+/* Writes an exported program as C99, as opd_graph_write_c does for a graph.  The program's tensors are the weights.  A
+   buffer that the program writes is state: it is kept from run to run in the memory that NAME_init gets.  Inputs that
+   are no tensors are fixed to the values in `inputs`. */
 OPD_API int opd_program_write_c(const opd_program *program, const opd_value *inputs, int ninputs, const char *folder,
                                 const opd_c_options *options);
+/* Options of opd_graph_compile and opd_program_compile. */
 typedef struct opd_compile_options {
     const char *name;            /* of files and messages, as in opd_c_options; NULL: "model" */
-    const char *flags;           /* of the compiler; NULL: for this machine, as fast as it can */
-    bool frozen;                 /* constants, or the program's tensors, stay as they are: what is made of them is made
-        once; after one has changed runs are plain */
-    int kinds;                   /* of inputs that are compiled; 0: 8 */
+    const char *flags;           /* of the compiler; NULL: for this machine, as fast as possible */
+    bool frozen;                 /* constants, or the program's tensors, do not change: values made from them are made
+        once; after one has changed, runs are uncompiled */
+    int kinds;                   /* most kinds of inputs that are compiled; 0: 8 */
     const int *open;             /* sizes that may differ within one kind, as in opd_c_options; NULL: none */
     int64_t least, most;
     const int *open_2;
     int64_t least_2, most_2;
 } opd_compile_options;
-/* A function like a graph, of C that is made, compiled and loaded while the program runs (torch.compile).  Each kind of
-   inputs (dtypes, sizes, strides, values of those that are no tensors) is compiled after its first run, which is a
-   plain one, by $CC or cc as opd_load does, in seconds, and found in its cache after that.  Operators without a form in
-   C, a program's own among them, are called with copies of their tensors that lie row by row; so is what draws, which
-   takes the numbers of a plain run; where a size is open, or tensors lie otherwise, the run is one.  A run is plain, as
-   it would be of the graph, where gradients, transforms, autocast, other devices or sizes that depend on data ask for
-   it, where tensors that are written share memory, where results are views of a part of each other, where a run turns
-   its inputs (t_) or does more than compute (prints), and where there is no compiler: the first time that compiling
-   fails is a warning, and where sizes cannot be open: then each size is a kind.  Compiled sums have another order, and
-   kernels that are replaced later are not called.
-   graph or program belong to the caller, stay unchanged, and nobody else runs them meanwhile.  NULL with an error. */
+/* A graph or program that is written as C, compiled and loaded while the program runs (torch.compile).  A kind of
+   inputs has the same dtypes, sizes, strides, and values that are no tensors.  The first run of each kind is
+   uncompiled.  Then $CC or cc compiles it in seconds, as opd_load does, and it is found in opd_load's cache after
+   that.  Operators without a form in C, a program's own among them, are called with contiguous copies of their
+   tensors.  Random operators are called too, and use the numbers of an uncompiled run.  If a size is open, or a random
+   operator's tensors are not contiguous, the run is uncompiled instead.  Compiled sums have another order, and kernels
+   that are replaced later are not called.  An uncompiled run does the work of the graph itself.  Gradients, transforms,
+   autocast, other devices and sizes that depend on data need it.  Runs are also uncompiled if written tensors share
+   memory, or if results are views of a part of each other.  The same holds if a run turns its inputs (t_) or does more
+   than compute (prints), or if there is no compiler.  The first failure of the compiler gives a warning.  Sizes that
+   cannot be open give a warning too, and each size is then a kind. */
 typedef struct opd_compiled opd_compiled;
+/* opd_graph_compile and opd_program_compile make an opd_compiled, which belongs to the caller.  The graph or program
+   stays the caller's, must not change, and must not be run elsewhere meanwhile.  On failure they return NULL with an
+   error. */
 OPD_API opd_compiled *opd_graph_compile(const opd_graph *graph, const opd_compile_options *options);
 OPD_API opd_compiled *opd_program_compile(const opd_program *program, const opd_compile_options *options);
-/* Runs it, with inputs and outputs as opd_graph_run_values or opd_program_run.  Returns how many outputs there are, or
-   -1 with the error of the plain run.  Any thread, several at once where nothing is written. */
+/* Runs it, with inputs and outputs as in opd_graph_run_values or opd_program_run.  Returns the number of outputs, or -1
+   with the error of the uncompiled run.  Any thread, and several at once if nothing is written. */
 OPD_API int opd_compiled_run(opd_compiled *compiled, const opd_value *inputs, int ninputs, opd_value *outputs, int cap);
-/* The same of tensors, as an opd_transform_fn, with what was compiled as user. */
+/* Runs it on tensors, as an opd_transform_fn that has the opd_compiled as user. */
 OPD_API int opd_compiled_function(void *compiled, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs);
-/* Why the last run was a plain one, in words that stay until opd_compiled_free; NULL: it was compiled. */
+/* Returns the reason why the last run was uncompiled, or NULL if it was compiled.  Before the first run, the reason is
+   that there was none.  The text is valid until opd_compiled_free. */
 OPD_API const char *opd_compiled_reason(const opd_compiled *compiled);
 OPD_API void opd_compiled_free(opd_compiled *compiled);
 

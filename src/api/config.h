@@ -24,7 +24,7 @@
 #define OPD_VERSION "0.4.0"
 
 #if defined(__cplusplus)
-#define OPD_CAST(T, x) static_cast<T>(x)          /* no -Wold-style-cast */
+#define OPD_CAST(T, x) static_cast<T>(x)          /* avoids -Wold-style-cast */
 #else
 #define OPD_CAST(T, x) ((T)(x))
 #endif
@@ -38,7 +38,7 @@
 #if defined(_WIN32) || !defined(__GNUC__)
 #define OPD_EXPORT
 #else
-#define OPD_EXPORT __attribute__((visibility("default")))       /* also with -fvisibility=hidden */
+#define OPD_EXPORT __attribute__((visibility("default")))       /* works with -fvisibility=hidden too */
 #endif
 #if defined(OPDISPATCH_PLUGIN) && defined(OPDISPATCH_IMPLEMENTATION)
 #error "a plug-in uses the implementation of the program that loads it: take OPDISPATCH_IMPLEMENTATION away"
@@ -50,6 +50,7 @@
 #if !defined(OPDISPATCH_IMPLEMENTATION)
 #error "OPD_LEAN is for a program of one file, which defines OPDISPATCH_IMPLEMENTATION before it includes opdispatch.h"
 #endif
+#define OPDI_LEAN_DECLARED
 #if !defined(OPD_STATIC)
 #define OPD_STATIC
 #endif
@@ -60,14 +61,14 @@
 #define OPD_API extern OPD_EXPORT
 #endif
 #if defined(OPDISPATCH_PLUGIN)
-#define OPD_API_OPEN extern      /* with "...": a macro there, see the table of a plug-in */
+#define OPD_API_OPEN extern      /* variadic: a macro in a plug-in, see its table */
 #else
 #define OPD_API_OPEN OPD_API
 #endif
 #define OPD_INLINE static inline OPD_UNUSED
 
-#define OPD_MAX_DIMS 64          /* dimensions of a tensor */
-#define OPD_MAX_ARGS 64          /* arguments of an operator */
+#define OPD_MAX_DIMS 64          /* most dimensions of a tensor */
+#define OPD_MAX_ARGS 64          /* most arguments of an operator */
 
 #ifdef __cplusplus
 extern "C" {

@@ -2,31 +2,36 @@
 //  >>api:dispatcher operators, libraries, calls
 //----------------------------------------------------------------------------------------------------------------------
 
-/* A kernel reads arguments with opd_arg_*, gives results with opd_result or opd_return_* and returns 0; not 0 means
-   that it failed (after opd_fail, or after something it called failed). */
+/* A kernel.  Reads arguments with opd_arg_* and gives results with opd_result or opd_return_*.  Returns 0, or not 0 if
+   it failed: after opd_fail, or after a call that failed. */
 typedef int (*opd_kernel)(opd_call *call);
-/* A derivative formula; see opd_backward_call below. */
+/* A backward function; see opd_backward_call below. */
 typedef int (*opd_backward_fn)(opd_backward_call *bw);
-/* A function that leaves something for a derivative formula; see opd_context below. */
+/* A function that keeps values for a backward function; see opd_context below. */
 typedef int (*opd_setup_fn)(opd_context *ctx);
-/* A formula of forward mode: tangents of the results out of tangents of the arguments; see opd_jvp_call below. */
+/* A derivative in forward mode: computes tangents of the results from tangents of the arguments; see opd_jvp_call
+   below. */
 typedef int (*opd_jvp_fn)(opd_jvp_call *jv);
-/* A batching rule.  A function of one's own, or a named family. */
+/* A batching rule: a custom function, or one of the named families below. */
 typedef int (*opd_vmap_rule)(opd_call *call);
 
-/* Kernel that stands for "act as if this key were not there". */
+/* A kernel that says: act as if this key were not there. */
 OPD_API int opd_fallthrough(opd_call *call);
 #define OPD_FALLTHROUGH opd_fallthrough
-/* Said in a card in place of a formula: results never require grad. */
+/* A backward function for operator descriptors that says: results never require grad. */
 OPD_API int opd_not_differentiable(opd_backward_call *bw);
 #define OPD_NOT_DIFFERENTIABLE opd_not_differentiable
-/* Batching families named in cards (zero means forgotten).  The operator is called once, on tensors with a dim more:
-     POINTWISE   a result's element depends on one element of each argument, after broadcasting
-     SHIFT_DIM   it works along dims that arguments named dim, dims, ... count; the others are independent
+/* The batching families for the `vmap` of operator descriptors (NULL means forgotten).  These call the operator once,
+   on tensors with one more dim:
+     POINTWISE   an element of a result depends on one element of each argument, after broadcasting
+     SHIFT_DIM   it works along dims that arguments named dim, dims, ... count; the other dims are independent
      MATMUL      of two factors that are vectors, matrices or batches of them, whose batch dims broadcast (torch.matmul)
      FOLD        the first dim of every tensor is a batch of independent samples
-     VIEW        results look at the memory of the first argument;  FACTORY  sizes or dtype are taken from it
-   DECOMPOSE: the composite kernel runs, on operators that have rules.  LOOP: the operator runs for each example. */
+     VIEW        results are views of the first argument
+     FACTORY     sizes or dtype are taken from the first argument
+   The others do not:
+     DECOMPOSE   runs the composite kernel, on operators that have rules
+     LOOP        runs the operator for each example */
 OPD_API int opd_batch_pointwise(opd_call *call);
 OPD_API int opd_batch_shift_dim(opd_call *call);
 OPD_API int opd_batch_matmul(opd_call *call);
@@ -44,13 +49,18 @@ OPD_API int opd_batch_loop(opd_call *call);
 #define OPD_BATCH_FACTORY opd_batch_factory
 #define OPD_BATCH_LOOP opd_batch_loop
 
-/* What autocast does with an operator, see >>api:autocast: nothing; its arguments are cast to the region's dtype; to
-   float32; its result, by its argument `dtype` if that was not given, is float32; to the widest dtype among them; it is
-   an error; the overload with a `dtype` is called.  Two in one: the policy everywhere but on the CPU, and there. */
+/* Two autocast policies in one: `cpu` on the CPU, `others` on all other devices. */
 #define OPD_AUTOCAST_BY_DEVICE(others, cpu) ((others) | (cpu) << 4)
+/* The autocast policy of an operator, see >>api:autocast. */
 typedef enum opd_autocast {
-    OPD_AUTOCAST_FORGOTTEN = 0, OPD_AUTOCAST_KEEP, OPD_AUTOCAST_LOWER, OPD_AUTOCAST_FP32, OPD_AUTOCAST_FP32_SET_DTYPE,
-    OPD_AUTOCAST_PROMOTE, OPD_AUTOCAST_BANNED, OPD_AUTOCAST_FP32_APPEND_DTYPE,
+    OPD_AUTOCAST_FORGOTTEN = 0,  /* no policy was given */
+    OPD_AUTOCAST_KEEP,           /* autocast does nothing */
+    OPD_AUTOCAST_LOWER,          /* casts arguments to the region's dtype */
+    OPD_AUTOCAST_FP32,           /* casts arguments to float32 */
+    OPD_AUTOCAST_FP32_SET_DTYPE, /* sets the argument `dtype` to float32 if it was not given, for a float32 result */
+    OPD_AUTOCAST_PROMOTE,        /* casts arguments to the widest dtype among them */
+    OPD_AUTOCAST_BANNED,         /* the call fails */
+    OPD_AUTOCAST_FP32_APPEND_DTYPE,               /* calls the overload that has a `dtype` */
     OPD_AUTOCAST_LOWER_NOT_CPU = OPD_AUTOCAST_BY_DEVICE(OPD_AUTOCAST_LOWER, OPD_AUTOCAST_KEEP),
     OPD_AUTOCAST_LOWER_CPU = OPD_AUTOCAST_BY_DEVICE(OPD_AUTOCAST_KEEP, OPD_AUTOCAST_LOWER),
     OPD_AUTOCAST_FP32_NOT_CPU = OPD_AUTOCAST_BY_DEVICE(OPD_AUTOCAST_FP32, OPD_AUTOCAST_KEEP),
@@ -64,8 +74,8 @@ typedef enum opd_autocast {
     OPD_AUTOCAST_BANNED_FP32_CPU = OPD_AUTOCAST_BY_DEVICE(OPD_AUTOCAST_BANNED, OPD_AUTOCAST_FP32)
 } opd_autocast;
 
-/* An operator, declared in one piece: the card.  Unused fields are zero.  The built-in operators are filled in the
-   same way (see >>operators).  Strings must outlive the library (literals do). */
+/* An operator descriptor: an operator declared in one struct.  Unused fields are zero.  The built-in operators are
+   declared in this way, too (see >>operators).  Strings must outlive the library (literals do). */
 typedef struct opd_op_desc {
     const char *schema;          /* "name.overload(...) -> ...": the namespace is the library's */
     opd_kernel cpu;              /* kernel at CPU */
@@ -73,172 +83,206 @@ typedef struct opd_op_desc {
     opd_kernel fake;             /* kernel at Meta: shapes only, results from opd_result */
     opd_kernel composite;        /* CompositeImplicitAutograd: calls operators, is differentiated through them */
     opd_kernel any;              /* CompositeExplicitAutograd: one kernel for every backend */
-    opd_kernel autograd;         /* hand-written kernel at Autograd, in place of `backward` */
-    opd_backward_fn backward;    /* formula, or OPD_NOT_DIFFERENTIABLE */
-    const char *save;            /* what the formula reads: "self, result", "other(self)" = only if self's gradient is
-                                    wanted, "self.sizes" = a fake of its sizes and dtype; "" or NULL = no tensors
+    opd_kernel autograd;         /* hand-written kernel at Autograd, instead of `backward` */
+    opd_backward_fn backward;    /* backward function, or OPD_NOT_DIFFERENTIABLE */
+    const char *save;            /* tensors that `backward` reads: "self, result"; "other(self)": only if self's
+                                    gradient is needed; "self.sizes": a fake of its sizes and dtype; "" or NULL: none
                                     (other arguments are always kept) */
-    const char *constant;        /* arguments that the formula does not differentiate by (an error when one requires
+    const char *constant;        /* arguments that `backward` does not differentiate by (calls fail if one requires
                                     grad) and results that never require grad: "weight, total_weight" */
-    opd_vmap_rule vmap;
-    opd_autocast autocast;
-    const char *inplace;         /* in-place form derived from this one: its name, e.g. "add_.Tensor" */
-    const char *out;             /* out= form: its name ("add.out"), with the names of several out arguments behind it
+    opd_vmap_rule vmap;          /* OPD_BATCH_*, or a function */
+    opd_autocast autocast;       /* OPD_AUTOCAST_* */
+    const char *inplace;         /* name of the in-place form derived from this one, e.g. "add_.Tensor" */
+    const char *out;             /* name of the out= form ("add.out"), followed by the names of several out arguments
                                     ("sort.values(values, indices)"); or a whole schema */
     const char *cases;           /* argument lists that the generic tests walk: see src/README.md */
-    void *user;                  /* handed to kernels as opd_call_user */
-    void (*destroy)(void *user); /* called when the last kernel that holds `user` is gone and no call is inside */
+    void *user;                  /* kernels get it by opd_call_user */
+    void (*destroy)(void *user); /* called when the last kernel that holds `user` was removed and no call is inside */
     uint32_t tags;               /* OPD_OPTAG_* */
     int32_t same_again;          /* 1: an identical second definition is allowed */
     opd_jvp_fn jvp;              /* forward mode: a function or OPD_JVP_*; NULL: by `backward`; see >>api:forward */
-    opd_setup_fn setup_context;  /* with `backward`: what it keeps in a context (see opd_context) after each recorded
-                                    call, in place of `save` or beside it; functional schemas only */
-    int32_t once_differentiable; /* 1: the formula computes what no tape sees; a second derivative is refused */
-    double (*flops)(const opd_call *call);        /* what opd_cost counts a call for; see >>api:fake */
-    const struct opd_function *function;          /* a C function in place of `any`, see >>api:functions: it is checked
-                                    against the schema, or makes it, where that is a name alone */
+    opd_setup_fn setup_context;  /* with `backward`: fills a context (see opd_context) after each recorded call,
+                                    instead of `save` or beside it; functional schemas only */
+    int32_t once_differentiable; /* 1: autograd cannot follow `backward`; second derivatives are refused */
+    double (*flops)(const opd_call *call);        /* returns the operations of a call for opd_cost; see >>api:fake */
+    const struct opd_function *function;          /* a C function instead of `any`, see >>api:functions; is checked
+                                    against the schema, or makes the schema if `schema` is a name alone */
 } opd_op_desc;
 
-/* What an operator is, for those who ask: PyTorch's tags (aten/src/ATen/native/tags.yaml). */
+/* Properties of operators: PyTorch's tags (aten/src/ATen/native/tags.yaml describes each). */
 enum {
     OPD_OPTAG_CORE = 1, OPD_OPTAG_POINTWISE = 2, OPD_OPTAG_PT2_COMPLIANT = 4, OPD_OPTAG_VIEW_COPY = 8,
     OPD_OPTAG_INPLACE_VIEW = 16, OPD_OPTAG_NONDETERMINISTIC_SEEDED = 32, OPD_OPTAG_NONDETERMINISTIC_BITWISE = 64,
     OPD_OPTAG_DYNAMIC_OUTPUT_SHAPE = 128, OPD_OPTAG_DATA_DEPENDENT_OUTPUT = 256, OPD_OPTAG_GENERATED = 512,
     OPD_OPTAG_NEEDS_EXACT_STRIDES = 1024, OPD_OPTAG_NEEDS_FIXED_STRIDE_ORDER = 2048, OPD_OPTAG_FLEXIBLE_LAYOUT = 4096,
     OPD_OPTAG_MAYBE_ALIASING_OR_MUTATING = 8192,
-    OPD_OPTAG_USER = 1 << 24     /* and higher: a program's own */
+    OPD_OPTAG_USER = 1 << 24     /* and higher: tags of the program */
 };
-/* What may be assumed of aliasing: what the schema says; or (the default of a definition without one) anything. */
+/* The assumptions about aliasing between arguments and results of an operator (c10::AliasAnalysisKind). */
 typedef enum opd_alias_kind {
-    OPD_ALIAS_FROM_SCHEMA = 0, OPD_ALIAS_CONSERVATIVE, OPD_ALIAS_PURE_FUNCTION, OPD_ALIAS_INTERNAL_SPECIAL_CASE
+    OPD_ALIAS_FROM_SCHEMA = 0,   /* aliases as the schema says */
+    OPD_ALIAS_CONSERVATIVE,      /* any aliases; the default of a definition by a name alone */
+    OPD_ALIAS_PURE_FUNCTION,     /* no aliases and no side effects */
+    OPD_ALIAS_INTERNAL_SPECIAL_CASE               /* PyTorch's own special cases */
 } opd_alias_kind;
 
-typedef enum opd_library_kind { OPD_DEF = 1, OPD_FRAGMENT, OPD_IMPL } opd_library_kind;
-/* Opens a library: TORCH_LIBRARY, TORCH_LIBRARY_FRAGMENT, TORCH_LIBRARY_IMPL.  ns "_" (IMPL only) is every namespace;
-   key is a key's name or NULL.  NULL with an error.  Any thread. */
+/* The kinds of libraries. */
+typedef enum opd_library_kind {
+    OPD_DEF = 1,                 /* TORCH_LIBRARY: defines a namespace */
+    OPD_FRAGMENT,                /* TORCH_LIBRARY_FRAGMENT: adds to a namespace */
+    OPD_IMPL                     /* TORCH_LIBRARY_IMPL: only registers kernels */
+} opd_library_kind;
+/* Opens a library.  ns is its namespace; "_" (OPD_IMPL only) stands for every namespace.  key is the name of a dispatch
+   key or NULL.  file and line say where the library is, for messages.  Returns NULL with an error.  Any thread. */
 OPD_API opd_library *opd_library_open(opd_library_kind kind, const char *ns, const char *key,
                                       const char *file, int line);
-/* Undoes everything that was registered through it, in any order relative to other libraries.  While other threads are
-   inside a call, or this one is, tables and user pointers wait: the next closing or opd_finish gives them back. */
+/* Closes a library and undoes all its registrations.  Libraries may be closed in any order.  Tables and user pointers
+   are not freed while any thread is inside a call: the next closing or opd_finish frees them. */
 OPD_API void opd_library_close(opd_library *lib);
-/* Defines an operator by its schema.  0, or -1 with nothing changed. */
+/* Defines an operator by its schema.  Returns 0, or -1 with an error and nothing changed. */
 OPD_API int opd_def(opd_library *lib, const char *schema);
-/* opd_def with options; NULL: none.  same_again allows a second definition that says the same (schema and alias kind):
-   the operator then stays until the last of them is undone, and keeps the tags and place of the oldest. */
+/* Options of opd_def_with.  same_again allows a second definition with the same schema and alias kind: the operator
+   then stays until the last definition is undone, with the tags and place of the oldest. */
 typedef struct opd_def_options { uint32_t tags; opd_alias_kind alias; int32_t same_again; } opd_def_options;
+/* Defines an operator as opd_def does, with options, which may be NULL. */
 OPD_API int opd_def_with(opd_library *lib, const char *schema, const opd_def_options *options);
-/* Says where what follows is registered: "registered at FILE:LINE" in dumps and messages, in place of the library's;
-   with line 0 the text itself.  The string must outlive the library. */
+/* Sets the place of later registrations, instead of the library's: dumps and messages say "registered at FILE:LINE", or
+   FILE alone if line is 0.  The string must outlive the library. */
 OPD_API void opd_library_at(opd_library *lib, const char *file, int line);
-/* Registers a kernel at the library's key, or without one at CompositeImplicitAutograd (catch-all). */
+/* Registers a kernel at the library's key; if it has no key, at CompositeImplicitAutograd (catch-all).  Returns 0, or
+   -1 with an error. */
 OPD_API int opd_impl(opd_library *lib, const char *name, opd_kernel kernel);
-/* Registers a kernel at a named key, with a user pointer (may be NULL) and its destructor (may be NULL). */
+/* Registers a kernel at a named key.  user is a pointer for opd_call_user, and destroy frees it; both may be NULL.
+   Returns 0, or -1 with an error. */
 OPD_API int opd_impl_key(opd_library *lib, const char *name, const char *key, opd_kernel kernel, void *user,
                          void (*destroy)(void *user));
-/* Registers a kernel for every operator at the library's key, where nothing better is there (namespace "_" only). */
+/* Registers a kernel at the library's key for all operators that have no better kernel there (namespace "_" only).
+   Returns 0, or -1 with an error. */
 OPD_API int opd_fallback(opd_library *lib, opd_kernel kernel);
-/* Defines an operator with everything that belongs to it.  The desc is copied.  A name that is defined already is an
-   error, but see same_again; when its library is closed it may be defined anew.  Whatever is left out may be registered
-   later, by other libraries too, in any order: the newest registration is used, until its library is closed. */
+/* Defines an operator by its descriptor, which is copied.  Fails with an error if the name is defined already, unless
+   same_again allows it.  When the library is closed, the name may be defined anew.  Missing parts may be registered
+   later, by any library and in any order.  The newest registration of a part is used until its library is closed.
+   Returns 0, or -1 with an error. */
 OPD_API int opd_define(opd_library *lib, const opd_op_desc *desc);
-/* The parts of a card by themselves (torch.library.register_fake, register_vmap), before or after the definition; a
-   kernel for a device is opd_impl_key at "CPU", "CUDA", ...  An operator that has a fake kernel, or that is composed of
-   others, takes no other fake kernel.  jvp: a function or OPD_JVP_*.  0, or -1 with nothing changed. */
+/* opd_fake_register, opd_vmap_register and opd_jvp_register add one part of a descriptor to an operator, before or
+   after its definition: a fake kernel, a batching rule or a forward mode derivative (jvp: a function or OPD_JVP_*).
+   For a device's kernel use opd_impl_key at "CPU", "CUDA", ...
+   If an operator has a fake kernel or is composed of others, it takes no other fake kernel.  Each returns 0, or -1 with
+   an error and nothing changed.  Follows torch.library.register_fake and register_vmap. */
 OPD_API int opd_fake_register(opd_library *lib, const char *name, opd_kernel fake);
 OPD_API int opd_vmap_register(opd_library *lib, const char *name, opd_vmap_rule rule);
 OPD_API int opd_jvp_register(opd_library *lib, const char *name, opd_jvp_fn jvp);
-/* Gives an operator, defined already or later, a formula, as a kernel at Autograd of this library (torch.library.
-   register_autograd): functional schemas only.  setup_context fills the context that the formula reads after each
-   recorded call (see opd_context); NULL: nothing is saved.  0, or -1 with nothing changed. */
+/* Gives an operator, which is defined already or later, a backward function, as a kernel of this library at Autograd.
+   The schema must be functional.  After each recorded call, setup_context fills the context that `backward` reads (see
+   opd_context); NULL: nothing is saved.  Returns 0, or -1 with an error and nothing changed.  Follows
+   torch.library.register_autograd. */
 OPD_API int opd_autograd_register(opd_library *lib, const char *name, opd_backward_fn backward,
                                   opd_setup_fn setup_context);
 
-/* Finds "ns::name.overload"; NULL with an error that names the nearest ones.  Handles stay valid for ever; a call
-   through one whose operator has been undefined fails. */
+/* Finds an operator by its name "ns::name.overload".  Handles stay valid for ever, but calls through the handle of an
+   operator that was undefined fail.  Returns NULL with an error that names the most similar operators. */
 OPD_API opd_op *opd_find(const char *name);
-/* Finds an operator as opd_find does; NULL without an error. */
+/* Finds an operator as opd_find does, but returns NULL without an error. */
 OPD_API opd_op *opd_find_quiet(const char *name);
 OPD_API const char *opd_op_name(const opd_op *op);                /* "ns::name.overload" */
 OPD_API const opd_schema *opd_op_schema(const opd_op *op);      /* while it is defined; NULL: only kernels */
-OPD_API const opd_op_desc *opd_op_card(const opd_op *op);         /* what opd_define was given, but user; or NULL */
+/* Returns the descriptor that opd_define was given, without `user`; NULL if the operator has none. */
+OPD_API const opd_op_desc *opd_op_card(const opd_op *op);
 OPD_API uint32_t opd_op_tags(const opd_op *op);                   /* OPD_OPTAG_* */
-/* The next operator in the order of definition; NULL begins. */
+/* Returns the next operator in the order of definition.  Pass NULL to get the first. */
 OPD_API opd_op *opd_op_next(const opd_op *op);
-/* Checks a C signature, one letter a type, result first ("TTTi"), against the schema: T tensor, i int64_t, d double,
-   b bool, s string, D device, G generator, I opd_ints, F opd_floats, L opd_tensors, V opd_value (anything); as result
-   also v nothing, N several tensors.  Trailing arguments with defaults may be missing.  0, or -1 with an error. */
+/* Checks a C signature against the operator's schema.  The signature has a letter for each type, the result first, as
+   "TTTi".  T is a tensor, i int64_t, d double, b bool, s string, D device, G generator, I opd_ints, F opd_floats,
+   L opd_tensors, V opd_value (anything).  As result, v is nothing and N several tensors.  Trailing arguments with
+   defaults may be missing.  Returns 0, or -1 with an error. */
 OPD_API int opd_op_check(const opd_op *op, const char *signature);
-/* Operators that fit a filter (NULL: every one that is defined), in the order of definition, then those without a
-   definition; writes at most cap of them and returns how many there are.  ns, and part of the name: NULL is any.  key:
-   those with a kernel of their own there.  tags: those that have all of them.  The operators of torchvision, c10d and
-   _c10d_functional, which a library of a program may define in place of the built-in ones, are here and for opd_op_next
-   once ns, or a look-up, has named their namespace. */
+/* A filter for opd_op_list; NULL fields select all operators. */
 typedef struct opd_op_filter {
-    const char *ns, *part, *key;
-    uint32_t tags;
-    bool dangling;               /* in place of the defined ones: those that have kernels and no definition */
+    const char *ns, *part, *key; /* the namespace, a part of the name, and a key where it has its own kernel */
+    uint32_t tags;               /* the operator has all of them */
+    bool dangling;               /* lists operators that have kernels but no definition, instead */
 } opd_op_filter;
+/* Lists the operators that pass a filter, in the order of definition.  If filter is NULL, lists all defined operators.
+   Writes at most cap of them and returns the number that passes.  A program's library may define the operators of
+   torchvision, c10d and _c10d_functional instead of the built-in ones.  So opd_op_list and opd_op_next only have these
+   after ns, or a look-up, has named their namespace. */
 OPD_API size_t opd_op_list(const opd_op_filter *filter, opd_op **ops, size_t cap);
-/* What the registry holds.  retired: tables and kernels out of use that a running call may still be inside. */
+/* The contents of the registry, in numbers.  retired: tables and kernels out of use that running calls may still be
+   inside. */
 typedef struct opd_registry_info {
     int64_t operators, dangling, kernels, fallbacks, libraries, retired;
 } opd_registry_info;
 OPD_API opd_registry_info opd_registry_stats(void);
-/* In words, what a call with these arguments would do on this thread: which keys it has and where each comes from,
-   which are left out and why, which kernel each layer would run and where it was registered.  Cut to cap bytes;
-   returns the full length, 0 with an error when the arguments do not bind. */
+/* Explains in words how a call with these arguments would run on this thread.  The text in buf lists the call's keys
+   with their origins, and the keys that are left out with the reason.  For each layer it names the kernel and the place
+   of registration.  The text is cut to `cap` bytes.  Returns the full length; 0 with an error if the arguments do not
+   fit the schema. */
 OPD_API size_t opd_explain(opd_op *op, const opd_value *args, int nargs, char *buf, size_t cap);
-/* Shows each kernel that is run, of all threads, before it runs: "[call] op=[aten::add.Tensor], key=[CPU]", or
-   "[redispatch] ...", indented by a blank for each kernel around it; to stderr, or the log function (as -1).  Returns
-   what it was.  On from the start with $OPD_SHOW_DISPATCH_TRACE=1; costs nothing when off. */
+/* Switches a trace of all threads on or off.  The trace shows each kernel before it runs:
+   "[call] op=[aten::add.Tensor], key=[CPU]", or "[redispatch] ...", indented by a blank for each kernel around it.  The
+   text goes to stderr, or to the log function (as -1).  With $OPD_SHOW_DISPATCH_TRACE=1 it is on from the start.  Off,
+   it costs nothing.  Returns the previous setting. */
 OPD_API bool opd_dispatch_trace_set(bool on);
-/* Tells of operators: `defined` at once of each that is there, then of each new one; `undefined` before one leaves.
-   Called under the registry's lock: ask for name and schema, do not register or look up.  NULL with an error. */
+/* Adds a listener.  Calls `defined` at once for each operator that is defined, and later for each new one.  Calls
+   `undefined` before an operator is removed.  Both run under the registry's lock: they may ask for name and schema, but
+   must not register or look up.  Returns NULL with an error. */
 typedef struct opd_listener opd_listener;
 typedef void (*opd_listener_fn)(void *user, opd_op *op);
 OPD_API opd_listener *opd_listener_add(opd_listener_fn defined, opd_listener_fn undefined, void *user);
 OPD_API void opd_listener_remove(opd_listener *listener);
-/* Text dumps in PyTorch's form (_dispatch_dump, _dispatch_dump_table); cut to cap bytes; return the full length. */
+/* opd_dump writes the registrations of an operator to buf, opd_dump_table its dispatch table, in PyTorch's form
+   (_dispatch_dump, _dispatch_dump_table).  The text is cut to `cap` bytes.  Returns the full length. */
 OPD_API size_t opd_dump(const opd_op *op, char *buf, size_t cap);
 OPD_API size_t opd_dump_table(const opd_op *op, char *buf, size_t cap);
-/* 0 when every slot of every table equals what the registrations say and the counters agree; -1 with an error. */
+/* Checks that each slot of each table follows from the registrations, and that the counters agree.  Returns 0, or -1
+   with an error. */
 OPD_API int opd_check_invariants(void);
 
-/* Calls.  args in schema order, keyword-only ones too: the 1 of OPD_CALL(opd_find("aten::sum"), x, 1) is a dtype,
-   int8, as opd_find chooses the operator and C has no type for dtypes but int; opd_overloads_call chooses by the
-   arguments, as PyTorch does.  Trailing ones may be left out where there are defaults.  Results belong to the
-   innermost scope; an argument that comes back from an in-place or out= operator stays whose it was.  Where an
-   operator of namespace aten wants a Tensor a number may stand, as in Python; to other operators, whose kernels may
-   not expect a tensor without dims and of another dtype, it is an error, as there. */
-OPD_API opd_tensor *opd_call_op(opd_op *op, const opd_value *args, int nargs);          /* first result; NULL: failed */
-/* 0, or -1.  rets NULL: the results are not asked for. */
+/* Calls an operator and returns its first result, or NULL if the call fails. args are in the order of the schema,
+   keyword-only arguments too, and trailing arguments with defaults may be left out.  Here the handle alone chooses the
+   overload, and C has no type for dtypes but int.  So the 1 in OPD_CALL(opd_find("aten::sum"), x, 1) is a dtype, int8.
+   To choose an overload by the arguments, as PyTorch does, use opd_overloads_call.  Results belong to the innermost
+   scope.  An argument that an in-place or out= operator returns keeps its owner.  Operators of namespace aten take a
+   number for a Tensor.  For other operators this fails, since their kernels may not expect a tensor without dims and of
+   another dtype.  Both are as in Python. */
+OPD_API opd_tensor *opd_call_op(opd_op *op, const opd_value *args, int nargs);
+/* Calls an operator as opd_call_op does and writes all results to rets; NULL: they are not needed.  Returns 0, or -1.
+   */
 OPD_API int opd_call_all(opd_op *op, opd_value *rets, const opd_value *args, int nargs);
-/* Calls an operator whose results are all tensors: fills rets (NULL where a result is undefined).  0, or -1. */
+/* Calls an operator whose results are all tensors, and writes them to rets; an undefined result is NULL.  Returns 0, or
+   -1. */
 OPD_API int opd_call_tensors(opd_op *op, opd_tensor **rets, const opd_value *args, int nargs);
-/* Calls an operator with one result that is a number, or a list of tensors, and returns that. */
+/* opd_call_value calls an operator and returns its one result, a number; opd_call_list returns a list of tensors. */
 OPD_API opd_value opd_call_value(opd_op *op, const opd_value *args, int nargs);
 OPD_API opd_tensors opd_call_list(opd_op *op, const opd_value *args, int nargs);
-/* Positional arguments, then some by name; the others take their defaults.  rets as for opd_call_all.  0, or -1. */
+/* An argument by name. */
 typedef struct opd_keyword { const char *name; opd_value value; } opd_keyword;
+/* Calls an operator with nargs positional arguments and nkw arguments by name.  The others take their defaults.  rets
+   is as for opd_call_all.  Returns 0, or -1. */
 OPD_API int opd_call_keywords(opd_op *op, opd_value *rets, const opd_value *args, int nargs, const opd_keyword *kw,
                               int nkw);
-/* Calls at one runtime key, whatever keys the arguments have (callBoxedForDispatchKey).  0, or -1. */
+/* Calls an operator at one runtime key, whatever keys the arguments have (callBoxedForDispatchKey).  Returns 0, or
+   -1. */
 OPD_API int opd_call_at(opd_op *op, const char *key, opd_value *rets, const opd_value *args, int nargs);
-/* Calls by base name.  All overloads of "ns::name" that are defined, now and later; NULL with an error when there is
-   none.  The handle stays valid for ever.  They are tried in the order of their definition, forms derived from others
-   (out=, in-place) behind (those of any, all, var, std, range and normal in PyTorch's), and the first that takes the
-   arguments is called; a number stands for a tensor only in namespace aten, and only where no overload takes the number
-   (in add, sub, mul, div, ... also there, as in PyTorch).  When none does, the error lists the reason of each.
-   Keyword-only arguments are given by keyword; opd_overloads_resolve only says which it would be. */
+/* Finds all overloads of "ns::name", also those defined later, for calls by base name.  The handle stays valid for
+   ever.  Returns NULL with an error if there are none. */
 OPD_API opd_overloads *opd_overloads_find(const char *name);
-OPD_API opd_op *opd_overloads_at(opd_overloads *overloads, int i);                      /* NULL behind the last */
+/* Returns the i-th overload in the order of trial; NULL behind the last. */
+OPD_API opd_op *opd_overloads_at(opd_overloads *overloads, int i);
+/* Returns the overload that opd_overloads_call would call. */
 OPD_API opd_op *opd_overloads_resolve(opd_overloads *overloads, const opd_value *args, int nargs, const opd_keyword *kw,
                                       int nkw);
+/* Calls the first overload that takes the arguments; keyword-only arguments are given by keyword.  Overloads are tried
+   in the order of definition, and derived forms (out=, in-place) last.  Overloads of any, all, var, std, range and
+   normal have PyTorch's order.  A number stands for a tensor only in namespace aten, and only if no overload takes the
+   number (in add, sub, mul, div, ... even then, as in PyTorch).  If no overload takes the arguments, the error lists
+   the reason for each. */
 OPD_API int opd_overloads_call(opd_overloads *overloads, opd_value *rets, const opd_value *args, int nargs,
                                const opd_keyword *kw, int nkw);
-/* Runs the operator again from inside one of its kernels, with the same arguments and results, at the keys given. */
+/* Runs the operator again from inside one of its kernels, with equal arguments and results, at the given keys.  Returns
+   0, or -1. */
 OPD_API int opd_redispatch(opd_call *call, opd_keyset keys);
-/* OPD_OP(&handle, "ns::name") looks up once and keeps the handle. */
+/* Finds an operator once and keeps it in *handle: OPD_OP(&handle, "ns::name"). */
 OPD_INLINE opd_op *opd_op_cached(opd_op **handle, const char *name) {
 #if defined(__GNUC__) && !defined(__TINYC__)
     opd_op *op = __atomic_load_n(handle, __ATOMIC_ACQUIRE);
@@ -253,8 +297,8 @@ OPD_INLINE opd_op *opd_op_cached(opd_op **handle, const char *name) {
 #endif
 }
 #define OPD_OP(handle, name) opd_op_cached(handle, name)
-/* Finds an operator as opd_op_cached does, with a signature (see opd_op_check) that is checked at that one look-up;
-   NULL with an error when it does not fit. */
+/* Finds an operator as opd_op_cached does, and checks a signature (see opd_op_check) at that one look-up.  Returns NULL
+   with an error if the signature does not fit. */
 OPD_API opd_op *opd_op_look_up(opd_op **handle, const char *name, const char *signature);
 OPD_INLINE opd_op *opd_op_typed(opd_op **handle, const char *name, const char *signature) {
 #if defined(__GNUC__) && !defined(__TINYC__)
@@ -265,7 +309,8 @@ OPD_INLINE opd_op *opd_op_typed(opd_op **handle, const char *name, const char *s
     return op ? op : opd_op_look_up(handle, name, signature);
 }
 
-/* Inside a kernel.  The argument's kind was checked against the schema. */
+/* Functions opd_call_* and opd_arg_* are for use inside a kernel.  The opd_arg_* read argument i, whose kind was
+   checked against the schema. */
 OPD_API opd_op *opd_call_operator(const opd_call *call);
 OPD_API opd_keyset opd_call_keys(const opd_call *call);
 OPD_API void *opd_call_user(const opd_call *call);
@@ -284,14 +329,16 @@ OPD_API opd_floats opd_arg_floats(const opd_call *call, int i);
 OPD_API opd_tensors opd_arg_tensors(const opd_call *call, int i);
 OPD_API opd_scalar_type opd_arg_dtype(const opd_call *call, int i, opd_scalar_type if_none);
 OPD_API opd_device opd_arg_device(const opd_call *call, int i, opd_device if_none);
-/* The i-th result with these sizes and dtype: a fresh tensor on the device of the call (contents undefined), the
-   checked out= tensor, self for an in-place form, or one without storage at Meta.  NULL with an error.  The kernel
-   need not return it again; it belongs to the call. */
+/* Makes result i of the call, with these sizes and dtype.  Returns a new tensor on the device of the call (contents
+   undefined), the checked out= tensor, self for an in-place form, or a tensor without storage at Meta.  The call owns
+   the tensor, and the kernel need not return it again.  Returns NULL with an error. */
 OPD_API opd_tensor *opd_result(opd_call *call, int i, const int64_t *sizes, int ndim, opd_scalar_type dtype);
-/* opd_result with a device, and strides (elements) for a fresh tensor; NULL: contiguous. */
+/* Makes result i as opd_result does, on a device, and with strides (in elements) for a new tensor; NULL: contiguous. */
 OPD_API opd_tensor *opd_result_strided(opd_call *call, int i, const int64_t *sizes, const int64_t *strides, int ndim,
                                        opd_scalar_type dtype, opd_device device);
-/* Give the next result; take hold of it at once (lists and strings are copied).  NULL tensor: the error passes on. */
+/* opd_return_tensor, opd_return_tensors, opd_return_value and the functions below give the next result.  Tensors are
+   retained, and lists and strings copied, at once.  A NULL tensor passes the error of a failed call on.  Each returns
+   0, or -1 with an error. */
 OPD_API int opd_return_tensor(opd_call *call, opd_tensor *tensor);
 OPD_API int opd_return_tensors(opd_call *call, opd_tensor *const *list, int64_t count);
 OPD_API int opd_return_value(opd_call *call, opd_value value);

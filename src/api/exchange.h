@@ -2,141 +2,170 @@
 //  >>api:exchange   tensors from and for other programs: DLPack, .npy, .npz, safetensors; JSON
 //----------------------------------------------------------------------------------------------------------------------
 
-/* DLPack, the memory of a tensor handed to another library, or taken from one, without a copy.  The two structs are
-   those of dlpack.h (1.x, and the older one without a version): a program that looks into them includes that before or
-   after this header and needs no cast; one that passes them on needs no more than these names. */
+/* DLPack hands the memory of a tensor to another library, or takes it from one, without a copy.  dlpack.h declares the
+   two structs: DLManagedTensorVersioned is for 1.x, DLManagedTensor is the older one without a version.  A program that
+   only passes them on needs no more than these names.  A program that reads them includes dlpack.h before or after this
+   header, and needs no cast. */
 struct DLManagedTensorVersioned;
 struct DLManagedTensor;
-/* Flags of a versioned one. */
+/* Flags of a DLManagedTensorVersioned. */
 typedef enum opd_dlpack_flag { OPD_DLPACK_READ_ONLY = 1, OPD_DLPACK_IS_COPIED = 2 } opd_dlpack_flag;
-/* What other libraries take tensor's memory by (Tensor.__dlpack__); it stays alive until their deleter call, which may
-   come from any thread.  The caller owns the struct: he calls its deleter, or hands it on.  flags: OPD_DLPACK_*, or 0.
-   Work queued on a device's stream is not waited for.  NULL with an error: tensor requires grad (opd_detach first), has
-   no memory (meta) or none of its own (inside vmap), or is on a device that DLPack does not know. */
+/* Makes a struct by which another library takes the tensor's memory (Tensor.__dlpack__).  flags are OPD_DLPACK_*, or
+   0.  The caller owns the struct, and calls its deleter or hands it on.  The memory stays alive until the deleter is
+   called, which any thread may do.  Work queued on a device's stream may still be running.  Returns NULL with an error
+   if the tensor requires grad (call opd_detach first), has no memory (meta) or none of its own (inside vmap), or is on
+   a device that DLPack does not know. */
 OPD_API struct DLManagedTensorVersioned *opd_dlpack_export(opd_tensor *tensor, unsigned flags);
+/* Makes the older struct, without a version and flags, as opd_dlpack_export does. */
 OPD_API struct DLManagedTensor *opd_dlpack_export_unversioned(opd_tensor *tensor);
-/* A tensor over another library's memory (torch.from_dlpack).  Takes the struct over, as opd_tensor_wrap does memory:
-   its deleter runs when the last view is gone, on the thread that let go of that, or at once when this fails.  *flags
-   gets OPD_DLPACK_*; with flags NULL a tensor that is read-only is refused, as every operator may write.  Pinned memory
-   of the host is the CPU's.  NULL with an error: another major version, a dtype, lanes or device that is not there,
-   misaligned data, negative strides. */
+/* Makes a tensor over another library's memory (torch.from_dlpack).  Takes ownership of the struct: its deleter runs
+   when the last view is freed, on the thread that frees it, or at once if this fails.  *flags gets OPD_DLPACK_*.  If
+   flags is NULL, a read-only tensor is refused, since operators could write into it.  Pinned host memory becomes a CPU
+   tensor.  Returns NULL with an error for another major version, an unsupported dtype, lanes or device, misaligned
+   data, or negative strides. */
 OPD_API opd_tensor *opd_dlpack_import(struct DLManagedTensorVersioned *managed, unsigned *flags);
+/* Makes a tensor from the older struct, without a version and flags, as opd_dlpack_import does. */
 OPD_API opd_tensor *opd_dlpack_import_unversioned(struct DLManagedTensor *managed);
 
-/* .npy, numpy.save's file of one array: versions 1.0 to 3.0, C and Fortran order, either byte order.  The tensor has
-   memory of its own, with Fortran's strides where the file has that order.  parse reads from memory.  NULL with an
-   error that names file and byte: truncated, too long, malformed, a dtype that is not there (structured, objects).
-   Files of every kind are read where they are mapped: who shortens one meanwhile ends its readers (SIGBUS).  Of a pipe
-   or device as much is read as its beginning says there is; an .npz, which has a directory at its end, is refused. */
+/* Reads a .npy file, which numpy.save writes with one array: versions 1.0 to 3.0, C and Fortran order, either byte
+   order.  The tensor has its own memory, with Fortran's strides if the file has that order.  Returns NULL with an error
+   that names file and byte if the file is truncated, too long or malformed, or has an unsupported dtype (structured,
+   objects).
+   Files of all kinds are mapped, not copied: if another process shortens a file meanwhile, the reader ends by SIGBUS.
+   From a pipe or device this reads as many bytes as the beginning announces.  An .npz from a pipe is refused, since its
+   directory is at the end. */
 OPD_API opd_tensor *opd_npy_load(const char *path);
+/* Reads the contents of a .npy file from `size` bytes of memory, as opd_npy_load does. */
 OPD_API opd_tensor *opd_npy_parse(const void *data, size_t size);
-/* numpy.save: any strides, any device, also what requires grad; not the dtypes that NumPy lacks.  All of save
-   write beside the path, or the file that it leads to as a link, and rename when all is on the disk, so that there is
-   never half a file; the new one has the old one's permissions.  0, or -1 with an error. */
+/* Writes a .npy file (numpy.save).  The tensor may have any strides and device, and may require grad.  A dtype that
+   NumPy lacks fails.  All functions that save write beside the path (or beside the target, if the path is a link), and
+   rename when all bytes are on the disk: there is never half a file.  The new file has the permissions of the old one.
+   Returns 0, or -1 with an error. */
 OPD_API int opd_npy_save(const char *path, opd_tensor *tensor);
 
-/* Files of several tensors by name: .safetensors, .npz, and what torch.save writes (.pt, .pth, also the stream of
-   PyTorch before 1.6); which of them, the contents tell.  Opening maps the file and reads its directory, no tensor.
-   Tensors of safetensors and checkpoints look at the map, which lives as long as they do, those of a checkpoint over
-   one storage where they were over one; what is written into them never reaches the file, which nobody should shorten
-   so long.  Those of an .npz (stored or deflated, zip64) are read, and their checksums tested.  A checkpoint's dicts,
-   lists and tuples give names by path: "model/0.weight", "optimizer/state/0/step"; keys that are no texts are written
-   as Python prints them ("None", "1.5", "(1, 2)").  Its pickle is data, and nothing is run: an entry that a class or
-   function makes, beyond tensors, sizes, dtypes, devices, dicts and numbers of NumPy, is an error when it is asked for.
-   What is in such an entry has no names.  NULL with an error that names file, byte and entry.  Any thread, several at a
-   time. */
+/* A file of several tensors by name: .safetensors, .npz or a checkpoint of torch.save (.pt, .pth, also the format of
+   PyTorch before 1.6).  The contents tell which.  Any thread may use a file, and several at a time. */
 typedef struct opd_tensor_file opd_tensor_file;
+/* Opens a file of tensors: maps it and reads its directory, but no tensor.  Returns NULL with an error that names file,
+   byte and entry.
+   Tensors of safetensors files and checkpoints are views of the map, which lives as long as they do.  Tensors of a
+   checkpoint that shared a storage share it again.  Writes into tensors never reach the file.  No process should
+   shorten the file meanwhile.  Tensors of an .npz (stored or deflated, zip64) are read, and their checksums tested.
+   In a checkpoint, dicts, lists and tuples give names by path: "model/0.weight", "optimizer/state/0/step".  Keys that
+   are no texts are written as Python prints them ("None", "1.5", "(1, 2)").  The pickle is data, and no code of it is
+   run.  Known are tensors, sizes, dtypes, devices, dicts and numbers of NumPy.  Reading an entry that another class or
+   function makes fails, and values inside such an entry have no names. */
 OPD_API opd_tensor_file *opd_tensor_file_open(const char *path);
-/* What a file is, by its contents: for programs that take any.  NONE, without an error, for another one, and an empty
-   one.  NONE with an error that says what is wrong if it cannot be read, is a directory, or is damaged and it is still
-   known what it was: cut off, with first bytes that are nearly right, a header or directory that is none.  Damage
-   beyond that is found by who reads the file. */
+/* The kinds of files that this library reads. */
 typedef enum opd_file_kind {
-    OPD_FILE_NONE = 0, OPD_FILE_NPY, OPD_FILE_NPZ, OPD_FILE_SAFETENSORS,
+    OPD_FILE_NONE = 0,                            /* another file, or an empty one */
+    OPD_FILE_NPY,                                 /* numpy.save: opd_npy_load */
+    OPD_FILE_NPZ,                                 /* numpy.savez: opd_tensor_file_open */
+    OPD_FILE_SAFETENSORS,                         /* safetensors: opd_tensor_file_open */
     OPD_FILE_CHECKPOINT,                          /* torch.save: opd_tensor_file_open, opd_module_open */
     OPD_FILE_PROGRAM,                             /* torch.export.save: opd_program_load */
     OPD_FILE_SCRIPT,                              /* torch.jit.save */
     OPD_FILE_COMPILED                             /* AOTInductor's package, see >>api:aoti */
 } opd_file_kind;
+/* Returns the kind of a file by its contents, for programs that take any kind.  Returns OPD_FILE_NONE with an error if
+   the file cannot be read, is a directory, or is damaged but its kind can still be recognised: cut off, first bytes
+   that are nearly right, an invalid header or directory.  Other damage is found when the file is read. */
 OPD_API opd_file_kind opd_file_kind_of(const char *path);
-/* Opens a file of tensors that lies in memory, taken over as opd_tensor_wrap does: deleter runs when the file is closed
-   and the tensors over the memory are gone, or at once when this fails; NULL: the memory outlives them. */
+/* Opens a file of tensors in `size` bytes of memory, as opd_tensor_file_open does.  Takes ownership of the memory:
+   deleter runs when the file is closed and the tensors over the memory are freed, or at once if this fails.  If deleter
+   is NULL, the memory must outlive them. */
 OPD_API opd_tensor_file *opd_tensor_file_parse(void *data, size_t size, opd_deleter deleter, void *user);
 OPD_API void opd_tensor_file_close(opd_tensor_file *file);                    /* its tensors stay */
 OPD_API int64_t opd_tensor_file_count(const opd_tensor_file *file);
-/* The name of the i-th entry, in the file's order; without .npy, as NumPy shows it.  NULL beyond the last, or with an
-   error: names in a long list of numbers are made when one is asked for, which takes memory. */
+/* Returns the name of the i-th entry, in the file's order; without .npy, as NumPy shows it.  Returns NULL beyond the
+   last entry.  Also returns NULL, with an error, if memory runs out: names in a long list of numbers are made at the
+   first request. */
 OPD_API const char *opd_tensor_file_name(const opd_tensor_file *file, int64_t i);
-/* The index of the entry with that name (.npz: with or without .npy); -1, without an error: none.  Of a checkpoint with
-   the keys 1 and '1', or 'a/b' beside {'a': {'b': ...}}, several entries may have one name: asking for that is an error
-   here and below, asking by index is not. */
+/* Returns the index of the entry with that name (in an .npz with or without .npy); -1, without an error, if there is
+   none.  In a checkpoint several entries may have one name: with keys 1 and '1', or 'a/b' beside {'a': {'b': ...}}.  A
+   request by such a name fails, here and in the functions below; a request by index works. */
 OPD_API int64_t opd_tensor_file_find(const opd_tensor_file *file, const char *name);
-/* The tensor of an entry; get: by name, where there being none is an error.  A dtype that is not there (F4, F6_E2M3)
-   is one only now. */
+/* Returns the tensor of the i-th entry, in the innermost scope.  On failure returns NULL and sets an error.  An entry
+   with an unsupported dtype (F4, F6_E2M3) fails here, not when the file is opened. */
 OPD_API opd_tensor *opd_tensor_file_at(const opd_tensor_file *file, int64_t i);
+/* Returns the tensor of the entry with that name, as opd_tensor_file_at does; fails if there is none. */
 OPD_API opd_tensor *opd_tensor_file_get(const opd_tensor_file *file, const char *name);
-/* Whether a tensor of a checkpoint required grad when it was saved, as parameters do, not what state_dict gives; false
-   of other files.  Tensors that are read never do: opd_tensor_set_requires_grad, or opd_module_open. */
+/* Returns whether a tensor of a checkpoint required grad when it was saved.  Parameters do, tensors of state_dict do
+   not.  For other files returns false.  A tensor that is read never requires grad: call opd_tensor_set_requires_grad,
+   or use opd_module_open. */
 OPD_API bool opd_tensor_file_requires_grad(const opd_tensor_file *file, int64_t i);
-/* The bytes of an entry of a zip file, whatever it is: uint8 [n], in the mapped file where it is stored as it is; their
-   checksum is tested.  Of files that are no zip files, and of the tensors of a checkpoint, an error. */
+/* Returns the bytes of any entry of a zip file: uint8 [n], a view of the mapped file if they are not compressed.  The
+   checksum is tested.  Fails for files that are no zip files, and for the tensors of a checkpoint. */
 OPD_API opd_tensor *opd_tensor_file_bytes(const opd_tensor_file *file, int64_t i);
-/* What an entry of a checkpoint is: a tensor (of the innermost scope), int, float, bool, None, complex number or text,
-   which lives as long as the file is open; a number of NumPy is one like others, a range or slice the text that Python
-   prints.  0, or -1 with an error, also of what is not read here (integers of more than 64 bits, NumPy's arrays, sparse
-   and quantized tensors, objects of other classes), which says what it is. */
+/* Writes the value of the entry with that name to *value: a tensor (of the innermost scope), int, float, bool, None,
+   complex number or text.  A text lives as long as the file is open.  A number of NumPy is an ordinary number, and a
+   range or slice is the text that Python prints.  Returns 0, or -1 with an error.  Unsupported are integers of more
+   than 64 bits, NumPy's arrays, sparse and quantized tensors, and objects of other classes: the error says which it
+   is. */
 OPD_API int opd_tensor_file_value(const opd_tensor_file *file, const char *name, opd_value *value);
+/* Writes the value of the i-th entry to *value, as opd_tensor_file_value does. */
 OPD_API int opd_tensor_file_value_at(const opd_tensor_file *file, int64_t i, opd_value *value);
-/* An entry that is a number: int, float, bool, or a tensor of one element.  0, or -1 with an error. */
+/* Writes an entry that is an int, float, bool or tensor of one element to *number.  Returns 0, or -1 with an error. */
 OPD_API int opd_tensor_file_number(const opd_tensor_file *file, const char *name, double *number);
-/* The strings of a safetensors file's __metadata__: by key, NULL: not there; the i-th key, NULL beyond the last. */
+/* Returns the string under a key of a safetensors file's __metadata__; NULL: not there. */
 OPD_API const char *opd_tensor_file_metadata(const opd_tensor_file *file, const char *key);
+/* Returns the i-th key of a safetensors file's __metadata__; NULL beyond the last. */
 OPD_API const char *opd_tensor_file_metadata_key(const opd_tensor_file *file, int64_t i);
-/* Writes a checkpoint that torch.load takes, also with weights_only=True and mmap=True: `count` values under paths, in
-   this order.  "model/0.weight" is the key '0.weight' of the dict 'model'.  In brackets of a kind a part of a path is
-   a list's item, "param_groups/[0]", a tuple's, "betas/(1)", or an integer as a key, "state/{0}"; "state/{}",
-   "groups/[]" and "empty/()" are without any; the path "" is the whole file.  What is read back has names without the
-   brackets.  Values: tensors (of any strides and device; those that share memory still do when they are read, all of
-   which is written), ints, floats, bools, None, texts (UTF-8), lists of numbers.  0, or -1 with an error. */
+/* Writes a checkpoint that torch.load takes, also with weights_only=True and mmap=True.  Writes `count` values under
+   paths, in this order.  The path "model/0.weight" is the key '0.weight' of the dict 'model', and "" is the whole
+   file.  Brackets mark other parts of a path: "param_groups/[0]" is an item of a list, "betas/(1)" of a tuple, and
+   "state/{0}" has an integer as key.  Without a number ("state/{}", "groups/[]", "empty/()") they are empty.  Names
+   that are read back have no brackets.  Values are tensors of any strides and device, ints, floats, bools, None, texts
+   (UTF-8) and lists of numbers.  Tensors that share memory still do when they are read, and the whole memory is
+   written.  Returns 0, or -1 with an error. */
 OPD_API int opd_checkpoint_file_save(const char *path, const char *const *names, const opd_value *values,
                                      int64_t count);
-/* numpy.savez: names[i].npy in a zip file, stored. */
+/* Writes an .npz file (numpy.savez): a zip file with entries names[i].npy, not compressed.  Returns 0, or -1 with an
+   error. */
 OPD_API int opd_npz_save(const char *path, const char *const *names, opd_tensors tensors);
-/* safetensors.torch.save_file, byte for byte: big elements first, then by name, the header a multiple of 8 bytes.
-   metadata: key, value, key, value, ..., NULL; or NULL.  Not complex128, which the format does not have.  Tensors that
-   share memory are written each. */
+/* Writes a safetensors file with the bytes of safetensors.torch.save_file: big elements first, then by name, with a
+   header of a multiple of 8 bytes.  metadata is key, value, key, value, ..., NULL; or NULL for none.  complex128 fails,
+   since the format lacks it.  Tensors that share memory are written one by one.  Returns 0, or -1 with an error. */
 OPD_API int opd_safetensors_save(const char *path, const char *const *names, opd_tensors tensors,
                                  const char *const *metadata);
 
-/* JSON (RFC 8259, and NaN, Infinity and -Infinity as Python writes them): a text is checked and read in one pass, and
-   walked by the numbers of its values; 0 is the whole.
-   parse keeps a copy, load reads a file; NULL with an error that says line and column.  Belongs to the caller; any
-   thread.  -1 is no value, which every function below takes for one that is not there, so that steps can be put into
-   each other: opd_json_int(json, opd_json_get(json, 0, "epoch"), 0). */
+/* A JSON text (RFC 8259, with NaN, Infinity and -Infinity as Python writes them).  Values have indices; 0 is the
+   whole.  The index -1 is no value, and all functions treat it as missing.  So calls can be nested:
+   opd_json_int(json, opd_json_get(json, 0, "epoch"), 0).  Any thread may use an opd_json. */
 typedef struct opd_json opd_json;
+/* The kinds of JSON values. */
 typedef enum opd_json_kind {
-    OPD_JSON_NONE = -1, OPD_JSON_NULL, OPD_JSON_BOOL,
-    OPD_JSON_INT,                                 /* what an int64_t holds */
-    OPD_JSON_FLOAT, OPD_JSON_TEXT, OPD_JSON_LIST, OPD_JSON_OBJECT
+    OPD_JSON_NONE = -1,                           /* no value */
+    OPD_JSON_NULL,
+    OPD_JSON_BOOL,
+    OPD_JSON_INT,                                 /* a number that an int64_t holds */
+    OPD_JSON_FLOAT,                               /* any other number */
+    OPD_JSON_TEXT,
+    OPD_JSON_LIST,
+    OPD_JSON_OBJECT
 } opd_json_kind;
+/* Checks and reads a JSON text of `size` bytes in one pass, and keeps a copy.  The result belongs to the caller.
+   Returns NULL with an error that says line and column. */
 OPD_API opd_json *opd_json_parse(const char *text, size_t size);
+/* Reads a JSON file, as opd_json_parse reads a text. */
 OPD_API opd_json *opd_json_load(const char *path);
 OPD_API void opd_json_free(opd_json *json);
 OPD_API opd_json_kind opd_json_kind_of(const opd_json *json, int64_t value);
-/* The first value in a list or object, the one behind it, and so on; -1: there is none, or no more. */
+/* opd_json_first returns the first value in a list or object, and opd_json_next the value after another; -1: none. */
 OPD_API int64_t opd_json_first(const opd_json *json, int64_t list);
 OPD_API int64_t opd_json_next(const opd_json *json, int64_t value);
-OPD_API int64_t opd_json_count(const opd_json *json, int64_t list);           /* by walking */
-/* The name of a value that is in an object; NULL: it is not. */
+OPD_API int64_t opd_json_count(const opd_json *json, int64_t list);           /* visits all values */
+/* Returns the name of a value in an object; NULL if the value is not in an object. */
 OPD_API const char *opd_json_key(const opd_json *json, int64_t value);
-/* The value of that name in an object, the last of several; -1: none, or no object. */
+/* Returns the value of that name in an object, the last if there are several; -1: none, or not an object. */
 OPD_API int64_t opd_json_get(const opd_json *json, int64_t object, const char *key);
-/* What a value is, or otherwise where it is of another kind; a text, in UTF-8, lives as long as json; float: of every
-   number. */
+/* opd_json_text, opd_json_int, opd_json_float and opd_json_bool return a value, or `otherwise` if it has another kind.
+   Texts are UTF-8 and live as long as json.  opd_json_float takes every number. */
 OPD_API const char *opd_json_text(const opd_json *json, int64_t value, const char *otherwise);
 OPD_API int64_t opd_json_int(const opd_json *json, int64_t value, int64_t otherwise);
 OPD_API double opd_json_float(const opd_json *json, int64_t value, double otherwise);
 OPD_API bool opd_json_bool(const opd_json *json, int64_t value, bool otherwise);
-/* Where a value begins, for messages: line, and byte in it, from 1 on; 0: there is none. */
+/* Finds the place where a value begins, for messages.  Writes its line and its byte in the line, both from 1 on; 0 if
+   there is no value. */
 OPD_API void opd_json_place(const opd_json *json, int64_t value, int64_t *line, int64_t *column);
 

@@ -1,12 +1,16 @@
 //----------------------------------------------------------------------------------------------------------------------
 //  >>api:formulas   the pointwise formulas
 //
-//  One list that the CPU kernels and opdispatch_cuda.cu both expand.  A row is X(name, inputs, kind, formula).  Inputs
-//  are x, y, z; numbers are a, b, c; the type is OPD_T.  Whoever expands defines OPD_T, OPD_FN(f) (the C function f for
-//  OPD_T: expf for float), OPD_H(f) (a helper below) and the arithmetic OPD_ADD, OPD_SUB, OPD_MUL, OPD_NEG, which wrap
-//  for integers.  Kinds, which only say how the CPU runs it: W arithmetic that vectorises, V the same in float only, S
-//  element by element, D the same in double for every type of float, M a function with a vector form in float, N with
-//  one in double, too.
+//  The CPU kernels and opdispatch_cuda.cu both expand this list.  A row is X(name, inputs, kind, formula).  Inputs are
+//  x, y, z; numbers are a, b, c; the type is OPD_T.  Code that expands the list defines OPD_T, OPD_FN(f) (the C
+//  function f for OPD_T: expf for float), OPD_H(f) (a helper below) and the arithmetic OPD_ADD, OPD_SUB, OPD_MUL,
+//  OPD_NEG, which wraps for integers.  The kind only says how the CPU runs the formula:
+//    W  arithmetic that vectorises
+//    V  arithmetic that vectorises in float only
+//    S  element by element
+//    D  element by element, in double for every type of float
+//    M  a function with a vector form in float
+//    N  a function with a vector form in float and in double
 //----------------------------------------------------------------------------------------------------------------------
 
 /* float, double and int64_t */
@@ -134,7 +138,8 @@
     X(sinc, 1, D, x == 0 ? 1 : OPD_FN(sin)(x * (OPD_T)3.14159265358979323846) / (x * (OPD_T)3.14159265358979323846)) \
     X(nan_to_num, 1, S, x != x ? a : x == (OPD_T)INFINITY ? b : x == -(OPD_T)INFINITY ? c : x)
 
-/* int64_t, which narrower integers and bool are computed in: those that floats have, too, and those of their own. */
+/* Formulas of int64_t, in which narrower integers and bool are computed: those shared with floats, and those of
+   integers only. */
 #define OPD_FORMULAS_INT(X) OPD_FORMULAS_INT_SHARED(X) OPD_FORMULAS_INT_OWN(X)
 #define OPD_FORMULAS_INT_SHARED(X) \
     X(abs, 1, S, x < 0 ? OPD_NEG(x) : x) \
@@ -158,11 +163,11 @@
     X(gcd, 2, S, OPD_H(gcd)(x, y)) \
     X(lcm, 2, S, OPD_H(lcm)(x, y))
 
-/* The helpers OPD_H(name) that formulas call are at the end of the declarations: with OPD_FORMULA_HELPERS_FLOAT or
-   OPD_FORMULA_HELPERS_INT defined, this file gives them when it is included again, for the OPD_T of then. */
+/* The helpers OPD_H(name) that formulas call are at the end of the declarations.  If OPD_FORMULA_HELPERS_FLOAT or
+   OPD_FORMULA_HELPERS_INT is defined, including this file again defines the helpers for the current OPD_T. */
 
-/* The number of a formula: OPD_FORMULA_add; the same for every type.  OPD_FORMULA_copy is no row: its input, which may
-   be complex, as the result's dtype. */
+/* The number of a formula, such as OPD_FORMULA_add, is the same for every type.  OPD_FORMULA_copy is not a row of the
+   list: it converts its input, which may be complex, to the result's dtype. */
 typedef enum opd_formula {
 #define OPD_FORMULA_NUMBER(name, inputs, kind, formula) OPD_FORMULA_##name,
     OPD_FORMULAS_ALL(OPD_FORMULA_NUMBER) OPD_FORMULAS_FLOAT(OPD_FORMULA_NUMBER)
@@ -170,56 +175,58 @@ typedef enum opd_formula {
 #undef OPD_FORMULA_NUMBER
     OPD_FORMULA_copy, OPD_FORMULA_COUNT
 } opd_formula;
-/* An operand of a formula: memory of the device, or (data NULL) a number, which is converted to `common` already. */
+/* An operand of a formula: memory of the device or, if data is NULL, a number that is already converted to `common`. */
 typedef struct opd_operand {
     void *data;
-    const int64_t *strides;      /* [ndim], in elements; 0 where it is repeated */
+    const int64_t *strides;      /* [ndim], in elements; 0 for a repeated dimension */
     opd_scalar_type dtype;
     double f64[2];               /* the number, as a double (imaginary part for copies only), */
     int64_t i64;                 /* and as an integer */
 } opd_operand;
-/* What opd_backend_desc.pointwise is to run: operands[0][i] = formula(operands[1][i], ...) for every index.  Inputs are
-   converted to `common`, then to `compute`, in which the formula is; its value is converted to the result's dtype. */
+/* A computation for opd_backend_desc.pointwise: operands[0][i] = formula(operands[1][i], ...) for every index.  Inputs
+   are converted to `common`, then to `compute`, the type of the formula.  The formula's value is converted to the
+   result's dtype. */
 struct opd_pointwise {
     opd_formula formula;
     int32_t noperands;           /* the result and one to three inputs */
     opd_scalar_type compute;     /* float32, float64 or int64 */
     opd_scalar_type common;      /* none for copies */
-    int32_t ndim;                /* at least 1; dimensions that can be walked as one are one */
+    int32_t ndim;                /* at least 1; adjacent dimensions are merged if possible */
     bool linear;                 /* every operand in memory is contiguous: ndim is 1 */
-    const int64_t *sizes;        /* [ndim], the innermost first; none is 0 */
+    const int64_t *sizes;        /* [ndim], the innermost first; no size is 0 */
     int64_t numel;
     opd_operand operands[4];
     double f64[3];               /* the numbers a, b, c */
     float f32[3];
     int64_t i64[3];
-    int32_t *zero;               /* integer division, may be NULL: becomes 1 where something was divided by zero, if it
-                                    is known when the function returns */
+    int32_t *zero;               /* integer division, may be NULL: set to 1 if an element was divided by zero, if
+                                    this is known when the function returns */
 };
 
-/* What opd_backend_desc.draw is to write: numbers in a row, out of 32-bit words of Philox 4x32-10: word w of a key is
-   word w % 4 of its counter w / 4.  Uniform numbers are u = (word >> 8) / 2^24 of word at + i in float32, which shorter
-   floats, integers and bool take, too; float64 takes two words: u = (second << 32 | first) >> 11) / 2^53.
+/* Random numbers for opd_backend_desc.draw to write, one after the other.  The numbers are made from 32-bit words of
+   Philox 4x32-10: word w of a key is word w % 4 of its counter w / 4.  In float32, number i is u = (word >> 8) / 2^24
+   of word at + i.  Shorter floats, integers and bool use the same u.  float64 uses two words per number: u = (second <<
+   32 | first) >> 11) / 2^53.
      uniform      u * (b - a) + a; float16 and bfloat16: floor(u * n) / n * (b - a) + a, n = 2048 and 256
      exponential  -log1p(-u) / a
-     bernoulli    1 where u < a, else 0
+     bernoulli    1 if u < a, else 0
      normal       two at once, of u and the next, v: a + b * r * cos(2 pi v), a + b * r * sin(2 pi v), where
                   r = sqrt(-2 log(u + 2^-25)) in float32, sqrt(-2 log(1 - u)) in float64
-     integers     low + x % range, x of two words as above; of range below 2^32 low + (x * range >> 64); of range 0
-                  low + x, cut to 64 bits */
+     integers     low + x % range, with x of two words as above; if range is below 2^32, low + (x * range >> 64);
+                  if range is 0, low + x, cut to 64 bits */
 typedef enum opd_draw_kind {
     OPD_DRAW_UNIFORM, OPD_DRAW_NORMAL, OPD_DRAW_EXPONENTIAL, OPD_DRAW_BERNOULLI, OPD_DRAW_INTEGERS
 } opd_draw_kind;
 struct opd_draw {
     opd_draw_kind kind;
-    opd_scalar_type dtype;       /* no complex one */
+    opd_scalar_type dtype;       /* not complex */
     void *data;
     int64_t numel;
     uint64_t key, at;            /* at is a multiple of 64 */
     double a, b;
     int64_t low;
     uint64_t range;
-    opd_generator *generator;    /* from 0.2 on: what key, at and these many words were taken from */
+    opd_generator *generator;    /* since 0.2: the source of key, at and words */
     int64_t words;
 };
 

@@ -2,29 +2,31 @@
 //  >>api:functions  operators made of C functions
 //----------------------------------------------------------------------------------------------------------------------
 
-/* A kernel made of a plain C function, with the function's type in the letters of opd_op_check.  At file scope:
+/* A kernel made from a plain C function, with the function's type in the letters of opd_op_check.  OPD_FUNCTION defines
+   it at file scope.  The result type comes first, or void:
 
        static double scaled(double x, int64_t n) { return x * (double)n; }
-       OPD_FUNCTION(scaled_op, scaled, double, double, int64_t)          result first; void where there is none
+       OPD_FUNCTION(scaled_op, scaled, double, double, int64_t)
 
        opd_def_function(lib, "scaled", &scaled_op);                      scaled(float _0, int _1) -> float _0
        opd_def_function(lib, "scaled(float x, int n=2) -> float", &scaled_op);
        opd_impl_function(lib, "scaled", "CPU", &scaled_op);
 
-   Types: double, int64_t, bool, const char *, opd_tensor * (NULL for None), opd_device, opd_ints, opd_floats,
-   opd_tensors, opd_value for anything else (Scalar, int?, ...); as a result only the first five, opd_tensors and
-   opd_value; up to 8 arguments.  float, int, long and the others of C are refused where they are registered, with the
-   type to use.  As part of a card: `.function = &scaled_op`. */
+   Argument types: double, int64_t, bool, const char *, opd_tensor * (NULL for None), opd_device, opd_ints, opd_floats,
+   opd_tensors, and opd_value for all others (Scalar, int?, ...).  Result types: the first five, opd_tensors and
+   opd_value.  At most 8 arguments.  float, int, long and other C types are rejected when they are registered, with an
+   error that names the type to use.  In an operator descriptor, write `.function = &scaled_op`. */
 typedef struct opd_function { opd_kernel kernel; const char *signature; } opd_function;
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-/* Defines an operator by a C function, installed at CompositeImplicitAutograd.  By a name alone the schema is the
-   function's own; otherwise the two are compared.  0, or -1 with nothing changed. */
+/* Defines an operator by a C function, registered at CompositeImplicitAutograd.  With a name alone, the schema is made
+   from the function's type.  With a schema, the two are compared.  Returns 0, or -1 and sets an error, with nothing
+   changed. */
 OPD_API int opd_def_function(opd_library *lib, const char *name_or_schema, const opd_function *function);
-/* Registers one at a key (NULL: the library's).  All C functions of an operator must have one type, that of its
-   schema. */
+/* Registers a C function as the kernel of operator name at key (NULL: the library's key).  All C functions of an
+   operator must have the same type, which the schema gives.  Returns 0, or -1 and sets an error. */
 OPD_API int opd_impl_function(opd_library *lib, const char *name, const char *key, const opd_function *function);
 #ifdef __cplusplus
 }
@@ -36,7 +38,7 @@ OPD_INLINE opd_device opd_device_argument(const opd_call *call, int i) {
 }
 OPD_INLINE int opd_return_list(opd_call *call, opd_tensors list) { return opd_return_tensors(call, list.data, list.n); }
 #ifdef __cplusplus
-template <class T> struct opd_cxx_type {          /* what no operator takes */
+template <class T> struct opd_cxx_type {          /* types that no operator accepts */
     static char letter() {
         static_assert(sizeof(T) == 0, "OPD_FUNCTION: no operator has an argument or a result of this type: take "
                       "double, int64_t, bool, const char * (for a std::string), opd_tensor *, opd_device, opd_ints, "
@@ -70,22 +72,23 @@ OPD_CXX_TYPE(opd_value, 'V', opd_arg_value, opd_return_value)
 OPD_CXX_ARGUMENT(opd_ints, 'I', opd_arg_ints)
 OPD_CXX_ARGUMENT(opd_floats, 'F', opd_arg_floats)
 OPD_CXX_ARGUMENT(opd_device, 'D', opd_device_argument)
-/* The other of long and long long is the wrong one: letter 'l'. */
+/* Of long and long long, the type that is not int64_t is rejected: letter 'l'. */
 template <class T> struct opd_cxx_long { typedef long other; };
 template <> struct opd_cxx_long<long> { typedef long long other; };
 template <> inline char opd_cxx_type<opd_cxx_long<int64_t>::other>::letter() { return 'l'; }
 
-/* A function of one's own for the header to call (kernel, formula, rule, function to trace) that may throw:
+/* Wraps a C++ function that the library calls (kernel, backward function, rule, function to trace) and that may throw:
 
        d.cpu = OPD_CATCH(warp_cpu);
 
-   An exception becomes an error with its what().  Without it one would have to pass the dispatcher, which cannot be:
-   the program ends, or the thread is left amid a call, which is an error when it is found.  The same goes for a longjmp
-   out of a kernel (libpng, libjpeg): let the kernel itself setjmp.  OPD_FUNCTION has it inside.  A kernel may run a
-   coroutine that makes calls; the coroutine's stack must not be an array on the thread's own. */
+   An exception becomes an error with the text of its what().  Without OPD_CATCH, the exception cannot pass the
+   dispatcher.  The program then ends, or the thread stays inside a call, which is reported as an error when it is
+   found.  The same holds for a longjmp out of a kernel (libpng, libjpeg): call setjmp in the kernel itself.
+   OPD_FUNCTION includes OPD_CATCH.  A kernel may run a coroutine that makes calls, but the coroutine's stack must not
+   be an array on the thread's stack. */
 #define OPD_CATCH(fn) opd_catching<decltype(&fn), &fn>::call
 #if defined(__cpp_exceptions) || defined(__EXCEPTIONS)
-static inline int opd_caught();                   /* the exception at hand */
+static inline int opd_caught();                   /* handles the current exception */
 #define OPD_CXX_CALL(...) try { __VA_ARGS__ } catch (...) { return opd_caught(); }
 #else
 #define OPD_CXX_CALL(...) __VA_ARGS__
@@ -147,7 +150,7 @@ OPD_INLINE int opd_c_refused_result(opd_call *call, ...) {
     _Generic((type *)0, double *: opd_return_float, int64_t *: opd_return_int, bool *: opd_return_bool,               \
     const char **: opd_return_str, opd_tensor **: opd_return_tensor, opd_tensors *: opd_return_list, \
     opd_value *: opd_return_value, default: opd_c_refused_result)
-/* A void function has no value to give: OPD_C_IS_void makes the second argument of OPD_C_SECOND another one. */
+/* A void function returns no value: OPD_C_IS_void makes the second argument of OPD_C_SECOND another one. */
 #define OPD_C_IS_void ~, OPD_C_RUN_VOID,
 #define OPD_C_SECOND(...) OPD_C_SECOND_(__VA_ARGS__)
 #define OPD_C_SECOND_(a, b, ...) b
@@ -193,11 +196,11 @@ OPD_INLINE int opd_c_refused_result(opd_call *call, ...) {
     static const opd_function name = {name##_call, name##_letters};
 #endif
 
-/* Blocks with something at their end, which happens however they are left: by return and goto and, in C++, break,
-   continue and exceptions (without the cleanup attribute, as in tcc: by their end alone).  In C break and continue stop
-   at the block, as it is a loop in hiding: a break is then an error, continue ends the block.  Where the body of a
-   loop is to be a scope and may be left by break, begin it with OPD_SCOPED; which is right everywhere.  In C++ put
-   braces round a block under a bare `if`. */
+/* Blocks that run code at their end, however they are left: by return and goto and, in C++, by break, continue and
+   exceptions.  Without the cleanup attribute, as in tcc, the code runs only at the end of the block.
+   In C, a block is a loop, so break and continue apply to the block.  continue ends the block.  break ends it and sets
+   an error.  To make the body of a loop a scope that break may leave, begin the body with OPD_SCOPED, which works
+   everywhere.  In C++, put braces around a block under a bare `if`. */
 #if defined(__cplusplus)
 template <class T, void (*end)(T *)> struct opd_guard {
     T at;
@@ -207,7 +210,7 @@ template <class T, void (*end)(T *)> struct opd_guard {
     opd_guard &operator=(const opd_guard &) = delete;
     explicit operator bool() const { return false; }
 };
-#if defined(__clang__)                             /* which cannot know that the block is run */
+#if defined(__clang__)                             /* clang cannot know that the block runs */
 #define OPD_QUIET_BEGIN _Pragma("clang diagnostic push") _Pragma("clang diagnostic ignored \"-Wdangling-else\"") \
     _Pragma("clang diagnostic ignored \"-Wsometimes-uninitialized\"")
 #define OPD_QUIET_END _Pragma("clang diagnostic pop")
@@ -245,17 +248,17 @@ OPD_INLINE bool opd_guard_broken(const char *file, int line) {
 #define OPD_IS_TRUE(open) (open)
 #define OPD_IS_LEVEL(level) ((level) >= 0)
 
-/* A scope: OPD_SCOPE { ... } is a block of its own, OPD_SCOPED; makes the rest of the enclosing block one. */
+/* OPD_SCOPE { ... } is a block that is a scope.  OPD_SCOPED; makes the rest of the enclosing block a scope. */
 #define OPD_SCOPE \
     OPD_GUARDED(opd_scope, OPD_GUARD_NAME(scope), opd_scope_open_at(OPD_HERE), opd_scope_close, OPD_IS_OPEN)
-/* A block with that grad mode; behind it the mode is what it was before. */
+/* Blocks with a grad mode.  After the block, the previous mode is restored. */
 #define OPD_GRAD_MODE(on) \
     OPD_GUARDED(opd_grad_block, OPD_GUARD_NAME(grad), opd_grad_begin(on), opd_grad_end, OPD_IS_OPEN)
 #define OPD_NO_GRAD OPD_GRAD_MODE(false)
 #define OPD_ENABLE_GRAD OPD_GRAD_MODE(true)
 #define OPD_INFERENCE_MODE(on) \
     OPD_GUARDED(opd_inference_block, OPD_GUARD_NAME(inference), opd_inference_begin(on), opd_inference_end, OPD_IS_OPEN)
-/* A level of forward mode; left out when none can be entered. */
+/* A block with a level of forward mode.  The block is skipped if no level can be opened. */
 #define OPD_DUAL_LEVEL OPD_GUARDED(int, OPD_GUARD_NAME(dual), opd_dual_level_begin(), opd_dual_end, OPD_IS_LEVEL)
 #define OPD_ALLOW_MUTATION \
     OPD_GUARDED(int, OPD_GUARD_NAME(mutation), opd_allow_mutation_open(), opd_allow_mutation_close, OPD_IS_TRUE)

@@ -2,104 +2,124 @@
 //  >>api:graphs     recording operators into a graph, printing and running it
 //----------------------------------------------------------------------------------------------------------------------
 
-/* A list of operators in the order in which they were called, over named values.  Belongs to whoever made it. */
+/* A graph: a list of operator calls in the order in which they were made, over named values.  The code that created a
+   graph owns it and frees it with opd_graph_free. */
 typedef struct opd_graph opd_graph;
 typedef struct opd_trace_options {
-    const char *const *names; int nnames;   /* of the inputs: "x"; NULL: numbers */
-    bool allow_constants;                   /* reading the data of a traced tensor warns and makes a constant of it */
-    bool list_output;                       /* several outputs are a list, not a tuple */
-    bool check;                             /* trace a second time, and compare graphs and what they give with fn */
-    double tolerance;                       /* of that comparison, absolute and relative; 0: 1e-5 */
-    bool locations;                         /* where each call was made, "# FILE:LINE" behind it: slow; needs debug
-                                               information (-g) and the program addr2line */
-    bool parts;                             /* of a composite operator that the tape sees record those it calls: for
-                                               derivatives that fn takes by the tape */
+    const char *const *names; int nnames;   /* names of the inputs, such as "x"; NULL: numbers */
+    bool allow_constants;                   /* reading the data of a traced tensor warns, and records a constant */
+    bool list_output;                       /* return several outputs as a list, not as a tuple */
+    bool check;                             /* trace a second time, compare the graphs, and compare results with fn */
+    double tolerance;                       /* absolute and relative tolerance of that comparison; 0: 1e-5 */
+    bool locations;                         /* add "# FILE:LINE" of each call: slow; needs debug information (-g) */
+                                            /* and the program addr2line */
+    bool parts;                             /* for composite operators that autograd sees, record the operators */
+                                            /* that they call: needed if fn itself calls backward */
 } opd_trace_options;
-/* torch.jit.trace: calls fn once with inputs and records each operator that it calls at the Tracer key: operators
-   inside kernels are not recorded, those of vmap as its rules call them, of a composite operator inside a transform
-   that differentiates those it calls; derivatives and tangents are recorded too (by the tape: with options->parts, else
-   refused where they read what a composite operator made).  Tensors from outside become constants of the graph; one
-   that requires grad is refused, it must be an input.  There are no silent constants: asking for the data or the value
-   of a traced tensor outside of a kernel is an error, as are operators that give C values of one.  Sizes are C numbers,
-   and what is made of them is fixed (a text may ask by aten::size).  Names of inputs are made different (a, a.1).
-   NULL with an error; does not nest. */
+/* Calls fn once with inputs and records the operators that it calls into a new graph (torch.jit.trace).
+   Recorded: Each operator that fn calls, at the Tracer key, and the operators of derivatives and tangents.  Operators
+   inside kernels are not recorded.  Under vmap, the operators that its batching rules call are recorded.  A composite
+   operator inside a transform that differentiates is recorded as the operators that it calls.
+   Backward: Set options->parts if fn calls backward.  Otherwise tracing fails if backward reads a value that a
+   composite operator computed.
+   Constants: Tensors from outside become constants of the graph.  A tensor from outside that requires grad must be an
+   input, else tracing fails.  Reading the data or the value of a traced tensor outside of a kernel fails with an error.
+   Operators that return C values computed from a traced tensor fail, too.  Sizes are C numbers, so values computed from
+   sizes are fixed in the graph.  (A parsed text may use aten::size.)
+   Names: Equal input names are made different (a, a.1).
+   On failure returns NULL and sets an error.  Traces do not nest. */
 OPD_API opd_graph *opd_graph_trace(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                              const opd_trace_options *options);
 OPD_API void opd_graph_free(opd_graph *graph);
-/* Runs it: inputs as traced, of any sizes that its operators take; fills outputs (at most cap; of the innermost scope)
-   and returns how many there are, or -1.  Values go after their last use.  Where a run plans the memory of the next one
-   (on the CPU; one run of a graph at a time; the first 4,096 values over 256 bytes), one with the same sizes asks the
-   system for no memory, and its values take at most a twentieth more than the largest sum alive.  Calls pass through
-   the dispatcher as those of fn did: the results are on the tape, and graphs run inside vmap, autocast and other
-   traces.  Any thread, several at once. */
+/* Runs a graph. inputs: as many tensors as were traced, of any sizes that the graph's operators accept.  Writes at most
+   `cap` outputs, which belong to the innermost scope.  Returns the number of outputs, or -1 and sets an error.  Values
+   are freed after their last use.  Calls pass through the dispatcher like the calls of fn.  The results are therefore
+   part of the autograd graph, and graphs run inside vmap, autocast and other traces.  Any thread may run a graph,
+   several threads at once.  Each run plans the memory of the next run.  The plan covers one run of a graph at a time,
+   on the CPU, and the first 4,096 values over 256 bytes.  A planned run with the same sizes asks the system for no
+   memory.  Its values take at most a twentieth more than the largest sum of bytes alive at once. */
 OPD_API int opd_graph_run(const opd_graph *graph, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs,
                           int cap);
-/* The same for inputs and outputs of any kind, as graphs with blocks have them (see >>api:cells): inputs are converted
-   to the types of the graph's as PyTorch does it (an int to a float, a list to one of another kind), cells of the right
-   type are taken as they are.  Outputs belong to the innermost scope. */
+/* Runs a graph with inputs and outputs of any kind, as graphs with blocks have them (see >>api:cells).  Inputs are
+   converted to the types of the graph's inputs as in PyTorch: an int to a float, a list to a list of another kind.
+   Cells of the right type are used as they are.  Writes at most `cap` outputs, which belong to the innermost scope.
+   Returns the number of outputs, or -1 and sets an error. */
 OPD_API int opd_graph_run_values(const opd_graph *graph, const opd_value *inputs, int ninputs, opd_value *outputs,
                                  int cap);
-/* Runs a graph as an opd_transform_fn, with the graph as user. */
+/* Runs a graph as an opd_transform_fn.  Pass the graph as user. */
 OPD_API int opd_graph_function(void *graph, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs);
-/* TorchScript's text: cut to cap bytes with its zero; returns the full length. */
+/* Writes the graph as TorchScript's text into buf, cut to `cap` bytes with its zero.  Returns the full length. */
 OPD_API size_t opd_graph_print(const opd_graph *graph, char *buf, size_t cap);
 OPD_API int opd_graph_ninputs(const opd_graph *graph);
 OPD_API int opd_graph_noutputs(const opd_graph *graph);
-/* The other way round: a graph of that text, operators by the first overload that takes the values (or the one that the
-   name says: aten::add.Tensor), arguments left out by their defaults, tensors of at most ten elements.  TorchScript's
-   texts have blocks (prim::If, prim::Loop), values of any type and builtin functions; what is not known there fails
-   when it is reached.  NULL with an error that says the line. */
+/* Makes a graph of TorchScript's text, the reverse of opd_graph_print.  An operator name without overload means the
+   first overload that accepts the values; aten::add.Tensor names an overload.  Arguments left out get their defaults.
+   Constant tensors in the text have at most ten elements.  Texts may have blocks (prim::If, prim::Loop), values of any
+   type and builtin functions.  An unknown builtin function fails when a run reaches it.  Returns NULL and sets an error
+   that names the line. */
 OPD_API opd_graph *opd_graph_parse(const char *text);
-/* A file with the graph, its constants, overloads and source locations, and back: NULL with an error for one that is
-   cut, damaged, of another version, or that calls an operator which is not there: then it says where that one was
-   registered when the graph was saved, and in which plug-in.  from_bytes: a file in memory, which is not kept.
-   Graphs belong to the caller; a file is written whole or not at all.  save: 0, or -1 with an error.  Any thread. */
+/* Write a graph with its constants, overloads and source locations, and read it back.  Any thread.
+   opd_graph_save: Writes the file completely or not at all.  Returns 0, or -1 and sets an error.
+   opd_graph_load: Reads a file.  The caller owns the graph.  Returns NULL and sets an error if the file is truncated,
+   damaged, of another version, or calls an operator that is not registered.  The error then says in which source file,
+   and in which plug-in, the operator was registered when the graph was saved.
+   opd_graph_from_bytes: Reads the contents of such a file from memory, which may be freed afterwards. */
 OPD_API int opd_graph_save(const opd_graph *graph, const char *path);
 OPD_API opd_graph *opd_graph_load(const char *path);
 OPD_API opd_graph *opd_graph_from_bytes(const void *data, size_t size);
-/* How many nodes call an operator of that qualified name ("aten::mul", any overload); NULL: all nodes. */
+/* Returns the number of nodes that call an operator with that qualified name ("aten::mul", any overload).  If name is
+   NULL, returns the number of all nodes. */
 OPD_API int opd_graph_count(const opd_graph *graph, const char *name);
-/* A graph by hand, as by torch._C.Graph.  Each step is checked against the schemas, and changes nothing when it fails
-   (NULL or -1 with an error).  It gives a graph like a traced, parsed or loaded one; those can be changed by the same
-   functions.  Values belong to their graph.  One thread at a time, and while nobody runs the graph.
+/* Creates an empty graph, to be built by hand as with torch._C.Graph.  The functions below add to it, and also change
+   traced, parsed and loaded graphs.  Each step is checked against the schemas.  A step that fails returns NULL or -1,
+   sets an error and changes nothing.  Values belong to their graph.  Use one thread at a time, and only while the graph
+   is not running.
        opd_graph *g = opd_graph_new();
        opd_graph_value *in[] = {opd_graph_input(g, "x", NULL), opd_graph_constant(g, opd_value_int(2))}, *y;
        opd_graph_call(g, "aten::mul", in, 2, &y, 1);
        opd_graph_output(g, &y, 1, false); */
 typedef struct opd_graph_value opd_graph_value;
 OPD_API opd_graph *opd_graph_new(void);
-/* Adds an input, a tensor, behind the others.  name: NULL for a number.  type: as it is printed, "Float(2, strides=[1],
-   device=cpu)", or NULL: "Tensor".  NULL with an error. */
+/* Adds a tensor input behind the other inputs.  name: NULL for a number.  type: in the form that is printed, "Float(2,
+   strides=[1], device=cpu)", or NULL for "Tensor".  Returns the input's value, or NULL and sets an error. */
 OPD_API opd_graph_value *opd_graph_input(opd_graph *graph, const char *name, const char *type);
-/* prim::Constant; for a list one for each element, and prim::ListConstruct.  Keeps a copy; of a tensor, which must not
-   require grad, a reference. */
+/* Adds a constant (prim::Constant) and returns its value.  A list becomes a constant for each element and a
+   prim::ListConstruct.  The graph copies value.  Of a tensor, which must not require grad, it holds a reference. */
 OPD_API opd_graph_value *opd_graph_constant(opd_graph *graph, opd_value value);
-/* prim::ListConstruct; element: what it is a list of, "Tensor", "Tensor?", "int", "float", "bool" or "Scalar". */
+/* Adds a list of `count` values (prim::ListConstruct). element: the type of the elements, "Tensor", "Tensor?", "int",
+   "float", "bool" or "Scalar".  Returns the list's value. */
 OPD_API opd_graph_value *opd_graph_list(opd_graph *graph, const char *element, opd_graph_value *const *values,
                                         int count);
-/* prim::ListUnpack of a list of `count` tensors: 0, or -1. */
+/* Splits a list of `count` tensors into parts (prim::ListUnpack).  Returns 0, or -1 and sets an error. */
 OPD_API int opd_graph_unpack(opd_graph *graph, opd_graph_value *list, opd_graph_value **parts, int count);
-/* A call.  Arguments by position, NULL or left out for the schema's default; constant integers become floats where
-   those are wanted.  name: with its overload ("aten::add.Tensor"), or without: the first one that takes the arguments.
-   Fills results (at most cap) and returns how many there are, or -1.  _op: of an operator that one has. */
+/* Adds a call of an operator. args: by position; pass NULL, or leave trailing arguments out, for the schema's defaults.
+   Constant integers become floats if the schema expects floats. name: with overload ("aten::add.Tensor"), or without
+   for the first overload that accepts the arguments.  Writes at most `cap` results and returns the number of results,
+   or -1 and sets an error. opd_graph_call_op: Adds a call of op, without looking up a name. */
 OPD_API int opd_graph_call(opd_graph *graph, const char *name, opd_graph_value *const *args, int nargs,
                            opd_graph_value **results, int cap);
 OPD_API int opd_graph_call_op(opd_graph *graph, opd_op *op, opd_graph_value *const *args, int nargs,
                               opd_graph_value **results, int cap);
-/* Gives a value a name ("" takes it away; who has it is renamed to name.1), and a tensor a type as it is printed; NULL:
-   stays.  0, or -1. */
+/* Gives a value a name, and a tensor a type in the form that is printed.  NULL keeps the current name or type.  The
+   name "" removes the name.  If another value has that name, the other value is renamed to name.1.  Returns 0, or -1
+   and sets an error. */
 OPD_API int opd_graph_describe(opd_graph *graph, opd_graph_value *value, const char *name, const char *type);
-/* The value that is printed as %name: "x", "3".  NULL, without an error: there is none. */
+/* Returns the value that is printed as %name, such as "x" or "3".  Returns NULL, without an error, if there is none. */
 OPD_API opd_graph_value *opd_graph_find(opd_graph *graph, const char *name);
-/* Puts what is made from now on before the node that makes the value; NULL: behind all others again.  0, or -1. */
+/* Makes later steps add nodes before the node that computes value (for an input: before all nodes).  If value is NULL,
+   nodes are added at the end again.  Returns 0, or -1 and sets an error. */
 OPD_API int opd_graph_insert_before(opd_graph *graph, opd_graph_value *value);
-/* Sets what the graph returns, in place of what it did: a tensor, several as a tuple, or a list.  0, or -1. */
+/* Replaces the outputs of the graph: one tensor, several as a tuple, or (if list is true) a list.  Returns 0, or -1 and
+   sets an error. */
 OPD_API int opd_graph_output(opd_graph *graph, opd_graph_value *const *values, int count, bool list);
-/* Takes away the node that makes the value, or the input.  An error when it, or another of its results, is used. */
+/* Removes the node that computes value, or the input that value is.  Fails if value, or another result of the node, is
+   used.  Returns 0, or -1 and sets an error. */
 OPD_API int opd_graph_erase(opd_graph *graph, opd_graph_value *value);
-/* Passes; each returns how many nodes it took away, or -1.  dce: what no output needs and nothing sees (writes, and
-   operators that may do anything, stay; a draw that nothing uses goes, and the draws after it are other ones).  cse:
-   nodes that compute again what one before them has.  fold: operators of constants become constants. */
+/* Passes that simplify a graph.  Each returns the number of nodes that it removed, or -1 and sets an error.
+   opd_graph_dce: Removes nodes that no output needs and that have no side effects.  Writes, and operators that may do
+   anything, stay.  Unused random operators are removed, so later random operators draw different numbers.
+   opd_graph_cse: Removes nodes that compute the same value as an earlier node.
+   opd_graph_fold: Replaces operators whose arguments are all constants by constants. */
 OPD_API int opd_graph_dce(opd_graph *graph);
 OPD_API int opd_graph_cse(opd_graph *graph);
 OPD_API int opd_graph_fold(opd_graph *graph);

@@ -2,77 +2,93 @@
 //  >>api:hooks      nodes from outside, hooks, checkpoints, anomaly mode
 //----------------------------------------------------------------------------------------------------------------------
 
-/* Nodes.  A handle is a node of the graph, or for a leaf its AccumulateGrad.  Borrowed: it is there as long as a tensor
-   or a node that leads to it, or with opd_node_keep. */
-OPD_API opd_node *opd_tensor_node(const opd_tensor *tensor);      /* Tensor.grad_fn: NULL for a leaf */
-OPD_API opd_edge opd_gradient_edge(opd_tensor *tensor);           /* node NULL with an error: requires no grad */
-OPD_API opd_node *opd_node_keep(opd_node *node);
-OPD_API void opd_node_release(opd_node *node);
+/* Nodes of the autograd graph.  A handle is a node of the graph or, for a leaf, its AccumulateGrad node.  Handles are
+   borrowed.  A node lives as long as its tensor, as a node that leads to it, or until opd_node_release after
+   opd_node_keep. */
+OPD_API opd_node *opd_tensor_node(const opd_tensor *tensor);      /* returns Tensor.grad_fn; NULL for a leaf */
+OPD_API opd_edge opd_gradient_edge(opd_tensor *tensor);           /* node NULL and an error: tensor needs no grad */
+OPD_API opd_node *opd_node_keep(opd_node *node);                  /* adds an owner */
+OPD_API void opd_node_release(opd_node *node);                    /* removes an owner */
 OPD_API const char *opd_node_name(const opd_node *node);          /* "MulBackward0" */
-OPD_API uint64_t opd_node_sequence(const opd_node *node);         /* grows on each thread; UINT64_MAX: AccumulateGrad */
+OPD_API uint64_t opd_node_sequence(const opd_node *node);         /* increases per thread; UINT64_MAX: AccumulateGrad */
 OPD_API opd_op *opd_node_op(const opd_node *node);                /* the forward operator, or NULL */
-OPD_API opd_tensor *opd_node_variable(const opd_node *node);      /* AccumulateGrad's leaf, NULL for other nodes */
-OPD_API int opd_node_edges(const opd_node *node);
-OPD_API opd_edge opd_node_edge(const opd_node *node, int i);      /* node NULL: that gradient is not wanted */
-/* The gradients that it takes, one for each result of the forward call, and how they look; n = -1 where undefined. */
+OPD_API opd_tensor *opd_node_variable(const opd_node *node);      /* the leaf of AccumulateGrad; else NULL */
+OPD_API int opd_node_edges(const opd_node *node);                 /* the number of edges to next nodes */
+OPD_API opd_edge opd_node_edge(const opd_node *node, int i);      /* node NULL: that gradient is not needed */
+/* The gradients that a node receives, one for each result of the forward call.  opd_node_inputs returns their number.
+   The other functions return the sizes, dtype and device of gradient i.  If i is undefined, the sizes have n = -1. */
 OPD_API int opd_node_inputs(const opd_node *node);
 OPD_API opd_ints opd_node_sizes(const opd_node *node, int i);
 OPD_API opd_scalar_type opd_node_dtype(const opd_node *node, int i);
 OPD_API opd_device opd_node_device(const opd_node *node, int i);
 
-/* Hooks.  Order at one node: hooks of its results (tensor hooks); unless it is only asked for its gradient, its
-   pre-hooks; retain_grad; the node; a leaf's post-accumulate hooks; post-hooks.  Each kind in the order of adding.
-   With create_graph grad mode is on in them.  What is hooked inside of a derivative of a function (opd_grad, opd_vjp)
-   belongs to that one, not to what differentiates it in turn.
-   A hook stays with the node that the tensor came from when it was added:
-   an in-place operation leaves it behind (retain_grad follows).  Gradients are borrowed; what takes the place of one
-   must have its sizes, dtype and device.  A hook that returns -1 or leaves an error pending ends the backward.
-   Adding gives a handle, or 0 with an error; removing is allowed in hooks and harmless when repeated.  destroy gets
-   the user pointer when the hook is removed or its node or leaf freed, and nobody runs it any more.  No other thread
-   may run backward through the node while its hooks change. */
-/* A gradient in place of `grad`, or NULL: it stays.  Not called where no gradient arrives. */
+/* Hooks of nodes and tensors.  The add functions return a handle, or 0 and set an error.  Order at one node: tensor
+   hooks of its results, pre-hooks, retain_grad, the node itself, a leaf's post-accumulate hooks, post-hooks.  Pre-hooks
+   are skipped if the backward needs only this node's gradient.  Hooks of one kind run in the order in which they were
+   added.  With create_graph, grad mode is on in hooks.  A hook added inside a derivative of a function (opd_grad,
+   opd_vjp) belongs to that derivative, not to an outer derivative of it.  A hook stays with the node that the tensor
+   came from when the hook was added.  An in-place operation leaves the hook behind (retain_grad follows the tensor).
+   Gradients are borrowed.  A gradient that replaces another must have its sizes, dtype and device.  A hook that returns
+   -1 or leaves an error pending ends the backward.  Hooks may remove hooks, and removing a handle again is harmless.
+   destroy receives the user pointer when the hook is removed or its node or leaf freed, and no thread runs the hook any
+   more.  While the hooks of a node change, no other thread may run backward through the node. */
+/* Tensor hook: returns a gradient to use instead of `grad`, or NULL to keep `grad`.  The hook is not called if no
+   gradient arrives. */
 typedef opd_tensor *(*opd_tensor_hook_fn)(opd_tensor *grad, void *user);
 OPD_API int64_t opd_tensor_hook_add(opd_tensor *tensor, opd_tensor_hook_fn fn, void *user, opd_destroy destroy);
-/* After leaf's gradient was added to. */
+/* Post-accumulate hook: called after a gradient was added to leaf's gradient.  Returns 0, or -1 to end the backward. */
 typedef int (*opd_accumulate_hook_fn)(opd_tensor *leaf, void *user);
 OPD_API int64_t opd_tensor_post_accumulate_hook_add(opd_tensor *tensor, opd_accumulate_hook_fn fn, void *user,
                                                     opd_destroy destroy);
-/* The gradients of a node's results (NULL: undefined), in which it may put others; NULL takes one away. */
+/* Node pre-hook: grads[count] are the gradients of the node's results (NULL: undefined).  The hook may replace
+   elements.  NULL removes a gradient.  Returns 0, or -1 to end the backward. */
 typedef int (*opd_node_pre_hook_fn)(opd_tensor **grads, int count, void *user);
 OPD_API int64_t opd_node_pre_hook_add(opd_node *node, opd_node_pre_hook_fn fn, void *user, opd_destroy destroy);
-/* The same of what it gave (`out`, for each edge), with what it got. */
+/* Node post-hook: out[nout] are the gradients that the node computed, one per edge.  The hook may replace elements.
+   grads[count] are the gradients that the node received.  Returns 0, or -1 to end the backward. */
 typedef int (*opd_node_post_hook_fn)(opd_tensor **out, int nout, opd_tensor *const *grads, int count, void *user);
 OPD_API int64_t opd_node_post_hook_add(opd_node *node, opd_node_post_hook_fn fn, void *user, opd_destroy destroy);
-/* torch.autograd.graph.register_multi_grad_hook: once in a backward, when the gradients of all of the n tensors that it
-   reaches have arrived (NULL for the others), or when the first has (alone in `grads`). */
+/* Adds a hook of count tensors (torch.autograd.graph.register_multi_grad_hook), which runs once in a backward.
+   OPD_MULTI_ALL: The hook runs when the gradients of all the tensors that this backward reaches have arrived.  The
+   other elements of `grads` are NULL.
+   OPD_MULTI_ANY: The hook runs when the first gradient has arrived, which is alone in `grads`. */
 typedef enum opd_multi_mode { OPD_MULTI_ALL = 0, OPD_MULTI_ANY } opd_multi_mode;
 typedef int (*opd_multi_hook_fn)(opd_tensor *const *grads, int count, void *user);
 OPD_API int64_t opd_multi_hook_add(opd_tensor *const *tensors, int count, opd_multi_mode mode, opd_multi_hook_fn fn,
                                    void *user, opd_destroy destroy);
+/* Removes a hook by its handle. */
 OPD_API bool opd_hook_remove(int64_t handle);
-/* From now on opd_tensor_grad(tensor) gives a result's gradient too, after its tensor hooks.  0, also for a leaf; or
-   -1. */
+/* Makes opd_tensor_grad(tensor) return the gradient of a tensor that is not a leaf, too, after its tensor hooks.  Does
+   nothing for a leaf.  Returns 0, or -1 and sets an error.
+   opd_tensor_retains_grad: Returns whether this was done. */
 OPD_API int opd_tensor_retain_grad(opd_tensor *tensor);
 OPD_API bool opd_tensor_retains_grad(const opd_tensor *tensor);
 
-/* The innermost backward at work on this thread: a number that no other has (-1: none is at work), whether it leaves
-   saved tensors, whether a node takes part in it, its nodes in the order of running (the first cap; returns how many
-   there are). */
+/* The innermost backward that is running on this thread.
+   opd_backward_id: Returns a number that no other backward has, or -1 if no backward is running.
+   opd_backward_keeps_graph: Returns whether the backward keeps saved tensors (retain_graph).
+   opd_backward_will_run: Returns whether node takes part in the backward.
+   opd_backward_order: Writes the first cap nodes in the order of running, and returns how many nodes there are. */
 OPD_API int64_t opd_backward_id(void);
 OPD_API bool opd_backward_keeps_graph(void);
 OPD_API bool opd_backward_will_run(const opd_node *node);
 OPD_API int64_t opd_backward_order(opd_node **nodes, int64_t cap);
-/* Engine::queue_callback: fn is called when that backward has done everything else, on its thread.  It may add more.
-   Not called after an error.  0, or -1 with an error: the user pointer stays the caller's. */
+/* Calls fn when the backward that is running has done everything else, on its thread (Engine::queue_callback).  fn may
+   add more callbacks.  fn is not called after an error.  Returns 0, or -1 and sets an error.  In that case the caller
+   still owns the user pointer. */
 typedef int (*opd_callback_fn)(void *user);
 OPD_API int opd_backward_callback(opd_callback_fn fn, void *user, opd_destroy destroy);
 
-/* torch.autograd.graph.saved_tensors_hooks: until the pop, what nodes recorded on this thread save is given to pack,
-   and what pack returns is kept in its place.  unpack gives an equal tensor, of the same sizes and dtype, before a
-   formula runs that reads it; drop is told when it is not needed any more.  The innermost pair alone is asked.  pack
-   gets the tensor without its history (which comes back by itself) and must not write to it; a pending error makes the
-   recorded call fail.  Neither records.  destroy gets the user pointer when the pair is popped and all that it packed
-   is dropped, on any thread. */
+/* Hooks that store saved tensors in another form (torch.autograd.graph.saved_tensors_hooks).  opd_saved_hooks_begin
+   pushes a pair of hooks and opd_saved_hooks_end pops it.  In between, each tensor that nodes recorded on this thread
+   save is passed to pack, and the pointer that pack returns is kept instead.  Only the innermost pair is called.
+   pack: Gets the tensor without its history, which is restored automatically.  pack must not write to the tensor.  If
+   pack leaves an error pending, the recorded call fails.
+   unpack: Returns an equal tensor, of the same sizes and dtype, before a backward function that reads it runs.
+   drop: Called when the packed tensor is not needed any more.
+   destroy: Receives the user pointer when the pair is popped and everything that it packed is dropped, on any thread.
+   Operators called in pack and unpack are not recorded by autograd.  opd_saved_hooks_begin returns 0, or -1 and sets an
+   error. */
 typedef struct opd_saved_hooks {
     void *(*pack)(opd_tensor *tensor, void *user);
     opd_tensor *(*unpack)(void *packed, void *user);
@@ -82,15 +98,18 @@ typedef struct opd_saved_hooks {
 } opd_saved_hooks;
 OPD_API int opd_saved_hooks_begin(const opd_saved_hooks *hooks);
 OPD_API void opd_saved_hooks_end(void);
-/* Makes every push on this thread fail with the message (cut to 255 bytes); NULL allows them again.  -1 with that error
-   when a pair is pushed already.  opd_saved_hooks_disabled: the message, or NULL. */
+/* Makes every opd_saved_hooks_begin on this thread fail with message (cut to 255 bytes).  If message is NULL, pushing
+   is allowed again.  Returns 0, or -1 and sets that error if a pair is already pushed.
+   opd_saved_hooks_disabled: Returns the message, or NULL. */
 OPD_API int opd_saved_hooks_disable(const char *message);
 OPD_API const char *opd_saved_hooks_disabled(void);
-/* torch.autograd.graph.allow_mutation_on_saved_tensors: until the end, what nodes recorded on this thread save may be
-   written to on this thread; the first write into its memory copies it for the backward, which must come before the
-   end.  What writes memory without an operator says so first (opd_context_mark_dirty), else backward fails as ever.
-   These are saved-tensor hooks, pushed and popped with the rest.  As a block, left out when it cannot be entered:
-   OPD_ALLOW_MUTATION { }.  0, or -1 with an error: one is open already, hooks are switched off. */
+/* Allows writing into saved tensors until opd_allow_mutation_end
+   (torch.autograd.graph.allow_mutation_on_saved_tensors).  This holds for tensors saved by nodes that this thread
+   records, and for writes on this thread.  The first write into a tensor's memory copies it for the backward, which
+   must run before the end.  Code that writes memory without an operator must report that first
+   (opd_context_mark_dirty), else backward fails as usual. The implementation is a pair of saved-tensor hooks.  The
+   block form is OPD_ALLOW_MUTATION { }, which is skipped if it cannot be opened.  Returns 0, or -1 and sets an error if
+   a block is already open or saved-tensor hooks are disabled. */
 OPD_API int opd_allow_mutation_begin(void);
 OPD_API void opd_allow_mutation_end(void);
 OPD_INLINE int opd_allow_mutation_open(void) { return opd_allow_mutation_begin() == 0; }
@@ -100,33 +119,37 @@ OPD_INLINE void opd_allow_mutation_close(int *open) {
         opd_allow_mutation_end();
     }
 }
-/* What a node saved, by the name of the argument in the schema, or "result" (grad_fn._saved_self), with its history; of
-   a list "tensors[2]"; of a custom function or set-up "saved_tensors[2]".  Of the innermost scope.  NULL without an
-   error: None was saved.  And hooks for that one alone, at most once. */
+/* Returns a tensor that the node saved, with its history, in the innermost scope (grad_fn._saved_self).  name: the
+   argument's name in the schema, or "result".  For an element of a list, "tensors[2]".  For a custom function or a
+   set-up function, "saved_tensors[2]".  Returns NULL without an error if None was saved.
+   opd_node_saved_hooks: Sets hooks for that saved tensor alone, at most once.  Returns 0, or -1 and sets an error. */
 OPD_API opd_tensor *opd_node_saved(opd_node *node, const char *name);
 OPD_API int opd_node_saved_hooks(opd_node *node, const char *name, const opd_saved_hooks *hooks);
 
-/* A function that is run again, or transformed: fills outputs (of the innermost scope) and returns how many, at most
-   OPD_TRANSFORM_OUTPUTS, or -1 with an error. */
+/* A function that is called again, or transformed: writes outputs (of the innermost scope) and returns their number, at
+   most OPD_TRANSFORM_OUTPUTS, or -1 and sets an error. */
 #define OPD_TRANSFORM_OUTPUTS 64
 typedef int (*opd_transform_fn)(void *user, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs);
 typedef struct opd_checkpoint_options {
     bool no_early_stop;                  /* fn's second call runs to its end (early_stop=False) */
-    bool no_preserve_rng_state;          /* in it the default generator goes on from where it is */
-    opd_generator *const *generators;    /* further ones that are put back as the default one is, and live as long as */
-    int ngenerators;                     /* the graph.  The array is copied. */
+    bool no_preserve_rng_state;          /* the second call does not reset the default generator */
+    opd_generator *const *generators;    /* further generators that are reset like the default one; they must live */
+    int ngenerators;                     /* as long as the graph.  The array is copied. */
 } opd_checkpoint_options;
-/* torch.utils.checkpoint (use_reentrant=False): calls fn, which fills outputs, but keeps only the inputs of what it
-   saves for backward, which calls fn again with equal inputs and the default generator as it was.  fn must do the same
-   each time (random numbers: of the default generator, or of those given).  That second call ends early: when all that
-   is needed is there, its next operator fails, so fn checks opd_ok() before it reads data, as ever.  Checkpoints may
-   be nested, and differentiated twice.  Outputs, room for as many as fn gives, belong to the scope of the caller.
-   destroy gets the user pointer when the graph is gone, or at once when fn fails.  options NULL: none.  Returns how
-   many outputs there are, or -1 with an error: without a call of fn the user pointer stays the caller's. */
+/* Calls fn, which writes outputs, and keeps only fn's inputs for backward (torch.utils.checkpoint with
+   use_reentrant=False).  Backward calls fn again, with equal inputs and the default generator in its old state, to
+   compute the tensors that fn saves.  The function fn must do the same each time.  Random numbers in fn must come from
+   the default generator or from options->generators.  The second call ends early: when all needed tensors are there,
+   its next operator fails.  Therefore fn must check opd_ok() before it reads data.  Checkpoints may be nested, and
+   differentiated twice.  outputs must have room for all outputs that fn returns, which belong to the caller's scope.
+   If options is NULL, no option is set.  destroy receives the user pointer when the graph is freed, or at once if fn
+   fails.  Returns the number of outputs, or -1 and sets an error.  If fn was not called, the caller still owns the user
+   pointer. */
 OPD_API int opd_checkpoint_call(opd_transform_fn fn, void *user, opd_destroy destroy, opd_tensor *const *inputs,
                                 int ninputs, const opd_checkpoint_options *options, opd_tensor **outputs);
-/* The same in the form of version 0.3, which goes with version 0.5: fn has its user pointer last, knows how many
-   outputs are wanted, and returns 0, or -1 with an error; so do these, which leave outputs NULL then. */
+/* opd_checkpoint and opd_checkpoint_with: Opd_checkpoint_call in the form of version 0.3, to be removed in version 0.5.
+   fn has its user pointer last, is told the number of outputs, and returns 0, or -1 and sets an error.  The two
+   functions return the same, and set outputs to NULL after an error. */
 typedef int (*opd_checkpoint_fn)(opd_tensor *const *inputs, int ninputs, opd_tensor **outputs, int noutputs,
                                  void *user);
 OPD_API int opd_checkpoint(opd_checkpoint_fn fn, void *user, opd_destroy destroy, opd_tensor *const *inputs,
@@ -134,10 +157,13 @@ OPD_API int opd_checkpoint(opd_checkpoint_fn fn, void *user, opd_destroy destroy
 OPD_API int opd_checkpoint_with(opd_checkpoint_fn fn, void *user, opd_destroy destroy, opd_tensor *const *inputs,
                                 int ninputs, opd_tensor **outputs, int noutputs, const opd_checkpoint_options *options);
 
-/* torch.autograd.set_detect_anomaly, for all threads: nodes remember where they were recorded, and a backward that
-   fails tells it through the log, with the chain of nodes that were at work then.  With check_nan a formula that gives
-   a NaN is an error.  Returns what it was (OPD_ANOMALY_*), to be put back:
-   `int was = opd_anomaly_set(true, true); ... opd_anomaly_set(was & OPD_ANOMALY_ON, was & OPD_ANOMALY_NAN);` */
+/* Switches anomaly mode on or off for all threads (torch.autograd.set_detect_anomaly).  With `on`, nodes remember where
+   they were recorded.  A backward that fails then logs that place, with the chain of nodes that were running.  With
+   check_nan, a backward function that returns a NaN is an error.  Returns the previous mode (OPD_ANOMALY_*), for
+   restoring it:
+   `int was = opd_anomaly_set(true, true); ... opd_anomaly_set(was & OPD_ANOMALY_ON, was & OPD_ANOMALY_NAN);`
+   OPD_ANOMALY_ON: The mode is on.
+   OPD_ANOMALY_NAN: NaNs are checked. */
 enum { OPD_ANOMALY_ON = 1, OPD_ANOMALY_NAN = 2 };
 OPD_API int opd_anomaly_set(bool on, bool check_nan);
 

@@ -2,9 +2,10 @@
 //  >>api:keys       dispatch keys, key sets, guards
 //----------------------------------------------------------------------------------------------------------------------
 
-/* Functionalities, low to high priority: the number is the bit in a key set.  PyTorch's order (c10/core/DispatchKey.h)
-   without what means nothing in C: Python, PythonTLSSnapshot, PythonDispatcher, Named, DeferredInit, Batched, VmapMode,
-   the testing wrappers.  The autocast keys are one functionality with a backend, like Autograd. */
+/* Functionalities, from low to high priority.  The number is the bit in a key set.  The order is PyTorch's
+   (c10/core/DispatchKey.h), without keys that have no meaning in C: Python, PythonTLSSnapshot, PythonDispatcher, Named,
+   DeferredInit, Batched, VmapMode and the testing wrappers.  The autocast keys are one functionality with a backend,
+   like Autograd. */
 typedef enum opd_functionality {
     OPD_F_UNDEFINED = 0, OPD_F_DENSE, OPD_F_FPGA, OPD_F_MAIA, OPD_F_VULKAN, OPD_F_METAL, OPD_F_QUANTIZED,
     OPD_F_CUSTOM_RNG, OPD_F_MKLDNN_CPU, OPD_F_SPARSE, OPD_F_SPARSE_CSR, OPD_F_NESTED_TENSOR,
@@ -28,7 +29,7 @@ typedef enum opd_functionality {
 } opd_functionality;
 
 /* A runtime key is a slot of the dispatch table: a functionality, or one of the seven per-backend functionalities
-   with a backend.  Alias keys stand for a set of runtime keys and are never in a key set. */
+   together with a backend.  An alias key stands for a set of runtime keys.  Key sets never contain alias keys. */
 typedef int32_t opd_key;
 #define OPD_KEY_UNDEFINED 0
 #define OPD_KEY_OF(functionality) (0 + (functionality))
@@ -39,7 +40,7 @@ typedef int32_t opd_key;
 #define OPD_KEY_META OPD_KEY_PER_BACKEND(0, OPD_META)
 #define OPD_KEY_AUTOGRAD_CPU OPD_KEY_PER_BACKEND(5, OPD_CPU)
 #define OPD_KEY_AUTOGRAD_CUDA OPD_KEY_PER_BACKEND(5, OPD_CUDA)
-#define OPD_KEY_AUTOCAST_CPU OPD_KEY_PER_BACKEND(6, OPD_CPU)         /* OPD_KEY_PER_BACKEND(6, device) of any device */
+#define OPD_KEY_AUTOCAST_CPU OPD_KEY_PER_BACKEND(6, OPD_CPU)         /* OPD_KEY_PER_BACKEND(6, device): any device */
 #define OPD_KEY_AUTOCAST_CUDA OPD_KEY_PER_BACKEND(6, OPD_CUDA)
 #define OPD_KEY_BACKEND_SELECT OPD_KEY_OF(OPD_F_BACKEND_SELECT)
 #define OPD_KEY_AD_INPLACE_OR_VIEW OPD_KEY_OF(OPD_F_AD_INPLACE_OR_VIEW)
@@ -50,17 +51,20 @@ enum {
     OPD_KEY_COMPOSITE_IMPLICIT_NESTED_TENSOR, OPD_KEY_COMPOSITE_EXPLICIT, OPD_KEY_COMPOSITE_EXPLICIT_NON_FUNCTIONAL,
     OPD_KEY_COUNT, OPD_KEY_INVALID = -1
 };
-/* "CPU", "AutogradCUDA", "CompositeImplicitAutograd", ...: PyTorch's names and its legacy spellings.
-   OPD_KEY_INVALID with an error "could not parse dispatch key: X" and the nearest names. */
+/* opd_key_parse: Returns the key with a name: "CPU", "AutogradCUDA", "CompositeImplicitAutograd", ...  Accepts
+   PyTorch's names and their legacy spellings.  Returns OPD_KEY_INVALID and sets an error "could not parse dispatch key:
+   X" that lists the nearest names.
+   opd_key_name: Returns the name of a key. */
 OPD_API opd_key opd_key_parse(const char *name);
 OPD_API const char *opd_key_name(opd_key key);
-/* Gives one of the user keys (OPD_F_USER_n + 0..3) a name, by which libraries register at it.  The key, or
-   OPD_KEY_INVALID with an error: no user key, or key or name taken.  For ever; any thread. */
+/* Names one of the user keys (OPD_F_USER_n + 0..3), so that libraries can register kernels at it.  The name is
+   permanent.  Any thread.  Returns the key.  Returns OPD_KEY_INVALID and sets an error if it is not a user key, or if
+   the key has a name or the name is taken. */
 OPD_API opd_key opd_key_define(int functionality, const char *name);
 OPD_API bool opd_key_is_alias(opd_key key);
 
-/* A set of keys: functionality bits (bit f-1 is functionality f) and backend bits (bit b is backend b).  As in
-   PyTorch the two are separate, so {AutogradCPU, SparseCUDA} also holds AutogradCUDA and SparseCPU. */
+/* A set of keys: functionality bits (bit f-1 is functionality f) and backend bits (bit b is backend b).  As in PyTorch
+   the two are separate.  The set {AutogradCPU, SparseCUDA} therefore also contains AutogradCUDA and SparseCPU. */
 typedef struct opd_keyset { uint64_t functionality; uint64_t backends; } opd_keyset;
 OPD_INLINE opd_keyset opd_keyset_make(uint64_t functionality, uint64_t backends) {
     opd_keyset set;
@@ -71,13 +75,13 @@ OPD_INLINE opd_keyset opd_keyset_make(uint64_t functionality, uint64_t backends)
 #define OPD_KEYS_EMPTY opd_keyset_make(0, 0)
 #define OPD_BIT_OF(functionality) (UINT64_C(1) << ((functionality) - 1))
 OPD_API opd_keyset opd_keyset_add(opd_keyset set, opd_key key);
-/* Takes the functionality bit away, never a backend bit. */
+/* Returns set without the functionality bit of key.  Backend bits stay. */
 OPD_API opd_keyset opd_keyset_remove(opd_keyset set, opd_key key);
 OPD_API bool opd_keyset_has(opd_keyset set, opd_key key);
-/* The runtime key tried first: highest functionality, with the highest backend. */
+/* Returns the runtime key that is tried first: the highest functionality, with the highest backend. */
 OPD_API opd_key opd_keyset_highest(opd_keyset set);
-/* Everything strictly below a functionality, with all backend bits: `keys & opd_keyset_below(OPD_F_AUTOGRAD_OTHER)`
-   is what a kernel at an Autograd key redispatches with. */
+/* Returns all functionalities strictly below a functionality, with all backend bits.  A kernel at an Autograd key
+   redispatches with `keys & opd_keyset_below(OPD_F_AUTOGRAD_OTHER)`. */
 OPD_INLINE opd_keyset opd_keyset_below(int functionality) {
     return opd_keyset_make(OPD_BIT_OF(functionality) - 1, ~UINT64_C(0));
 }
@@ -87,7 +91,8 @@ OPD_INLINE opd_keyset opd_keyset_and(opd_keyset set, opd_keyset keys) {
 OPD_INLINE opd_keyset opd_keyset_or(opd_keyset set, opd_keyset keys) {
     return opd_keyset_make(set.functionality | keys.functionality, set.backends | keys.backends);
 }
-/* a without keys: functionalities only, as in PyTorch; backend bits go with opd_keyset_remove_backend. */
+/* Returns set without the functionalities of keys.  As in PyTorch, backend bits stay.  opd_keyset_remove_backend
+   removes those. */
 OPD_INLINE opd_keyset opd_keyset_minus(opd_keyset set, opd_keyset keys) {
     return opd_keyset_make(set.functionality & ~keys.functionality, set.backends);
 }
@@ -105,37 +110,41 @@ OPD_INLINE bool opd_keyset_is_empty(opd_keyset set) { return set.functionality =
 OPD_INLINE bool opd_keyset_has_all(opd_keyset set, opd_keyset part) {
     return opd_keyset_equal(opd_keyset_and(set, part), part);
 }
-/* True when set and keys share a functionality. */
+/* Returns true if set and keys share a functionality. */
 OPD_INLINE bool opd_keyset_has_any(opd_keyset set, opd_keyset keys) {
     return (set.functionality & keys.functionality) != 0;
 }
-/* Every functionality and every backend; the autograd keys; the keys that a kernel at ADInplaceOrView excludes. */
+/* Sets of keys.
+   OPD_KEYS_FULL: Every functionality and every backend.
+   OPD_KEYS_AUTOGRAD: The autograd keys.
+   OPD_KEYS_AUTOGRAD_AND_VIEW: The keys that a kernel at ADInplaceOrView excludes. */
 #define OPD_KEYS_FULL opd_keyset_make(OPD_BIT_OF(OPD_F_COUNT) - 1, (UINT64_C(1) << OPD_BACKEND_COUNT) - 1)
 #define OPD_KEYS_AUTOGRAD opd_keyset_make(OPD_BIT_OF(OPD_F_AUTOGRAD_OTHER) | OPD_BIT_OF(OPD_F_AUTOGRAD) | \
                                           OPD_BIT_OF(OPD_F_AUTOGRAD_NESTED_TENSOR), 0)
 #define OPD_KEYS_AUTOGRAD_AND_VIEW opd_keyset_make(OPD_KEYS_AUTOGRAD.functionality | \
                                                    OPD_BIT_OF(OPD_F_AD_INPLACE_OR_VIEW), 0)
-/* The runtime keys of a set, low to high: `for (k = opd_keyset_next(s, 0); k; k = opd_keyset_next(s, k))`; after the
-   last one Undefined. */
+/* Returns the next runtime key of a set after `after`, from low to high, or Undefined (0) after the last one:
+   `for (k = opd_keyset_next(s, 0); k; k = opd_keyset_next(s, k))`. */
 OPD_API opd_key opd_keyset_next(opd_keyset set, opd_key after);
-/* Text "DispatchKeySet(CPU, AutogradCPU)", low to high; cut to cap bytes; returns buf. */
+/* Writes the set as text, "DispatchKeySet(CPU, AutogradCPU)", from low to high, cut to `cap` bytes.  Returns buf. */
 OPD_API const char *opd_keyset_print(opd_keyset set, char *buf, size_t cap);
 
-/* Thread-local key state.  A guard adds functionalities to the included or excluded set and at its end removes only
-   what it added.  The dispatcher restores the state that a kernel forgot to restore. */
+/* Key state of the thread.  opd_keys_include and opd_keys_exclude add functionalities to the included or excluded set
+   and return a guard.  opd_keys_restore removes only the functionalities that its guard added.  If a kernel does not
+   restore the state, the dispatcher does. */
 typedef struct opd_key_guard { uint64_t include, exclude; } opd_key_guard;
 OPD_API opd_key_guard opd_keys_include(opd_keyset set);
 OPD_API opd_key_guard opd_keys_exclude(opd_keyset set);
 OPD_API void opd_keys_restore(opd_key_guard guard);
 OPD_API opd_keyset opd_keys_included(void);
 OPD_API opd_keyset opd_keys_excluded(void);
-/* What the dispatcher reads from the thread, to be carried to another one (at::ThreadLocalState): a new thread begins
-   with the defaults.  Set returns what was there; setting that again restores it.  Fields may be changed in between
-   (ForceDispatchKeyGuard); inside a kernel the change ends with the kernel. */
+/* The thread's state that the dispatcher reads, for carrying it to another thread (at::ThreadLocalState).  A new thread
+   begins with the defaults.  opd_dispatch_state_set returns the previous state; set that state to restore it.  Fields
+   may be changed before setting (ForceDispatchKeyGuard).  A change inside a kernel ends with the kernel. */
 typedef struct opd_dispatch_state {
     uint64_t included, excluded;
     bool grad_enabled, inference, no_forward_grad;
-    uint16_t autocast;           /* the regions it is in, as a number of this process; 0: none */
+    uint16_t autocast;           /* number of the open autocast regions in this process; 0: none */
 } opd_dispatch_state;
 OPD_API opd_dispatch_state opd_dispatch_state_get(void);
 OPD_API opd_dispatch_state opd_dispatch_state_set(opd_dispatch_state state);

@@ -2,17 +2,17 @@
 //  >>api:plug       library blocks
 //----------------------------------------------------------------------------------------------------------------------
 
-/* What OPD_LIBRARY leaves behind: linked into a list at load, run at the first use of the dispatcher (a plug-in's:
-   before opd_library_load returns). */
+/* A block of registrations, which OPD_LIBRARY defines.  Blocks are linked into a list when the program is loaded, and
+   run at the first use of the dispatcher.  The blocks of a plug-in run before opd_library_load returns. */
 typedef struct opd_block {
     void (*run)(opd_library *lib);
     opd_library_kind kind;
     const char *ns, *key, *file;
     int line;
-    opd_library *library;        /* filled when it has run */
+    opd_library *library;        /* set when the block has run */
     struct opd_block *next;
     int linked;
 } opd_block;
-/* Links a block (any thread, allocates nothing, harmless when repeated). */
+/* Links a block into the list.  Any thread may call this.  Allocates nothing, and may be called again for one block. */
 OPD_API void opd_block_link(opd_block *block);
 

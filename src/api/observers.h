@@ -2,83 +2,99 @@
 //  >>api:observers  who is told of calls; the profiler
 //----------------------------------------------------------------------------------------------------------------------
 
-/* What can be observed: calls of operators (not redispatches), backward nodes, spans that a program names; custom
-   functions are spans with arguments. */
+/* Kinds of events that can be observed.
+   OPD_OBSERVE_CALL: Calls of operators (not redispatches).
+   OPD_OBSERVE_BACKWARD: Backward nodes.
+   OPD_OBSERVE_SPAN: Spans that a program names, and custom functions, which are spans with arguments. */
 enum { OPD_OBSERVE_CALL = 1, OPD_OBSERVE_BACKWARD = 2, OPD_OBSERVE_SPAN = 4 };
 
-/* What a callback is told.  It and all it points to belong to the call: copy what is to stay. */
+/* An event, as callbacks receive it.  The event and everything that it points to are valid only during the callback:
+   copy the parts that you need later. */
 typedef struct opd_event {
     int kind;                    /* OPD_OBSERVE_* */
-    const char *name;            /* "aten::add", without overload; "AddBackward0"; a span's */
-    opd_op *op;                  /* what is called; NULL for nodes and spans */
-    const opd_value *args;       /* in schema order, defaults filled in; of a node: one list, its gradients */
+    const char *name;            /* "aten::add" (no overload), "AddBackward0", or the name of a span */
+    opd_op *op;                  /* the operator; NULL for nodes and spans */
+    const opd_value *args;       /* in schema order with defaults; for a node: one list with its gradients */
     int nargs;
-    const opd_value *rets;       /* at the end, NULL when it failed; of a node: one list, what it gives */
+    const opd_value *rets;       /* at the end; NULL after a failure; for a node: one list with its results */
     int nrets;
-    opd_code error;              /* at the end: OPD_OK, or what is pending */
-    const char *message;         /* its text, "" without one */
-    int64_t sequence;            /* autograd's number: of the node that this call may record, of this node; or -1 */
-    uint64_t id;                 /* of this event in the process */
-    uint32_t thread;             /* 1, 2, ... */
-    uint32_t forward_thread;     /* of a node: the thread that recorded it; 0 otherwise */
+    opd_code error;              /* at the end: OPD_OK, or the code of the pending error */
+    const char *message;         /* the text of the error; "" without one */
+    int64_t sequence;            /* autograd's number of this node, or of the node that a call may record; or -1 */
+    uint64_t id;                 /* number of this event in the process */
+    uint32_t thread;             /* number of the thread: 1, 2, ... */
+    uint32_t forward_thread;     /* for a node: the thread that recorded it; else 0 */
 } opd_event;
 
-/* Follows at::RecordFunctionCallback.  What begin returns is handed to the end that belongs to it; either may be NULL.
-   Callbacks run on the thread of the call with grad mode off; what they do is not observed, and key state, scopes and
-   a pending error are as before when they return.  An error of theirs is a warning in the log, and the call goes on. */
+/* An observer, like at::RecordFunctionCallback.  The pointer that begin returns is passed as context to the end of the
+   same event.  begin or end may be NULL.  Callbacks run on the thread of the call, with grad mode off.  Operators that
+   a callback calls are not observed.  Key state, scopes and a pending error are restored after a callback.  An error in
+   a callback becomes a warning in the log, and the call continues. */
 typedef struct opd_observer {
     void *(*begin)(const opd_event *event, void *user);
     void (*end)(const opd_event *event, void *context, void *user);
     void *user;
-    void (*destroy)(void *user); /* once it is removed and the last event that it saw begin has ended; may be NULL */
-    double sampling;             /* probability that an event is observed; 0 or 1: each one */
-    unsigned kinds;              /* OPD_OBSERVE_*, or 0: all */
+    void (*destroy)(void *user); /* called after removal, when the last event that it saw has ended */
+    double sampling;             /* probability that an event is observed; 0 or 1: every event */
+    unsigned kinds;              /* OPD_OBSERVE_* bits, or 0 for all kinds */
 } opd_observer;
 
-/* Adds an observer of every thread, or of the calling one until it ends: at most 16 of each.  The struct is copied.
-   Takes effect with the next event; those of all threads are told first, each in the order of adding.  A handle, or 0
-   with an error.  Any thread, also in callbacks and under calls of others. */
+/* opd_observer_add adds an observer of all threads.  opd_observer_add_local adds an observer of the calling thread
+   until the thread ends.  At most 16 of each may exist.  The struct is copied.  The observer takes effect with the next
+   event.  Observers of all threads are called first, each group in the order of adding.  Any thread may call this, also
+   in callbacks and during calls on other threads.  Returns a handle, or 0 and sets an error. */
 OPD_API int64_t opd_observer_add(const opd_observer *observer);
 OPD_API int64_t opd_observer_add_local(const opd_observer *observer);
-/* Takes it away, or lets it rest; an event that it saw begin is still ended.  False: no such handle here. */
+/* opd_observer_remove removes an observer.  opd_observer_enable pauses it, or continues it.  Events that it saw begin
+   still get their end callback.  Both return false if the handle does not exist here. */
 OPD_API bool opd_observer_remove(int64_t handle);
 OPD_API bool opd_observer_enable(int64_t handle, bool on);
-/* Switches on or off that events of this thread are observed.  Returns what it was. */
+/* Switches observing of this thread's events on or off.  Returns the previous setting. */
 OPD_API bool opd_observe_set(bool on);
-/* A stretch of the program as an event.  The name must stay until the span is closed, on the same thread.  NULL when
-   nobody observes, or with an error when memory is out; NULL may be closed. */
+/* Opens a span: a named part of the program that observers see as an event.  The name must live until the span is
+   closed.  Close the span on the same thread.  Returns NULL if there is no observer, or with an error if memory runs
+   out.  opd_span_close accepts NULL. */
 typedef struct opd_span opd_span;
 OPD_API opd_span *opd_span_open(const char *name);
 OPD_API void opd_span_close(opd_span *span);
 
-/* Orders of a profile's rows, largest first. */
+/* Orders of the rows of a profile, largest first.
+   OPD_PROFILE_BY_SELF: By time without the events inside.
+   OPD_PROFILE_BY_TOTAL: By total time.
+   OPD_PROFILE_BY_CALLS: By number of calls.
+   OPD_PROFILE_BY_BYTES: By bytes. */
 typedef enum opd_profile_order {
     OPD_PROFILE_BY_SELF = 0, OPD_PROFILE_BY_TOTAL, OPD_PROFILE_BY_CALLS, OPD_PROFILE_BY_BYTES
 } opd_profile_order;
 typedef struct opd_profiler_options {
-    bool shapes;                 /* sizes of tensor arguments: rows are by name and shapes */
-    bool this_thread;            /* not the others; it is stopped there too */
+    bool shapes;                 /* record sizes of tensor arguments: one row per name and shapes */
+    bool this_thread;            /* profile only this thread, which must also end the profile */
     opd_profile_order order;
 } opd_profiler_options;
-/* All events with one name.  Times in nanoseconds; self is without the events inside.  bytes: handed out by the
-   allocator to the thread meanwhile, and, of spans "moves all_reduce" and the like, which collectives open, what this
-   rank moves. */
+/* A row of a profile: all events with one name.  Times are in nanoseconds.  self_ns and self_bytes exclude the events
+   inside.  bytes: memory that the allocator gave to the thread during the events.  For spans of collectives ("moves
+   all_reduce" and similar): the bytes that this rank transfers. */
 typedef struct opd_profile_row {
-    const char *name, *shapes;   /* "[[2, 3], [], []]", [] for what is no tensor; NULL when not asked for */
+    const char *name, *shapes;   /* "[[2, 3], [], []]", with [] for non-tensors; NULL if not recorded */
     int64_t calls, total_ns, self_ns, bytes, self_bytes;
 } opd_profile_row;
 typedef struct opd_profile opd_profile;
-/* torch.profiler: one at a time in a process.  Options NULL: all zero.  It keeps the first 10 million events (about
-   1 GB), and counts those that came later or found no memory.  0, or -1 with an error. */
+/* Starts the profiler (torch.profiler).  Only one may run in a process.  If options is NULL, all options are zero.  The
+   profiler keeps the first 10 million events (about 1 GB), and counts the events that it could not keep.  Returns 0, or
+   -1 and sets an error. */
 OPD_API int opd_profiler_begin(const opd_profiler_options *options);
-/* Ends it; events that still run end here, and a warning says how many are missing.  The caller frees the profile.
-   NULL with an error: none was started, or no memory. */
+/* Stops the profiler and returns the profile, which the caller frees with opd_profile_free.  Events that are still
+   running end here.  A warning says how many events are missing.  Returns NULL and sets an error if no profiler was
+   started or memory runs out.
+   opd_profile_rows: Returns the rows of a profile and writes their number to *count. */
 OPD_API opd_profile *opd_profiler_end(void);
 OPD_API void opd_profile_free(opd_profile *profile);
 OPD_API const opd_profile_row *opd_profile_rows(const opd_profile *profile, int64_t *count);
-/* The rows as text; cut to cap bytes; returns the full length.  opd_profile_print: to stdout. */
+/* Writes the rows as text into buf, cut to `cap` bytes.  Returns the full length. opd_profile_print prints the rows to
+   stdout. */
 OPD_API size_t opd_profile_table(const opd_profile *profile, char *buf, size_t cap);
 OPD_API void opd_profile_print(const opd_profile *profile);
-/* Chrome's trace format, which ui.perfetto.dev opens, with arrows from calls to their backward nodes.  0, or -1. */
+/* Writes a file in Chrome's trace format, for ui.perfetto.dev, with arrows from calls to their backward nodes.  Returns
+   0, or -1 and sets an error. */
 OPD_API int opd_profile_write_trace(const opd_profile *profile, const char *path);
 

@@ -2,45 +2,56 @@
 //  >>api:load       plug-ins, and compiling at run time
 //----------------------------------------------------------------------------------------------------------------------
 
-/* A loaded library of operators. */
+/* A loaded library of operators (a plug-in). */
 typedef struct opd_plugin opd_plugin;
 /* Loads a library of operators (torch.ops.load_library) and runs its OPD_LIBRARY blocks:
        cc -shared -fPIC -DOPDISPATCH_PLUGIN ops.c -o ops.so
-   With the define it calls the program through a table, whatever the program exports; without it the program must
-   export its symbols (-rdynamic).  path is a file, never searched for.  Loading it again does nothing and gives the
-   same handle.  NULL with an error, and nothing registered, when it is not for this machine, of a newer minor or
-   another major version, has an implementation of its own, lacks a symbol, or a block fails.  Symbols stay local to the
-   library (PyTorch: global).  Any thread; not from a constructor. */
+   With the define, the library calls the program through a table, whatever the program exports.  Without it, the
+   program must export its symbols (-rdynamic).  path names a file; no folders are searched.  Loading a file again does
+   nothing and returns the same handle.  Returns NULL and sets an error, with nothing registered, if one of these holds.
+   - The file is not for this machine.
+   - The library needs a newer minor version or another major version.
+   - The library contains an implementation itself.
+   - The library lacks a symbol.
+   - A block of the library fails.
+   Symbols stay local to the library (in PyTorch they are global).  Any thread may call this, but not from a
+   constructor. */
 OPD_API opd_plugin *opd_library_load(const char *path);
-/* Undoes everything the library registered, at once.  Its code stays mapped while a tape node, a deleter, a tensor over
-   its data, an observer or a device of its own needs it, or a call is running that began before; the last of these, or
-   the next load or unload, unmaps it.  0; -1 with an error when it is not loaded.  Works while an error is pending. */
+/* Removes everything that the library registered, at once.  The library's code stays mapped while it is needed: by an
+   autograd node, a deleter, a tensor over its data, an observer, a device that it registered, or a call that began
+   before.  The last of these, or the next load or unload, unmaps the code.  Returns 0, or -1 and sets an error if the
+   library is not loaded.  Works while an error is pending. */
 OPD_API int opd_library_unload(opd_plugin *plugin);
-/* The loaded ones: NULL begins.  The path is as it was given, and lives as long as the plug-in is loaded. */
+/* opd_plugin_next: Returns the next loaded library after plugin, or the first if plugin is NULL.
+   opd_plugin_path: Returns the path as it was given, which lives as long as the library is loaded. */
 OPD_API opd_plugin *opd_plugin_next(const opd_plugin *plugin);
 OPD_API const char *opd_plugin_path(const opd_plugin *plugin);
-/* Compiles C files (.cpp, .cc, .cxx: C++) with $CC ($CXX) or cc (c++) into a plug-in and loads it (torch.utils.
-   cpp_extension.load).  files ends with NULL; flags, or NULL, are words apart by blanks, for compiler and linker.  No
-   shell.  The result is kept in $XDG_CACHE_HOME/opdispatch (or ~/.cache/opdispatch), which only the user may write,
-   and used again while flags, compiler, version, the files and what they include stay the same.  name, of letters,
-   digits and _.+-, names files in it.  A result that a crash or a full disk damaged is made again.  opdispatch.h is
-   looked for in $OPD_INCLUDE, else where this program was compiled from (by a relative path: from the program's folder
-   or one above, never the current one) if others cannot write there, else by the flags (-I) and in the system's
-   folders.  A failure gives the compiler's own message; with $OPD_VERBOSE commands go to the log. */
+/* Compiles C files (.cpp, .cc, .cxx: C++) with $CC ($CXX) or cc (c++) into a plug-in and loads it
+   (torch.utils.cpp_extension.load).  No shell is used.  On failure, the error has the compiler's message.  With
+   $OPD_VERBOSE, commands are logged.
+   files: Ends with NULL.
+   flags: Words separated by blanks, for compiler and linker, or NULL.
+   name: Letters, digits and _.+-, used in the names of files in the cache.
+   Cache: The result is kept in $XDG_CACHE_HOME/opdispatch (or ~/.cache/opdispatch), which only the user may write.  The
+   result is used again while flags, compiler, version, the files and their includes stay the same.  A result that a
+   crash or a full disk damaged is built again.
+   opdispatch.h is searched in $OPD_INCLUDE.  Otherwise it is searched in the folder from which this program was
+   compiled, if others cannot write there.  (A relative path starts at the program's folder or one above, never at the
+   current folder.) Otherwise the flags (-I) and the system's folders decide. */
 OPD_API opd_plugin *opd_load(const char *name, const char *const *files, const char *flags);
-/* opd_load for source text.  C++ when the name ends in .cpp. */
+/* Compiles and loads source text like opd_load.  The text is C++ if name ends in .cpp. */
 OPD_API opd_plugin *opd_load_inline(const char *name, const char *source, const char *flags);
 
 #ifdef __cplusplus
 }
 #endif
 
-/* OPD_LIBRARY(ns, lib) { opd_def(lib, ...); ... } runs its body once, before the first use of the dispatcher, as
-   TORCH_LIBRARY does.  OPD_LIBRARY_FRAGMENT(ns, lib) and OPD_LIBRARY_IMPL(ns, KEY, lib) may stand any number of times.
-   Where constructors do not run (tcc), or where a static archive or --as-needed would drop the file, call
-   OPD_USE_LIBRARY(ns) inside that file, below its blocks, from a function that the program calls (OPD_EXPORT in a
-   library with hidden symbols): it stands for OPD_LIBRARY(ns, ...) and fragments of ns; OPD_USE_LIBRARY(ns_KEY) for all
-   OPD_LIBRARY_IMPL(ns, KEY, ...). */
+/* OPD_LIBRARY(ns, lib) { opd_def(lib, ...); ... } runs its body once, before the first use of the dispatcher, like
+   TORCH_LIBRARY.  OPD_LIBRARY_FRAGMENT(ns, lib) and OPD_LIBRARY_IMPL(ns, KEY, lib) may be used any number of times.
+   OPD_USE_LIBRARY is needed if constructors do not run (tcc), or if a static archive or --as-needed would drop the
+   file.  Call it in that file, below its blocks, from a function that the program calls (OPD_EXPORT in a library with
+   hidden symbols).  OPD_USE_LIBRARY(ns) stands for OPD_LIBRARY(ns, ...) and the fragments of ns.
+   OPD_USE_LIBRARY(ns_KEY) stands for all OPD_LIBRARY_IMPL(ns, KEY, ...). */
 #if defined(__COUNTER__)
 #define OPD_BLOCK_NUMBER __COUNTER__
 #else
@@ -56,7 +67,7 @@ OPD_API opd_plugin *opd_load_inline(const char *name, const char *source, const 
     __attribute__((constructor)) static void opd_block_at_load_##n(void) { opd_block_use_##n(); }
 #define OPD_USE_BLOCKS(id) (void)0
 #else
-/* No constructors: the n-th block of a file fills its slot n, and OPD_USE_LIBRARY looks through them. */
+/* Without constructors, the n-th block of a file fills its slot n, and OPD_USE_LIBRARY searches the slots. */
 typedef struct opd_block_slot { const char *id; void (*use)(void); } opd_block_slot;
 #define OPD_BLOCK_SLOTS(X) \
     X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) \
@@ -92,7 +103,7 @@ OPD_INLINE void opd_block_use_all(const char *id) {
     }                                                                                                    \
     OPD_AT_LOAD(n, id)                                                                                   \
     static void opd_block_run_##n(opd_library *lib)
-/* The type is what OPD_USE_LIBRARY needs of a block above it, so that a wrong name is an error. */
+/* OPD_USE_LIBRARY needs this type of a block above it, so that a wrong name is a compile error. */
 #define OPD_LIBRARY(ns, lib) \
     typedef int opd_block_of_##ns; OPD_BLOCK(OPD_BLOCK_NUMBER, #ns, OPD_DEF, #ns, NULL, lib)
 #define OPD_LIBRARY_IMPL(ns, key, lib) \
@@ -101,8 +112,9 @@ OPD_INLINE void opd_block_use_all(const char *id) {
     typedef int opd_block_of_##ns; OPD_BLOCK(OPD_BLOCK_NUMBER, #ns, OPD_FRAGMENT, #ns, NULL, lib)
 #define OPD_USE_LIBRARY(id) ((void)sizeof(opd_block_of_##id), OPD_USE_BLOCKS(#id))
 
-/* OPD_CALL(op, a, b, 3) wraps C values and yields the first result; OPD_CALL_N(op, rets, a, b) fills an array and
-   yields 0 or -1.  Up to 16 arguments.  None is NULL in C and nullptr in C++, where NULL is the number 0. */
+/* OPD_CALL(op, a, b, 3) calls op with C values and returns the first result.  OPD_CALL_N(op, rets, a, b) writes all
+   results to rets and returns 0, or -1 and sets an error.  Both take up to 16 arguments.  None is NULL in C, and
+   nullptr in C++, where NULL is the number 0. */
 #define OPD_CAT(a, b) OPD_CAT_(a, b)
 #define OPD_CAT_(a, b) a##b
 #define OPD_COUNT(...) OPD_COUNT_(__VA_ARGS__, 16, 15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0)
@@ -127,10 +139,10 @@ inline opd_value opd_v(opd_tensors list) { return opd_value_of_tensors(list); }
 inline opd_value opd_v(opd_generator *generator) { return opd_value_generator(generator); }
 inline opd_value opd_v(opd_value value) { return value; }
 inline opd_value opd_v(decltype(nullptr)) { return opd_value_none(); }
-opd_value opd_v(const volatile void *) = delete;    /* no tensor, and not true */
-template <class R, class... A> opd_value opd_v(R (*)(A...)) = delete;          /* nor is a function */
+opd_value opd_v(const volatile void *) = delete;    /* another pointer: not a tensor, and not a bool */
+template <class R, class... A> opd_value opd_v(R (*)(A...)) = delete;          /* a function is not a value */
 template <class T, class C> opd_value opd_v(T C::*) = delete;
-opd_value opd_v(...) = delete;                      /* nothing that an operator takes */
+opd_value opd_v(...) = delete;                      /* no other type is a value */
 template <class... A> inline opd_tensor *opd_call_cpp(opd_op *op, A... a) {
     const opd_value values[] = {opd_v(a)..., opd_value_none()};
     return opd_call_op(op, values, static_cast<int>(sizeof...(A)));
@@ -139,9 +151,9 @@ template <class... A> inline int opd_call_cpp_n(opd_op *op, opd_value *rets, A..
     const opd_value values[] = {opd_v(a)..., opd_value_none()};
     return opd_call_all(op, rets, values, static_cast<int>(sizeof...(A)));
 }
-/* A list in braces, with its elements inside: `auto s = OPD_INTS(2, 3);` is a list for as long as s is there.  Kept as
-   an opd_ints, or put into a struct or a vector, or returned, it would look at what is gone at the end of the
-   statement: keep the auto.  clang warns of a variable, of one that initialises a member, and of a return. */
+/* A list that contains its elements: `auto s = OPD_INTS(2, 3);` is valid as long as s.  Do not store it as an opd_ints,
+   in a struct or a vector, and do not return it.  The pointer would dangle after the statement, so keep the auto.
+   clang warns of a variable, of an initialiser of a member, and of a return. */
 #if defined(__has_cpp_attribute)
 #if __has_cpp_attribute(clang::lifetimebound)
 #define OPD_LIFETIMEBOUND [[clang::lifetimebound]]
@@ -161,7 +173,7 @@ template <class L, class T> struct opd_lists {
         for (size_t i = 0; i < N; i++) { l.v[i] = a[i]; }
         return l;
     }
-    static L of(opd_no_list) {                          /* an empty list: a NULL pointer would be None */
+    static L of(opd_no_list) {                          /* an empty list, as a NULL pointer would be None */
         static const T nothing[1] = {T()};
         L l; l.data = nothing; l.n = 0;
         return l;
@@ -206,7 +218,7 @@ template <class... A> inline opd_tensor *opd_apply_cpp(const opd_autograd_functi
 #define OPD_ARGS(...)                                                                                       \
     (const opd_value[OPD_COUNT(__VA_ARGS__)]){OPD_CAT(OPD_MAP_, OPD_COUNT(__VA_ARGS__))(__VA_ARGS__)},      \
         OPD_COUNT(__VA_ARGS__)
-/* What stands in front of the arguments, and how many of these there are: NONE, SOME, or too MANY. */
+/* The number of arguments after the first: NONE, SOME, or too MANY. */
 #define OPD_HOW_MANY(...) OPD_HOW_MANY_(__VA_ARGS__, MANY, MANY, MANY, MANY, MANY, MANY, MANY, MANY, SOME, SOME, SOME, \
     SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, SOME, NONE, 0)
 #define OPD_HOW_MANY_(a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, q, r, s, t, u, v, w, x, y, which, ...) which

@@ -2,24 +2,25 @@
 //  >>api:scopes     who owns what
 //----------------------------------------------------------------------------------------------------------------------
 
-/* A scope is a mark in the thread's stack of handles; closing it releases what was made since, and closes scopes
-   opened after it.  Open returns the mark. */
+/* Opens a scope: a mark in the thread's stack of handles.  Returns the mark.  Closing the scope releases the tensors
+   created since, and closes scopes opened after it. */
 typedef struct opd_scope { int64_t mark, outer; int32_t depth, open; } opd_scope;
 OPD_API opd_scope opd_scope_open(void);
-/* opd_scope_open with a name that errors give the scope: "file:line", as OPD_SCOPE and OPD_SCOPED say, or any text that
-   stays. */
+/* Opens a scope with a name for error messages.  place: "file:line", as OPD_SCOPE and OPD_SCOPED pass it, or any text
+   that lives as long as the program.  opd_scope_close closes a scope. */
 OPD_API opd_scope opd_scope_open_at(const char *place);
 OPD_API void opd_scope_close(opd_scope *scope);
-/* Moves a tensor of the innermost scope to the one around it; returns it. */
+/* Moves a tensor of the innermost scope to the scope around it, and returns it. */
 OPD_API opd_tensor *opd_scope_return(opd_tensor *tensor);
+/* opd_scope_stats returns the number of open scopes and of handles on this thread. */
 typedef struct opd_scope_info { int depth; int64_t handles; } opd_scope_info;
 OPD_API opd_scope_info opd_scope_stats(void);
-/* Hold a tensor across scopes, and let it go.  NULL is allowed.  Any thread.
-   A tensor that is used when it is gone is an error that says which scope has ended, in every function that takes one,
-   until its handle is given out again: not before its thread has let go of 32 others.  Then nobody knows; the address
-   sanitizer finds those, too. */
+/* opd_keep holds a tensor across scopes, and returns it.  opd_release ends that.  NULL is allowed.  Any thread.
+   If a function gets a tensor that was freed, it fails with an error that names the ended scope.  The error is certain
+   until the tensor's handle is used again, which happens at the earliest after its thread has freed 32 more tensors.
+   The address sanitizer also finds later uses. */
 OPD_API opd_tensor *opd_keep(opd_tensor *tensor);
 OPD_API void opd_release(opd_tensor *tensor);
-/* *handle = tensor, which is kept, while the old one is released: the way to carry a value through a loop. */
+/* Sets *handle to tensor, keeps tensor, and releases the old one.  Use it to carry a value through a loop. */
 OPD_API opd_tensor *opd_assign(opd_tensor **handle, opd_tensor *tensor);
 

@@ -2,56 +2,63 @@
 //  >>api:scripts    TorchScript: source compiled at run time, archives of torch.jit.save run and trained
 //----------------------------------------------------------------------------------------------------------------------
 
-/* A script: functions of a source, or an object of an archive with its methods.  Methods become graphs when they are
-   first asked for, what they call is part of them; so one thread asks first.  What is not known (an operator, a class)
-   is an error when a run reaches it.  In a source, functions of torch, torch.nn.functional (also as F), torch.linalg,
-   torch.fft, torch.special and torch.autograd, and methods of Tensor, have the defaults that they have in Python.
+/* A script: the functions of a source text, or an object of an archive with its methods.  A method becomes a graph,
+   together with the functions that it calls, when it is first used.  Let one thread use each method before others do.
+   An unknown operator or class is an error only when a run reaches it.  In a source, functions of torch,
+   torch.nn.functional (also as F), torch.linalg, torch.fft, torch.special and torch.autograd, and methods of Tensor,
+   have the defaults that they have in Python.
        opd_script *script = opd_script_compile("def f(x: Tensor, n: int) -> Tensor:\n    return x * n\n", NULL);
        opd_value args[] = {opd_value_tensor(x), opd_value_int(3)}, result;
        opd_script_run(script, "f", args, 2, &result); */
 typedef struct opd_script opd_script;
-/* Compiles Python as TorchScript takes it: functions and classes, which take nothing over from each other, and no
-   global values, try or lambda.  A source may have a class that is derived from
-   torch.nn.Module or torch.jit.ScriptModule and that no function makes.  Then the script is an object of the last such
-   class: its __init__ runs now, with its defaults, and its methods are the script's.  opd_script_module has the
-   parameters and buffers that __init__ sets (torch.nn.Parameter, register_buffer).  name: what errors call the source;
-   NULL: "<string>".  NULL with an error that shows the line. */
+/* Compiles Python source as TorchScript does: functions and classes without inheritance.  Global values, try and lambda
+   are not supported.  A source may have classes derived from torch.nn.Module or torch.jit.ScriptModule that no function
+   creates.  Then the script is an object of the last such class.  The class's __init__ runs now, with its defaults, and
+   the class's methods are the script's.  opd_script_module returns the parameters and buffers that __init__ sets
+   (torch.nn.Parameter, register_buffer).
+   name: The source's name in errors; NULL means "<string>".  Returns NULL and sets an error that shows the line. */
 OPD_API opd_script *opd_script_compile(const char *source, const char *name);
-/* Opens an archive of torch.jit.save, scripted, traced or frozen.  Tensors lie in the file's memory.  from_bytes: one
-   in memory, which is copied.  NULL with an error.
-   Quantized tensors are tensors of float32 here, of the numbers that theirs stand for: quantized layers, and pooling,
-   means, upsampling and activations behind them, round what they give to the steps of quint8 that PyTorch's have; other
-   operators (a padding, a sum), and those that get their input round by round of a loop, do not round, and do not end
-   at 255.  No gradient passes a quantized layer. */
+/* opd_script_load opens an archive of torch.jit.save: scripted, traced or frozen.  Tensors use the file's memory.
+   opd_script_from_bytes copies an archive from memory.  Both return NULL and set an error.
+   Quantized tensors become float32 tensors of the numbers that they represent.  Quantized layers, and pooling, means,
+   upsampling and activations after them, round their results to PyTorch's steps of quint8.  Other operators (a padding,
+   a sum), and operators whose input changes in a loop, do not round and do not clamp at 255.  No gradient passes a
+   quantized layer. */
 OPD_API opd_script *opd_script_load(const char *path);
 OPD_API opd_script *opd_script_from_bytes(const void *data, size_t size);
-/* Writes an archive for opd_script_load and torch.jit.load.  A compiled source is saved as a module: its methods are
-   the functions, and forward is the last one.  What they call, of the source or of torch.nn.functional, is in them.
-   A loaded archive is saved with the parameters and attributes that its objects have now.  An operator that is not
-   defined here is an error.  0, or -1 with an error. */
+/* Writes an archive for opd_script_load and torch.jit.load.  A compiled source is saved as a module.  The module's
+   methods are the functions of the source, and forward is the last one.  The methods include the functions that they
+   call, from the source or from torch.nn.functional.  A loaded archive is saved with the current parameters and
+   attributes of its objects.  An operator that is not registered here is an error.  Returns 0, or -1 and sets an
+   error. */
 OPD_API int opd_script_save(const opd_script *script, const char *path);
 OPD_API void opd_script_free(opd_script *script);
-/* The parameters and buffers of an archive's object, which shares them; belongs to the script. */
+/* Returns the parameters and buffers of an archive's object, which shares them.  The module belongs to the script. */
 OPD_API opd_module *opd_script_module(const opd_script *script);
-/* Its methods, or functions.  A method that is NULL or "", here and below, is forward, or the last function. */
+/* Return the number of a script's methods (or functions), and the name of one.  Here and below, a method that is NULL
+   or "" means forward, or the last function. */
 OPD_API int opd_script_count(const opd_script *script);
 OPD_API const char *opd_script_name(const opd_script *script, int place);
-/* What a method takes, without self: how many, their names, and their types as annotations say them ("List[int]"), cut
-   to cap bytes with the zero; place -1: the type that is returned.  -1 and NULL with an error. */
+/* Describe the arguments of a method, without self: their number, the name of one, and its type as annotations write it
+   ("List[int]").  The type is cut to cap bytes with its zero.  Place -1 means the return type.  Return -1 or NULL and
+   set an error. */
 OPD_API int opd_script_nargs(const opd_script *script, const char *method);
 OPD_API const char *opd_script_arg_name(const opd_script *script, const char *method, int place);
 OPD_API size_t opd_script_arg_type(const opd_script *script, const char *method, int place, char *buf, size_t cap);
-/* Runs a method: arguments by position, then by name; those left out have their defaults.  *result belongs to the
-   innermost scope.  Calls pass through the dispatcher: results are on the tape.  0, or -1 with an error. */
+/* Runs a method.  args are positional; opd_script_run_named also takes keyword arguments.  Arguments left out have
+   their defaults.  *result belongs to the innermost scope.  Calls pass through the dispatcher, so results are part of
+   the autograd graph.  Returns 0, or -1 and sets an error. */
 OPD_API int opd_script_run(const opd_script *script, const char *method, const opd_value *args, int nargs,
                            opd_value *result);
 OPD_API int opd_script_run_named(const opd_script *script, const char *method, const opd_value *args, int nargs,
                                  const opd_keyword *keywords, int nkeywords, opd_value *result);
-/* Runs forward (or the last function) as an opd_transform_fn, the script being user. */
+/* Runs forward (or the last function) as an opd_transform_fn.  Pass the script as user. */
 OPD_API int opd_script_function(void *script, opd_tensor *const *inputs, int ninputs, opd_tensor **outputs);
-/* The operators and builtin functions of all methods ("aten::add.Tensor"), how often each is there, and whether it is
-   missing; count and missing may be NULL.  NULL beyond the last. */
+/* Returns the name of operator or builtin function number place ("aten::add.Tensor") among all methods.  Writes how
+   often it occurs to *count, and whether it is missing to *missing.  Both may be NULL.  Returns NULL beyond the
+   last. */
 OPD_API const char *opd_script_operator(const opd_script *script, int64_t place, int64_t *count, bool *missing);
-/* The graph of a method, with what it calls in it: opd_graph_print shows it as PyTorch does.  Belongs to the script. */
+/* Returns the graph of a method, which includes the functions that it calls.  opd_graph_print shows it as PyTorch does.
+   The graph belongs to the script. */
 OPD_API const opd_graph *opd_script_graph(const opd_script *script, const char *method);
 

@@ -2,31 +2,33 @@
 //  >>api:tensors    making tensors, reading them, printing them
 //----------------------------------------------------------------------------------------------------------------------
 
-/* A fresh CPU tensor with undefined contents; belongs to the innermost scope.  NULL with an error. */
+/* Creates a CPU tensor with undefined contents, in the innermost scope.  On failure returns NULL and sets an error. */
 OPD_API opd_tensor *opd_tensor_new(opd_ints sizes, opd_scalar_type dtype);
-/* opd_tensor_new on any device that has an allocator: cpu, meta, registered ones. */
+/* Creates a tensor like opd_tensor_new on any device that has an allocator: cpu, meta, registered devices. */
 OPD_API opd_tensor *opd_tensor_new_on(opd_ints sizes, opd_scalar_type dtype, opd_device device);
-/* A CPU tensor with a copy of numel elements of that dtype from data. */
+/* Creates a CPU tensor with a copy of data: as many elements of dtype as sizes say. */
 OPD_API opd_tensor *opd_tensor_from(const void *data, opd_ints sizes, opd_scalar_type dtype);
-/* A tensor over foreign memory, not copied.  strides in elements, NULL: contiguous.  deleter(data, user) runs when
-   the last view is gone (also when this call fails); NULL: the memory outlives every view. */
+/* Creates a tensor over foreign memory, without copying.  strides are in elements; NULL means contiguous.
+   deleter(data, user) runs when the last view is freed, and also if this call fails.  If deleter is NULL, the memory
+   must outlive every view. */
 OPD_API opd_tensor *opd_tensor_wrap(void *data, opd_ints sizes, const int64_t *strides, opd_scalar_type dtype,
                                     opd_deleter deleter, void *user);
-/* A 0-dim tensor that yields to any tensor operand's dtype, as a Python number does. */
+/* Creates a 0-dim tensor that takes the dtype of any tensor operand, as a Python number does. */
 OPD_API opd_tensor *opd_tensor_wrapped_number(opd_value number);
-/* A tensor that stands for another one and carries one key that has no backend (a user key): whatever operator meets it
-   runs at that key first, where a fallback unwraps the arguments, calls again and wraps the results.  It has the inner
-   one's sizes, dtype and device and no memory, and holds the inner one.  NULL with an error. */
+/* Creates a tensor that wraps inner and carries one key without a backend (a user key).  Each operator that gets the
+   tensor runs at that key first.  There a fallback unwraps the arguments, calls the operator again and wraps the
+   results.  The wrapper has the sizes, dtype and device of inner, and no memory.  It holds inner.  On failure
+   returns NULL and sets an error. */
 OPD_API opd_tensor *opd_tensor_wrap_key(opd_tensor *inner, opd_key key);
-/* The tensor inside; NULL for one that is not wrapped with that key. */
+/* Returns the tensor inside a wrapper.  Returns NULL for a tensor that is not wrapped with that key. */
 OPD_API opd_tensor *opd_tensor_unwrap_key(const opd_tensor *tensor, opd_key key);
-/* A view on a tensor's storage, without history (as detach's): sizes and strides in elements, offset from the
-   storage's start.  Checks that it stays inside the storage. */
+/* Creates a view of a tensor's storage, without history (like detach).  sizes[ndim] and strides[ndim] are in elements,
+   offset counts elements from the storage's start.  Checks that the view stays inside the storage. */
 OPD_API opd_tensor *opd_tensor_view(opd_tensor *tensor, const int64_t *sizes, const int64_t *strides, int ndim,
                                     int64_t offset);
 
-/* Queries.  NULL, which failed calls return, has no dims, no elements and no dtype; a tensor that is gone neither, with
-   an error. */
+/* Queries.  NULL, which failed calls return, has no dims, no elements and no dtype.  A freed tensor has none either,
+   and sets an error. */
 OPD_API int opd_ndim(const opd_tensor *tensor);
 OPD_API const int64_t *opd_sizes(const opd_tensor *tensor);
 OPD_API const int64_t *opd_strides(const opd_tensor *tensor);                 /* in elements */
@@ -37,38 +39,43 @@ OPD_API opd_scalar_type opd_dtype(const opd_tensor *tensor);
 OPD_API opd_device opd_tensor_device(const opd_tensor *tensor);
 OPD_API opd_keyset opd_tensor_keys(const opd_tensor *tensor);
 OPD_API bool opd_is_contiguous(const opd_tensor *tensor);
-/* True for views that opd_conj (opd__neg_view, opd_imag of what opd_conj gave) made: their memory has the conjugates
-   (negatives) of their values.  Kernels never see such tensors: the keys Conjugate and Negative compute them before.
-   opd_data of one is an error; opd_resolve_conj (opd_resolve_neg) computes it.  Tensor.is_conj, Tensor.is_neg. */
+/* Return true for lazy views.
+   opd_is_conj: True if the memory has the conjugates of the values, for views of opd_conj (Tensor.is_conj).
+   opd_is_neg: True if the memory has the negatives, for views of opd__neg_view, and of opd_imag of a conjugate view
+   (Tensor.is_neg).
+   Kernels never see such tensors, because the keys Conjugate and Negative compute the values before.  opd_data of such
+   a tensor fails.  The functions opd_resolve_conj and opd_resolve_neg compute a tensor with plain values. */
 OPD_API bool opd_is_conj(const opd_tensor *tensor);
 OPD_API bool opd_is_neg(const opd_tensor *tensor);
 OPD_API bool opd_tensor_is_wrapped_number(const opd_tensor *tensor);
 OPD_API bool opd_tensor_same_storage(const opd_tensor *first, const opd_tensor *second);
 OPD_API int64_t opd_tensor_storage_bytes(const opd_tensor *tensor);
-/* The number of writes into a tensor's storage and all that look at it; an inference tensor has none: an error. */
+/* Returns the number of writes into the tensor's storage, through any of its views.  An inference tensor has no such
+   number: that sets an error. */
 OPD_API uint32_t opd_tensor_version(const opd_tensor *tensor);
-/* Tensor.data: another tensor with the memory, sizes and keys of this, without history, and with its own count of
-   writes, so that writing into it, no tape knows.  opd_detach shares the count.  NULL with an error. */
+/* Returns another tensor with the memory, sizes and keys of this one, without history (Tensor.data).  The new tensor
+   has a separate count of writes, so autograd does not notice writes into it.  opd_detach shares the count.  On failure
+   returns NULL and sets an error. */
 OPD_API opd_tensor *opd_tensor_data(opd_tensor *tensor);
-/* `tensor.data = data`: tensor has the memory, sizes, dtype and device of data from here on, and keeps its own history,
-   gradient and count of writes; it is no view any more.  A backward that has saved tensor as an argument reads the new
-   data, one that has saved it as its own node's result the old.  0, or -1 with an error and nothing changed: a meta
-   tensor for one with memory or the other way round, no floating dtype for one that requires grad, an inference tensor
-   for another.  Not while another thread uses it. */
+/* Gives tensor the memory, sizes, dtype and device of data (`tensor.data = data`).  tensor keeps its history, gradient
+   and count of writes, and is not a view any more.  A backward that saved tensor as an argument reads the new data.  A
+   backward that saved it as the result of its own node reads the old data.  Returns 0, or -1 and sets an error, with
+   nothing changed.  The errors are: a meta tensor for a tensor with memory or the reverse, a dtype that is not floating
+   for a tensor that requires grad, an inference tensor for another.  No other thread may use tensor meanwhile. */
 OPD_API int opd_tensor_set_data(opd_tensor *tensor, opd_tensor *data);
-/* The first element, where a kernel reads and writes.  opd_data gives it untyped; NULL for a tensor without data (of
-   the meta device, a fake, of no elements), which is no error in itself.  The others want the dtype that they are named
-   after: for another one, and where there are no data, they give NULL with an error that says what to take.  NULL
-   cannot be indexed: take the pointer once, before the loop, and look at it there,
+/* Return a pointer to the first element, for reading and writing in a kernel.  opd_data is untyped, and returns NULL,
+   without an error, for a tensor without data (on the meta device, a fake, of no elements).  The others check the dtype
+   in their names.  For another dtype, and if there are no data, they return NULL and set an error that says which
+   function to use.  Take the pointer once, before the loop, and check it there:
 
        const float *from = opd_data_f32(x);
        float *to = opd_data_f32(y);
        if (!from || !to) { return -1; }
        for (int64_t i = 0; i < opd_numel(x); i++) { to[i] = 2 * from[i]; }
 
-   A program that asks inside of the loop, opd_data_f32(y)[i] = ..., dies where the dtype is another one.  An
-   implementation that is built with OPD_CHECKED gives memory in place of NULL, as large as the tensor's data and
-   nobody's, so that such a program goes on to the error. */
+   A program that calls opd_data_f32(y)[i] = ... inside the loop crashes if the dtype is another one.  An implementation
+   that is built with OPD_CHECKED returns, instead of NULL, separate memory as large as the tensor's data, so that such
+   a program continues to the error. */
 OPD_API void *opd_data(const opd_tensor *tensor);
 OPD_API float *opd_data_f32(const opd_tensor *tensor);
 OPD_API double *opd_data_f64(const opd_tensor *tensor);
@@ -76,24 +83,26 @@ OPD_API int64_t *opd_data_i64(const opd_tensor *tensor);
 OPD_API int32_t *opd_data_i32(const opd_tensor *tensor);
 OPD_API uint8_t *opd_data_u8(const opd_tensor *tensor);
 OPD_API bool *opd_data_bool(const opd_tensor *tensor);
-/* The value of a one-element tensor; a complex number with an imaginary part is an error. */
+/* Return the value of a one-element tensor.  A complex number with an imaginary part is an error. */
 OPD_API double opd_item_f64(const opd_tensor *tensor);
 OPD_API int64_t opd_item_i64(const opd_tensor *tensor);
-/* PyTorch's text of a tensor: cut to cap bytes; returns the full length. */
+/* Writes PyTorch's text of a tensor into buf, cut to `cap` bytes.  Returns the full length. */
 OPD_API size_t opd_tensor_print(const opd_tensor *tensor, char *buf, size_t cap);
-OPD_API void opd_print(const opd_tensor *tensor);                             /* to stdout, with a newline */
+OPD_API void opd_print(const opd_tensor *tensor);                             /* prints to stdout, with a newline */
 
-/* The random generator: Philox 4x32-10, counter-based.  NULL is the default one (seed 0 until seeded), which
-   opd_manual_seed seeds; the others belong to whoever made them.  Any thread.  Two draws in the arguments of one call,
-   opd_sub(opd_randn(...), opd_randn(...)), come in the order that the C compiler likes: draw into variables before. */
+/* Random generators: Philox 4x32-10, counter-based.  NULL is the default generator (seed 0 until seeded), which
+   opd_manual_seed seeds.  The caller owns the generators of opd_generator_new.  Any thread.
+   Two random operators in the arguments of one call, opd_sub(opd_randn(...), opd_randn(...)), run in an order that the
+   C compiler chooses.  Assign their results to variables first. */
 OPD_API void opd_manual_seed(uint64_t seed);
 OPD_API opd_generator *opd_generator_new(uint64_t seed);
 OPD_API void opd_generator_free(opd_generator *generator);
 OPD_API void opd_generator_seed(opd_generator *generator, uint64_t seed);
-/* Takes 32-bit words of a generator's sequence (NULL: the default one), for kernels of one's own and captures: where
-   they begin, a multiple of 64; *key (may be NULL) gets the seed that makes them (see opd_draw).  0 with an error, and
-   nothing taken, for fewer than 0.  give_back undoes the take that returned `at` if nothing was taken since.  Any
-   thread.  at::PhiloxCudaState, Philox 4x32-10 (Salmon et al., 2011). */
+/* opd_generator_take: Reserves 32-bit words of a generator's sequence (NULL: the default one), for custom kernels and
+   captures.  Returns where they begin, a multiple of 64.  *key (may be NULL) receives the seed that makes the words
+   (see opd_draw).  If words is negative, returns 0, sets an error and takes nothing.
+   opd_generator_give_back: Undoes the take that returned `at`, if nothing was taken since.
+   Any thread.  at::PhiloxCudaState, Philox 4x32-10 (Salmon et al., 2011). */
 OPD_API uint64_t opd_generator_take(opd_generator *generator, int64_t words, uint64_t *key);
 OPD_API void opd_generator_give_back(opd_generator *generator, uint64_t at, int64_t words);
 

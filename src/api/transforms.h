@@ -2,102 +2,125 @@
 //  >>api:transforms vmap and derivatives of functions
 //----------------------------------------------------------------------------------------------------------------------
 
-/* In in_dims and out_dims: no dim, the whole tensor is for every example. */
+/* A value in in_dims and out_dims: the tensor has no dim of examples, and is the same for every example. */
 #define OPD_NO_DIM (-2147483647 - 1)
-/* What random operators do inside vmap: refuse, draw for each example, draw once for all. */
+/* How random operators behave inside vmap.
+   OPD_RANDOM_ERROR: Random operators fail with an error.
+   OPD_RANDOM_DIFFERENT: Different numbers for each example.
+   OPD_RANDOM_SAME: The same numbers for all examples, drawn once. */
 typedef enum opd_randomness { OPD_RANDOM_ERROR = 0, OPD_RANDOM_DIFFERENT, OPD_RANDOM_SAME } opd_randomness;
 typedef struct opd_vmap_options {
-    const int *in_dims; int nin_dims;       /* of each input the dim of the examples; NULL: all 0; one: of all inputs */
-    const int *out_dims; int nout_dims;     /* where the outputs have them; the same */
+    const int *in_dims; int nin_dims;       /* dim of the examples, per input; NULL: all 0; one: for all inputs */
+    const int *out_dims; int nout_dims;     /* the same for the outputs */
     opd_randomness randomness;
-    int64_t chunk_size;                     /* at most so many examples at once; 0: all */
-    const char *name;                       /* of the function, in errors; NULL: "fn" */
+    int64_t chunk_size;                     /* at most this many examples at once; 0: all */
+    const char *name;                       /* name of the function in errors; NULL: "fn" */
 } opd_vmap_options;
-/* torch.vmap(fn)(*inputs): calls fn once with inputs that look like one example, and gives the outputs of all of them.
-   fn may be transformed again, and use tensors from outside, which are the same for every example.  Operators without a
-   batching rule run example by example, see opd_vmap_fallback_set.  options NULL: dim 0 of everything.  Writes the
-   outputs (of the innermost scope) and returns how many, or -1 with an error. */
+/* Vectorizes fn (torch.vmap(fn)(*inputs)).  Calls fn once with inputs that look like one example, and computes the
+   outputs of all examples.  fn may call transforms.  fn may use tensors from outside, which are the same for every
+   example.  Operators without a batching rule run example by example (see opd_vmap_fallback_set).  If options is NULL,
+   dim 0 of all inputs and outputs has the examples.  Writes the outputs (of the innermost scope) and returns their
+   number, or -1 and sets an error. */
 OPD_API int opd_vmap(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                      const opd_vmap_options *options, opd_tensor **outputs);
-/* vmap for straight code: between begin and end, tensors that wrap has made look like one example of tensor, taken
-   along in_dim; unwrap gives all examples along out_dim; a tensor that is the same for all of them is repeated.  begin
-   gives the layer's level (from 1; layers nest), -1 with an error. end, and the end of the scope around, take the layer
-   away; end works while an error is pending.  What was made inside is an error to use afterwards. */
+/* vmap for code that is not in a function.
+   opd_vmap_begin: Opens a layer for batch_size examples, and returns its level (from 1; layers nest), or -1 and sets an
+   error.
+   opd_vmap_wrap: Returns a tensor that looks like one example of tensor, whose examples are along in_dim.
+   opd_vmap_unwrap: Returns all examples, along out_dim.  A tensor that is the same for all examples is repeated.
+   opd_vmap_end: Closes the layer, as does the end of the scope around it.  Works while an error is pending.  Tensors
+   created in the layer cannot be used afterwards: that is an error. */
 OPD_API int opd_vmap_begin(int64_t batch_size, opd_randomness randomness);
 OPD_API opd_tensor *opd_vmap_wrap(opd_tensor *tensor, int in_dim, int level);
 OPD_API opd_tensor *opd_vmap_unwrap(opd_tensor *tensor, int out_dim, int level);
 OPD_API int opd_vmap_end(int level);
-/* The number of layers of transforms that are open on this thread; true when a tensor holds the examples
-   of an open vmap layer. */
+/* opd_transform_depth: Returns the number of transform layers that are open on this thread.
+   opd_tensor_is_batched: Returns true if tensor holds the examples of an open vmap layer. */
 OPD_API int opd_transform_depth(void);
 OPD_API bool opd_tensor_is_batched(const opd_tensor *tensor);
 
-/* What an operator without a batching rule does: it runs example by example and warns the first time (the default), or
-   silently, or it is an error.  For the process; returns what it was.  opd_vmap_fallback_count: how many calls did. */
+/* Sets how operators without a batching rule behave in vmap, for the whole process.  Returns the previous mode.
+   OPD_VMAP_FALLBACK_WARN: Operators run example by example, and warn the first time (the default).
+   OPD_VMAP_FALLBACK_SILENT: Operators run example by example.
+   OPD_VMAP_FALLBACK_ERROR: Operators fail with an error.
+   opd_vmap_fallback_count: Returns how many calls ran example by example. */
 typedef enum opd_vmap_fallback { OPD_VMAP_FALLBACK_WARN = 0, OPD_VMAP_FALLBACK_SILENT, OPD_VMAP_FALLBACK_ERROR }
     opd_vmap_fallback;
 OPD_API opd_vmap_fallback opd_vmap_fallback_set(opd_vmap_fallback mode);
 OPD_API int64_t opd_vmap_fallback_count(void);
 
-/* Inside a batching rule: `.vmap` of a card, or a kernel registered at the key "FuncTorchBatched".  It runs when one of
-   the tensors is batched at the innermost vmap layer, that of an operator tagged NONDETERMINISTIC_SEEDED for every call
-   there is that randomness allows; operators that it calls belong to the layers around.  A tensor argument with all its
-   examples; *dim is which of its dims counts them, -1: it is the same for all.  NULL: none. */
+/* The next functions are for use inside a batching rule: `.vmap` of an operator descriptor, or a kernel registered at
+   the key "FuncTorchBatched".  A rule runs if one of the tensors is batched at the innermost vmap layer.  The rule of
+   an operator tagged NONDETERMINISTIC_SEEDED runs for every call in the layer that randomness allows.  Operators that a
+   rule calls belong to the layers around.
+   opd_batch_arg: Returns tensor argument i with all its examples.  *dim becomes the dim that counts the examples, or -1
+   if the tensor is the same for all.  Returns NULL if the argument is None. */
 OPD_API opd_tensor *opd_batch_arg(opd_call *call, int i, int *dim);
-/* opd_batch_arg of any tensor, such as an element of a list. */
+/* Like opd_batch_arg, for any tensor, such as an element of a list. */
 OPD_API opd_tensor *opd_batch_value(opd_tensor *tensor, int *dim);
-/* The tensor, whose examples are along dim, as a view with that dim in front; of dim -1 expanded to the batch size.
-   Passes NULL on. */
+/* Returns a view of tensor, whose examples are along dim, with that dim in front.  If dim is -1, the view is expanded
+   to the batch size.  If tensor is NULL, returns NULL. */
 OPD_API opd_tensor *opd_batch_front(opd_tensor *tensor, int dim);
 OPD_API int64_t opd_batch_size(void);
 OPD_API opd_randomness opd_batch_randomness(void);
-/* Gives the next result of the call: tensor has the examples along dim; dim -1: it is the same for all.  NULL passes an
-   error on.  list: a result Tensor[]. */
+/* Sets the next result of the call.  tensor has the examples along dim, or is the same for all if dim is -1.  A NULL
+   tensor passes an error on.  opd_batch_return_list sets a result Tensor[]. */
 OPD_API int opd_batch_return(opd_call *call, opd_tensor *tensor, int dim);
 OPD_API int opd_batch_return_list(opd_call *call, opd_tensor *const *list, int64_t count, int dim);
 
-/* Derivatives of functions.  They nest by a function that calls one: for per-example gradients opd_vmap gets a function
-   whose body is `return opd_grad(loss, user, inputs, ninputs, NULL, outputs);`.  Inside grad mode is on, whatever it is
-   outside; tensors from outside are constants, and may not be written.  What comes back has a history only where
-   something outside is differentiated, too.  An input that does not count has a gradient of zeros.  Zero: default. */
+/* Options for derivatives of functions.  Zero is the default of every option.  Derivatives nest by a function that
+   calls one.  For per-example gradients, pass opd_vmap a function whose body is `return opd_grad(loss, user, inputs,
+   ninputs, NULL, outputs);`.  Inside, grad mode is on.  Tensors from outside are constants, and must not be written.
+   Results have a history only if something outside is differentiated, too.  An input that does not affect the output
+   has a gradient of zeros. */
 typedef struct opd_transform_options {
-    const int *argnums; int nargnums;       /* inputs that are differentiated by, from the end if < 0; NULL: input 0 */
-    int naux;                               /* so many outputs at the end are no such but passed on (has_aux) */
-    int64_t chunk_size;                     /* Jacobians: so many rows at once; 0: all; 1: one by one, without vmap */
-    opd_randomness randomness;              /* Jacobians: of the vmap in them */
+    const int *argnums; int nargnums;       /* inputs to differentiate by; < 0: from the end; NULL: input 0 */
+    int naux;                               /* number of trailing outputs that are passed through (has_aux) */
+    int64_t chunk_size;                     /* Jacobians: rows at once; 0: all; 1: one by one, without vmap */
+    opd_randomness randomness;              /* Jacobians: for the vmap in them */
     bool strict;                            /* opd_jvp: an output that does not depend on an input is an error */
 } opd_transform_options;
-/* torch.func.grad: fn gives one 0-dim output; writes its gradients by the inputs of argnums, then the aux outputs.  The
-   second (torch.func.grad_and_value) has the output between them.  How many, or -1 with an error. */
+/* opd_grad: Computes the gradients of fn's 0-dim output (torch.func.grad).  Writes the gradients for the inputs in
+   argnums, then the aux outputs.
+   opd_grad_and_value: Also writes the output, between gradients and aux outputs (torch.func.grad_and_value).
+   Both return how many tensors they wrote, or -1 and set an error. */
 OPD_API int opd_grad(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                      const opd_transform_options *options, opd_tensor **outputs);
 OPD_API int opd_grad_and_value(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                                const opd_transform_options *options, opd_tensor **outputs);
-/* Jacobians: for each output of fn and each input of argnums a tensor of the sizes of the output and then those of the
-   input, output by output; then the aux outputs.  jacrev runs a vmap of the vjp over all elements of the outputs,
-   jacfwd one of the jvp over those of the inputs; hessian is jacfwd of jacrev.  How many, or -1 with an error. */
+/* Compute Jacobians: a tensor for each output of fn and each input in argnums, output by output, then the aux outputs.
+   The sizes are the output's sizes, then the input's.  Return how many tensors they wrote, or -1 and set an error.
+   opd_jacrev: Runs a vmap of the vjp over all elements of the outputs.
+   opd_jacfwd: Runs a vmap of the jvp over all elements of the inputs.
+   opd_hessian: Is jacfwd of jacrev. */
 OPD_API int opd_jacrev(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                        const opd_transform_options *options, opd_tensor **outputs);
 OPD_API int opd_jacfwd(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                        const opd_transform_options *options, opd_tensor **outputs);
 OPD_API int opd_hessian(opd_transform_fn fn, void *user, opd_tensor *const *inputs, int ninputs,
                         const opd_transform_options *options, opd_tensor **outputs);
-/* torch.func.jvp: the outputs of fn (aux ones at the end), and the tangents that they have when the primals have these;
-   a NULL among them: none.  argnums as above, but NULL: all.  How many outputs, or -1 with an error. */
+/* Computes the outputs of fn (aux outputs last) and their tangents (torch.func.jvp).  tangents[count] belong to
+   primals[count].  A NULL tangent means none.  argnums is as above, but NULL means all inputs.  Returns the number of
+   outputs, or -1 and sets an error. */
 OPD_API int opd_jvp(opd_transform_fn fn, void *user, opd_tensor *const *primals, opd_tensor *const *tangents, int count,
                     const opd_transform_options *options, opd_tensor **outputs, opd_tensor **out_tangents);
-/* The derivative of a function at a place, which can be applied again and again: of opd_vjp (torch.func.vjp) from
-   cotangents of the outputs (NULL: zeros) to gradients of the inputs; of opd_linearize from tangents of the inputs to
-   those of the outputs, by another call of fn.  It lives as long as the innermost scope at the time, and so long must
-   what `user` points to; the options are copied.  argnums NULL: all inputs. */
+/* A derivative of a function at a point, which can be applied repeatedly.  The derivative lives as long as the scope
+   that is innermost when it is created.  The data behind `user` must live as long.  The options are copied.  If argnums
+   is NULL, all inputs are used.
+   opd_vjp (torch.func.vjp): the derivative maps cotangents of the outputs (NULL: zeros) to gradients of the inputs.
+   opd_linearize: The derivative maps tangents of the inputs to tangents of the outputs, by calling fn again.
+   Both write fn's outputs and return their number, or -1 and set an error. */
 typedef struct opd_derivative opd_derivative;
 OPD_API int opd_vjp(opd_transform_fn fn, void *user, opd_tensor *const *primals, int count,
                     const opd_transform_options *options, opd_tensor **outputs, opd_derivative **vjp);
 OPD_API int opd_linearize(opd_transform_fn fn, void *user, opd_tensor *const *primals, int count,
                           const opd_transform_options *options, opd_tensor **outputs, opd_derivative **jvp);
-/* Of a vjp: the graph is let go of (retain_graph=False); the gradients get no history (create_graph=False), which else
-   they have while grad mode is on, where it leads to something. */
+/* Flags for opd_derivative_call, for derivatives of opd_vjp.
+   OPD_DERIVATIVE_LAST: Frees the graph (retain_graph=False).
+   OPD_DERIVATIVE_DETACHED: The gradients get no history (create_graph=False).  Without the flag, they have a history if
+   grad mode is on and something that they depend on requires grad. */
 enum { OPD_DERIVATIVE_LAST = 1, OPD_DERIVATIVE_DETACHED = 2 };
+/* Applies derivative to in[count], and writes the results to out.  Returns their number, or -1 and sets an error. */
 OPD_API int opd_derivative_call(opd_derivative *derivative, opd_tensor *const *in, int count, unsigned flags,
                                 opd_tensor **out);
 

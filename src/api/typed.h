@@ -2,9 +2,9 @@
 //  >>api:typed      typed functions for operators of one's own
 //----------------------------------------------------------------------------------------------------------------------
 
-/* The letters of a signature: T tensor, i int64_t, d double, b bool, s string, I opd_ints, F opd_floats, L opd_tensors,
-   D opd_device, G opd_generator, V opd_value (numbers and None: OPD_V(2), OPD_NONE); and of a result: T one tensor, N
-   several (the function takes an array `rets` of them and returns 0 or -1), L a list, V a number. */
+/* The letters of a signature.  Arguments: T tensor, i int64_t, d double, b bool, s string, I opd_ints, F opd_floats, L
+   opd_tensors, D opd_device, G opd_generator, V opd_value (numbers and None: OPD_V(2), OPD_NONE).  Results: T one
+   tensor, N several tensors (the function writes them to an array `rets` and returns 0 or -1), L a list, V a number. */
 #define OPD_C_T opd_tensor *
 #define OPD_C_i int64_t
 #define OPD_C_d double
@@ -93,11 +93,13 @@
 #define OPD_SIG_11(A, B, C, D, E, F, G, H, I, J, K) #A #B #C #D #E #F #G #H #I #J #K
 #define OPD_SIG_12(A, B, C, D, E, F, G, H, I, J, K, L) #A #B #C #D #E #F #G #H #I #J #K #L
 /* OPD_TYPED(T, myadd, "myops::myadd", (T, T)) defines `opd_tensor *myadd(opd_tensor *a, opd_tensor *b)`, a typed
-   function for an operator: looked up, and its signature checked against the schema, at the first call and never again.
-   The first word is the kind of result, the letters are those above.  After <complex.h>, #undef I. */
+   function that calls an operator.  The first word is the kind of result, and the letters are the argument types above.
+   The first call looks the operator up and checks the signature against the schema.  Later calls do not.  After
+   <complex.h>, #undef I. */
 #define OPD_TYPED(kind, fn, name, types) OPD_JOIN(OPD_TYPED_##kind, OPD_COUNT types)(fn, name, types)
 #define OPD_TYPED_0(fn, name, types)
-/* Bodies by kind of result: n arguments, P their declarations, F what fills v, S their letters. */
+/* Bodies by kind of result: n is the number of arguments, P their declarations, F the code that fills v, S their
+   letters. */
 #define OPD_BODY_T(fn, name, n, P, F, S) static inline opd_tensor *fn(P) { \
     static opd_op *op; opd_value v[n]; F return opd_call_op(opd_op_typed(&op, name, "T" S), v, n); }
 #define OPD_BODY_N(fn, name, n, P, F, S) static inline int fn(opd_tensor **rets, P) { \

@@ -2,42 +2,43 @@
 //  >>api:values     dtypes, devices, the 16-byte tagged value
 //----------------------------------------------------------------------------------------------------------------------
 
-/* ATen's ScalarType numbers, which is what schemas print. */
+/* Element types (dtypes), with ATen's ScalarType numbers, which schemas print.  OPD_DTYPE_NONE means no dtype. */
 typedef enum opd_scalar_type {
     OPD_UINT8 = 0, OPD_INT8 = 1, OPD_INT16 = 2, OPD_INT32 = 3, OPD_INT64 = 4, OPD_FLOAT16 = 5, OPD_FLOAT32 = 6,
     OPD_FLOAT64 = 7, OPD_COMPLEX64 = 9, OPD_COMPLEX128 = 10, OPD_BOOL = 11, OPD_BFLOAT16 = 15,
-    /* Stored: made, moved, cast, viewed, compared, printed, read from files and written to them; few operators compute
-       with them, the others fail with PyTorch's "not implemented for 'Float8_e4m3fn'". */
+    /* Dtypes for storage: tensors can be created, moved, cast, viewed, compared, printed, and read from and
+       written to files.  Few operators compute with them; the other operators fail with PyTorch's "not implemented for
+       'Float8_e4m3fn'". */
     OPD_COMPLEX32 = 8, OPD_FLOAT8_E5M2 = 23, OPD_FLOAT8_E4M3FN = 24, OPD_FLOAT8_E5M2FNUZ = 25,
     OPD_FLOAT8_E4M3FNUZ = 26, OPD_UINT16 = 27, OPD_UINT32 = 28, OPD_UINT64 = 29, OPD_FLOAT8_E8M0FNU = 44,
     OPD_DTYPE_NONE = -1
 } opd_scalar_type;
-OPD_API const char *opd_dtype_name(opd_scalar_type dtype);        /* "float32"; "?" for a number that is no dtype */
-OPD_API const char *opd_dtype_cname(opd_scalar_type dtype);       /* ATen's: "Float" */
-OPD_API size_t opd_dtype_size(opd_scalar_type dtype);             /* bytes per element; 0 for no dtype */
-OPD_API bool opd_dtype_is_floating(opd_scalar_type dtype);        /* the real ones, from float8 to float64 */
+OPD_API const char *opd_dtype_name(opd_scalar_type dtype);        /* "float32"; "?" for an invalid number */
+OPD_API const char *opd_dtype_cname(opd_scalar_type dtype);       /* ATen's name: "Float" */
+OPD_API size_t opd_dtype_size(opd_scalar_type dtype);             /* bytes per element; 0 if invalid */
+OPD_API bool opd_dtype_is_floating(opd_scalar_type dtype);        /* real floats, float8 to float64 */
 OPD_API bool opd_dtype_is_complex(opd_scalar_type dtype);
 OPD_API bool opd_dtype_is_integral(opd_scalar_type dtype, bool include_bool);
-/* torch.promote_types */
+/* Returns the dtype that both dtypes are promoted to (torch.promote_types). */
 OPD_API opd_scalar_type opd_promote_types(opd_scalar_type dtype, opd_scalar_type type);
-/* torch.can_cast(from, to) */
+/* Returns true if a cast between the dtypes is allowed (torch.can_cast(from, to)). */
 OPD_API bool opd_can_cast(opd_scalar_type from, opd_scalar_type to);
 
-/* Backends in the order of their bits; a device type is a backend. */
+/* Backends, in the order of their bits in a key set.  A device type is a backend. */
 typedef enum opd_backend {
     OPD_CPU = 0, OPD_CUDA, OPD_HIP, OPD_XLA, OPD_MPS, OPD_IPU, OPD_XPU, OPD_HPU, OPD_VE, OPD_LAZY, OPD_MTIA,
     OPD_PRIVATEUSE1, OPD_PRIVATEUSE2, OPD_PRIVATEUSE3, OPD_META, OPD_BACKEND_COUNT
 } opd_backend;
-typedef struct opd_device { int32_t type; int32_t index; } opd_device;      /* index -1: the current one */
+typedef struct opd_device { int32_t type; int32_t index; } opd_device;      /* index -1: the current device */
 OPD_INLINE opd_device opd_device_of(opd_backend type, int index) {
     opd_device device;
     device.type = OPD_CAST(int32_t, type);
     device.index = index;
     return device;
 }
-/* "cpu", "cuda:1", "meta": 0, or -1 with an error. */
+/* Parses a device such as "cpu", "cuda:1" or "meta" into *out.  Returns 0, or -1 and sets an error. */
 OPD_API int opd_device_parse(const char *text, opd_device *out);
-/* Writes "cuda:1" into buf (cut to cap bytes with its zero), returns buf. */
+/* Writes the device as "cuda:1" into buf, cut to `cap` bytes with its zero.  Returns buf. */
 OPD_API const char *opd_device_print(opd_device device, char *buf, size_t cap);
 
 typedef enum opd_tag {
@@ -48,8 +49,8 @@ typedef enum opd_tag {
     OPD_TAG_COUNT
 } opd_tag;
 
-/* One argument or result.  Values borrow: what a pointer points to belongs to the caller for the length of the
-   call.  ScalarType, Layout and MemoryFormat travel as INT; Generator as OBJECT. */
+/* An argument or result of an operator.  Values borrow: the memory that a pointer points to belongs to the caller, and
+   must live until the call returns.  ScalarType, Layout and MemoryFormat are passed as INT, Generator as OBJECT. */
 typedef struct opd_value {
     int32_t tag;                                  /* opd_tag */
     int32_t n;                                    /* length of a list or string */
@@ -64,8 +65,8 @@ typedef struct opd_value {
         const int64_t *ints;                      /* INTS */
         const double *floats;                     /* FLOATS */
         const bool *bools;                        /* BOOLS */
-        opd_tensor *const *tensors;               /* TENSORS; an element may be NULL where the schema says Tensor? */
-        const struct opd_value *list;             /* LIST: anything else */
+        opd_tensor *const *tensors;               /* TENSORS; elements may be NULL for Tensor? */
+        const struct opd_value *list;             /* LIST: a list of other values */
     } u;
 } opd_value;
 
@@ -109,7 +110,7 @@ OPD_INLINE opd_value opd_value_complex(const double *re_im) {
     value.u.c = re_im;
     return value;
 }
-/* NULL is None, here and in the next two. */
+/* In opd_value_tensor, opd_value_str and opd_value_object, NULL becomes None. */
 OPD_INLINE opd_value opd_value_tensor(opd_tensor *tensor) {
     opd_value value;
     value.tag = tensor ? OPD_TAG_TENSOR : OPD_TAG_NONE;
@@ -180,8 +181,9 @@ OPD_INLINE opd_value opd_value_null(const void *memory) {
     return opd_value_none();
 }
 
-/* A borrowed list of integers, doubles or tensors: OPD_INTS(3, 4), OPD_TENSORS(a, b), opd_ints_of(p, n).  One in braces
-   is there till the end of the block in C, of the statement in C++ (and in a variable: `auto s = OPD_INTS(3, 4);`). */
+/* Borrowed lists of integers, doubles or tensors: OPD_INTS(3, 4), OPD_TENSORS(a, b), opd_ints_of(p, n).  A list from
+   OPD_INTS, OPD_FLOATS or OPD_TENSORS lives until the end of the block in C, and until the end of the statement in C++.
+   In C++, `auto s = OPD_INTS(3, 4);` lives as long as s. */
 typedef struct opd_ints { const int64_t *data; int64_t n; } opd_ints;
 typedef struct opd_floats { const double *data; int64_t n; } opd_floats;
 typedef struct opd_tensors { opd_tensor *const *data; int64_t n; } opd_tensors;
@@ -206,11 +208,11 @@ OPD_INLINE opd_tensors opd_tensors_of(opd_tensor *const *params, int64_t count) 
 OPD_INLINE opd_value opd_value_of_ints(opd_ints list) { return opd_value_ints(list.data, list.n); }
 OPD_INLINE opd_value opd_value_of_floats(opd_floats floats) { return opd_value_floats(floats.data, floats.n); }
 OPD_INLINE opd_value opd_value_of_tensors(opd_tensors list) { return opd_value_tensors(list.data, list.n); }
-/* A list of ints or, where it is {NULL, 0}, None. */
+/* Returns a list of ints as a value.  {NULL, 0} becomes None. */
 OPD_INLINE opd_value opd_value_optional_ints(opd_ints list) {
     return list.data || list.n ? opd_value_ints(list.data, list.n) : opd_value_none();
 }
-/* A dtype as an argument; OPD_DTYPE_NONE is None. */
+/* Returns a dtype as a value for an argument.  OPD_DTYPE_NONE becomes None. */
 OPD_INLINE opd_value opd_value_dtype(opd_scalar_type dtype) {
     return dtype == OPD_DTYPE_NONE ? opd_value_none() : opd_value_int(dtype);
 }
